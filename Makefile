@@ -1,0 +1,30 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure
+	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
+	$(BIN)/mpi-compress plot jobs/demo.toml
+
+test: $(INSTALLED)         ## the whole test suite but the slow checks
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(INSTALLED)    ## checks that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)        ## ratios, measured side by side in one run
+	$(BIN)/python -m benchmarks
+
+$(INSTALLED): setup.cfg pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,test,lint]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info

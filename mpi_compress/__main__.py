@@ -1,0 +1,139 @@
+"""The command line: `mpi-compress`, also `python -m mpi_compress`."""
+
+import argparse
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import mpi_compress as mc
+from mpi_compress import launch
+from mpi_compress.errors import UserError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point: the exit status."""
+    options = _parser().parse_args(arguments)
+    return launch.run_to_the_end(lambda: options.command(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mpi-compress", description=mc.__doc__)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    run = commands.add_parser("run", help="run a job, under mpiexec or in one process")
+    _job_arguments(run)
+    run.add_argument("--fresh", action="store_true", help="run again what is done")
+    run.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
+    run.set_defaults(command=_run)
+
+    plan = commands.add_parser("plan", help="list the runs of a job; runs nothing")
+    _job_arguments(plan)
+    plan.set_defaults(command=_plan)
+
+    plot = commands.add_parser("plot", help="draw a job's figure, or results")
+    plot.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="a job file, or result files")
+    plot.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
+    plot.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")
+    plot.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
+    plot.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
+    plot.set_defaults(command=_plot)
+
+    show = commands.add_parser("show", help="what is in a result; of two, where they part")
+    show.add_argument("result", metavar="RESULT.h5")
+    show.add_argument("other", nargs="?", metavar="OTHER.h5")
+    show.set_defaults(command=_show)
+
+    listing = commands.add_parser("list", help="what exists, its parameters, its paper")
+    listing.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")
+    listing.set_defaults(command=_list)
+    return parser
+
+
+def _job_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="a job file")
+    parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
+    parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
+    parser.add_argument("--out", default="results", metavar="FOLDER", help="where results go (default: results)")
+
+
+def _load(options: argparse.Namespace) -> mc.Job:
+    overrides: dict[str, Any] = {}
+    for setting in options.set:
+        key, equals, text = setting.partition("=")
+        if not equals or not key:
+            raise UserError(f"--set {setting}: KEY=VALUE is wanted, such as stop.rounds=100")
+        try:
+            overrides[key] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            overrides[key] = text
+    return mc.load_job(options.job, overrides).only(options.only, options.index)
+
+
+def _run(options: argparse.Namespace) -> int:
+    team = launch.Alone() if options.one_process else launch.launched()
+    team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
+    job = _load(options)
+    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team)
+    failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
+    return 3 if failed else 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from mpi_compress.report import plan_lines
+
+    for line in plan_lines(_load(options), Path(options.out)):
+        print(line)
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from mpi_compress import figures
+    from mpi_compress.report import results_of
+
+    files = [Path(f) for f in options.what]
+    if len(files) == 1 and files[0].suffix == ".toml":
+        job = mc.load_job(files[0])
+        runs = results_of(job, Path(options.out))
+        target = Path(options.out) / job.name / f"{job.name}.png"
+        asked = vars(job.figure)
+    else:
+        runs = [mc.read(f) for f in files]
+        target = files[0].with_suffix(".png")
+        asked = {}
+    changed = {k: v for k, v in (("x", options.x), ("y", options.y)) if v}
+    if "y" in changed:
+        asked = {**asked, "yscale": None}
+    ax = figures.plot(runs, **{**asked, **changed})
+    target = Path(options.figure) if options.figure else target
+    figures.save(ax, target)
+    for r in runs:
+        print(f"{r.file}  {r.label}: {r.status}")
+    print(target)
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from mpi_compress.report import difference, summary
+
+    first = mc.read(options.result)
+    for line in difference(first, mc.read(options.other)) if options.other else summary(first):
+        print(line)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from mpi_compress.report import listing
+
+    for line in listing(options.kind):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

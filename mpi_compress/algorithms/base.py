@@ -1,0 +1,127 @@
+"""The contract of an algorithm: what is known where, and three verbs a round.
+
+There are three kinds of state, plain dataclasses of arrays and numbers that a checkpoint can save:
+
+- the *node*: what every node knows alike, the iterate x first of all. It changes only in `all_hear`, by what the master's message
+  decodes to, so all copies of it are equal to the last bit; a process that hosts many workers keeps one;
+- a *worker's* own memory (an error e_i, an estimate s_i), if it has one;
+- the *master's* own memory.
+"""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, get_type_hints
+
+from mpi_compress.compressed import Averager, Compressed, Vector
+from mpi_compress.costs import CostModel
+from mpi_compress.expressions import Expression, evaluate
+from mpi_compress.link import Link, Message
+from mpi_compress.objective import Objective
+from mpi_compress.registry import Registry
+from mpi_compress.streams import Round
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run fixes for its algorithm."""
+
+    n: int  # workers
+    dim: int  # d
+    up: Link
+    down: Link
+    cost: CostModel
+    mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
+    numbers: Mapping[str, float]  # what formulas may name: L, L_max, mu, n, d, N, kappa
+
+
+class Algorithm(ABC):
+    """A method of distributed optimisation; its fields are its parameters."""
+
+    paper: ClassVar[str] = ""
+    compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
+    sets_compressor: ClassVar[bool] = False  # whether it sets the uplink compressor's parameters itself
+    logs: ClassVar[tuple[str, ...]] = ()  # columns that `worker_logs` adds to the trace
+    setting: Setting  # set by `within`
+
+    def within(self, setting: Setting) -> "Algorithm":
+        """This algorithm for one run, its formulas evaluated.
+
+        Raises:
+            ValueError: a formula without a value, or a setting that the algorithm cannot work in.
+        """
+        bound = copy.copy(self)
+        object.__setattr__(bound, "setting", setting)
+        for key in self.formulas():
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(bound, key, evaluate(value, setting.numbers))
+        bound.check()
+        return bound
+
+    @classmethod
+    def formulas(cls) -> list[str]:
+        """The parameters that may be formulas."""
+        hints = get_type_hints(cls, include_extras=True)
+        return [f.name for f in fields(cls) if f.init and hints[f.name] == Expression]  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Raise ValueError where the setting and the algorithm do not go together."""
+
+    @cached_property
+    def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
+        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are."""
+        return Averager(self.setting.dim).mean
+
+    @property
+    def up(self) -> Link:
+        return self.setting.up
+
+    @property
+    def down(self) -> Link:
+        return self.setting.down
+
+    def uplink(self, node: Any, k: int) -> Link:
+        """How messages up are read in round k; what it depends on, both ends know."""
+        return self.up
+
+    def downlink(self, node: Any, k: int) -> Link:
+        """How the message down is read in round k."""
+        return self.down
+
+    @abstractmethod
+    def start(self, x0: Vector) -> Any:
+        """What every node knows before round 0."""
+
+    def start_worker(self, node: Any, f: Objective) -> Any:
+        """A worker's own memory before round 0."""
+        return None
+
+    def start_master(self, node: Any) -> Any:
+        """The master's own memory before round 0."""
+        return None
+
+    @abstractmethod
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+        """A worker's message of round t.k. It must not change `node`."""
+
+    @abstractmethod
+    def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        """The master's message, from what the workers' messages decode to, in worker order. It must not change `node`."""
+
+    @abstractmethod
+    def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
+        """What every node, the master included, makes of the master's message."""
+
+    def worker_logs(self, worker: Any) -> Sequence[float]:
+        """One number for each of `logs`, at logged rounds; the trace has their mean over workers."""
+        return ()
+
+    def iterate(self, node: Any) -> Vector:
+        """The point (d,) to evaluate. Where it is the very array that gradients are asked at, they are not computed twice."""
+        return node.x
+
+
+algorithms: Registry[Algorithm] = Registry("algorithm")

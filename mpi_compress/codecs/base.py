@@ -1,0 +1,97 @@
+"""The contract of a codec, and the fields that several codecs share: counts and floats."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.errors import CorruptMessage
+from mpi_compress.registry import Registry
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Codec(ABC):
+    """Writes compressed vectors as bytes, exactly, and reads them back.
+
+    A message delimits itself: a reader that knows the kind of message and its dimension knows where it ends.
+    """
+
+    float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
+    indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
+
+    @abstractmethod
+    def writes(self, kind: type[Compressed]) -> bool:
+        """Whether this codec can write compressed vectors of that kind."""
+
+    @abstractmethod
+    def encode(self, compressed: Compressed) -> Bytes:
+        """The message, its values rounded to the codec's floats.
+
+        Raises:
+            OverflowError: a finite value that the codec's floats cannot hold.
+        """
+
+    @abstractmethod
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
+        """The message that starts at data[at], and where it ends.
+
+        Raises:
+            CorruptMessage: bytes that `encode` cannot have written.
+        """
+
+
+codecs: Registry[Codec] = Registry("codec")
+
+
+def count_bytes(count: int) -> Bytes:
+    """A count in seven-bit groups, low ones first, the top bit set on all but the last."""
+    groups = []
+    while count >= 128:
+        groups.append(count & 127 | 128)
+        count >>= 7
+    groups.append(count)
+    return np.array(groups, dtype=np.uint8)
+
+
+def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
+    """The count that starts at data[at], at most `most`, and where it ends."""
+    count = shift = 0
+    while at < data.size:
+        group = int(data[at])
+        at += 1
+        count |= (group & 127) << shift
+        if count > most:
+            break
+        if group < 128:
+            return count, at
+        shift += 7
+    raise CorruptMessage(f"no count up to {most} ends before byte {at} of {data.size}")
+
+
+def float_bytes(values: Vector, bits: int) -> Bytes:
+    """Values as little-endian floats of 32 or 64 bits.
+
+    Raises:
+        OverflowError: a finite value beyond the largest float of 32 bits.
+    """
+    if bits == 64:
+        return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
+    with np.errstate(over="ignore"):
+        short = values.astype("<f4")
+    if np.any(np.isinf(short) & np.isfinite(values)):
+        worst = np.max(np.abs(values[np.isfinite(values)]))
+        raise OverflowError(f"a value of magnitude {worst:g} overflows a float of 32 bits; use float = 64")
+    return short.view(np.uint8)
+
+
+def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, int]:
+    """`count` floats from data[at] on, as a new array of float64, and where they end."""
+    end = at + count * bits // 8
+    if end > data.size:
+        raise CorruptMessage(f"{count} floats of {bits} bits need {end} bytes; there are {data.size}")
+    return np.frombuffer(data, dtype=f"<f{bits // 8}", count=count, offset=at).astype(np.float64), end

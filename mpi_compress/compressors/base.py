@@ -1,0 +1,81 @@
+"""The contract of a compressor, and parameters that several of them share."""
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator
+
+from mpi_compress.compressed import Compressed, Sparse, Vector
+from mpi_compress.registry import Registry
+from mpi_compress.streams import Round
+
+
+@dataclass(frozen=True)
+class Compressor(ABC):
+    """A map from vectors to compressed vectors, defined for every vector: ties, zeros and denormals included.
+
+    A compressor states its theorem: `delta` where it is contractive, `omega` where it is unbiased, neither where it is not.
+    """
+
+    makes: ClassVar[type[Compressed]] = Sparse  # the kind of message
+    codec: ClassVar[str] = "fixed"  # the codec that its paper counts
+    paper: ClassVar[str] = ""
+
+    @abstractmethod
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`."""
+
+    def compress_again(self, c: Compressed, t: Round) -> Compressed:
+        """C of a vector that is held in compressed form."""
+        return self.compress(c.dense(), t)
+
+    def check(self, dim: int) -> None:
+        """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
+
+    def delta(self, dim: int) -> float | None:
+        """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive."""
+        return None
+
+    def omega(self, dim: int) -> float | None:
+        """ω with E C(v) = v and E‖C(v) − v‖² ≤ ω‖v‖² for every v; None: biased."""
+        return None
+
+
+compressors: Registry[Compressor] = Registry("compressor")
+
+
+def _count(k: Any) -> Any:
+    if isinstance(k, str) and not re.fullmatch(r"\s*[0-9.eE+-]+\s*%\s*", k):
+        raise ValueError("a count such as 10 or a percentage such as '0.2%'")
+    if not (share(k) > 0 if isinstance(k, str) else k >= 1):
+        raise ValueError("at least 1 (or a percentage above 0)")
+    return k
+
+
+Count = Annotated[int | str, AfterValidator(_count)]
+"""How many coordinates: 10, or a share of d, "0.2%"."""
+
+
+def share(k: str) -> float:
+    """The share that a percentage means."""
+    value = float(k.strip().removesuffix("%")) / 100
+    if not 0 < value <= 1:
+        raise ValueError("a percentage above 0 and up to 100")
+    return value
+
+
+def count_of(k: int | str | None, dim: int) -> int:
+    """The number of coordinates that k means for d = dim: the nearest whole number to a share of d, and at least 1.
+
+    Raises:
+        ValueError: k was not given, or is more than d.
+    """
+    if k is None:
+        raise ValueError("needs k = a count or a percentage (only algorithm cat sets it)")
+    if isinstance(k, str):
+        return max(1, round(share(k) * dim))
+    if k > dim:
+        raise ValueError(f"k = {k} is more than the d = {dim} coordinates there are")
+    return k

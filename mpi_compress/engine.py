@@ -1,0 +1,86 @@
+"""The round loop. It knows no algorithm, and no layout."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mpi_compress.algorithms import Algorithm
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.exchange import Exchange
+from mpi_compress.link import REFUSED, Message
+from mpi_compress.objective import Objective
+from mpi_compress.observer import Observer, Verdict
+from mpi_compress.streams import Role, Round, Streams
+
+
+def run(
+    algorithm: Algorithm,
+    objectives: Mapping[int, Objective],
+    exchange: Exchange,
+    streams: Streams,
+    x0: Vector,
+    observer: Observer,
+) -> tuple[Verdict, Vector]:
+    """Play rounds until the observer ends them.
+
+    Args:
+        algorithm: bound to its setting.
+        objectives: f_i of the workers hosted here.
+        observer: logs rows and decides when to stop, the same on every rank.
+
+    Returns:
+        the observer's verdict, and the last iterate (d,).
+    """
+    node = algorithm.start(x0)
+    workers = {i: algorithm.start_worker(node, f) for i, f in objectives.items()}
+    master = algorithm.start_master(node) if exchange.has_master else None
+    clock = observer.clock
+    k, finite = 0, True
+    while True:
+        verdict = observer.look(k, algorithm, node, workers, finite)
+        if verdict:
+            return verdict, algorithm.iterate(node)
+
+        start = time.perf_counter()
+        sent = [_send(algorithm, node, w, objectives[i], Round(k, streams, Role.WORKER, i)) for i, w in workers.items()]
+        clock.sends += time.perf_counter() - start
+        arrived = exchange.gather(sent)
+        down = None
+        if exchange.has_master:
+            begun = time.perf_counter()
+            uplink = algorithm.uplink(node, k)
+            ups = [None if m.data.size == 0 else uplink.unpack(m) for m in arrived]
+            down = _answer(algorithm, node, master, ups, Round(k, streams, Role.MASTER))
+            clock.update += time.perf_counter() - begun
+        down = exchange.broadcast(down)
+        begun = time.perf_counter()
+        downlink = algorithm.downlink(node, k)
+        answer = None if down.data.size == 0 else downlink.unpack(down)
+        finite = answer is not None and answer.is_finite()
+        if answer is not None and finite:
+            for f in objectives.values():
+                f.forget()
+            algorithm.all_hear(node, answer, Round(k, streams, Role.MASTER))
+            k += 1
+        now = time.perf_counter()
+        clock.update += now - begun
+        clock.wall += now - start
+        if finite and exchange.is_root:
+            observer.count(uplink, arrived, downlink, down)
+
+
+def _send(algorithm: Algorithm, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+    try:
+        return algorithm.worker_sends(node, worker, f, t)
+    except OverflowError:
+        return Message(REFUSED)
+
+
+def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed | None], t: Round) -> Message:
+    """An update that cannot be finite is not computed: the empty message tells every rank that the run has diverged."""
+    if any(c is None or not c.is_finite() for c in ups):
+        return Message(REFUSED)
+    try:
+        return algorithm.master_answers(node, master, ups, t)  # type: ignore[arg-type]
+    except OverflowError:
+        return Message(REFUSED)

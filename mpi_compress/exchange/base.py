@@ -1,0 +1,104 @@
+"""The contract of an exchange, and the one for a single process."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import numpy as np
+
+from mpi_compress.compressed import Vector
+from mpi_compress.link import Message
+
+
+def block(n: int, parts: int, part: int) -> range:
+    """The workers that the part-th of `parts` hosting ranks hosts: contiguous, even; some ranks may have none."""
+    return range(part * n // parts, (part + 1) * n // parts)
+
+
+class Exchange(ABC):
+    """Carries the messages of n logical workers, whatever ranks host them.
+
+    Uplink and downlink messages are the experiment. `collect` and `agree` are not: they carry evaluations and decisions, by
+    other means, and are in no bit count.
+    """
+
+    n: int  # logical workers in all
+    mine: range  # those hosted here
+    is_root: bool  # rank 0, which evaluates and records
+    has_master: bool  # whether the master's part is computed here: rank 0, or by allgather every rank
+    n_ranks: int = 1
+    counts_down: bool = True  # whether there are messages down; by allgather there are none
+    bytes_received_up: int = 0  # what came from other ranks as uplink
+
+    @abstractmethod
+    def gather(self, ups: list[Message]) -> list[Message]:
+        """Every worker's message in worker order, where the master is; [] elsewhere."""
+
+    @abstractmethod
+    def broadcast(self, down: Message | None) -> Message:
+        """The master's message, everywhere."""
+
+    @abstractmethod
+    def collect(self, reports: Iterable[Vector], into: "Fold") -> None:
+        """Give every worker's report (same length for all) to `into` at rank 0, in worker order, whatever rank it comes from."""
+
+    def close(self) -> None:
+        """Give back what it holds of MPI."""
+
+    @abstractmethod
+    def agree(self, decision: int) -> int:
+        """Rank 0's decision (0 … 255), on every rank."""
+
+
+class Fold:
+    """Takes workers' reports one by one in worker order and holds one vector: the largest of their first entries, the sum of the others.
+
+    Args:
+        n_peaks: how many entries, ahead of the others, are to be compared and not added.
+    """
+
+    def __init__(self, n_peaks: int):
+        self._n_peaks = n_peaks
+        self._taken: Vector | None = None
+
+    def add(self, report: Vector) -> None:
+        if self._taken is None:
+            self._taken = report.copy()
+            return
+        peaks, sums = self._taken[: self._n_peaks], self._taken[self._n_peaks :]
+        np.maximum(peaks, report[: self._n_peaks], out=peaks)
+        sums += report[self._n_peaks :]
+
+    @property
+    def peaks(self) -> Vector:
+        assert self._taken is not None
+        return self._taken[: self._n_peaks]
+
+    @property
+    def sums(self) -> Vector:
+        assert self._taken is not None
+        return self._taken[self._n_peaks :]
+
+
+class Local(Exchange):
+    """All workers and the master in this process; messages are encoded and decoded as over MPI."""
+
+    is_root = True
+    has_master = True
+
+    def __init__(self, n: int):
+        self.n = n
+        self.mine = range(n)
+
+    def gather(self, ups: list[Message]) -> list[Message]:
+        return ups
+
+    def broadcast(self, down: Message | None) -> Message:
+        assert down is not None
+        return down
+
+    def collect(self, reports: Iterable[Vector], into: Fold) -> None:
+        for report in reports:
+            into.add(report)
+
+    def agree(self, decision: int) -> int:
+        return decision

@@ -1,0 +1,200 @@
+"""The exchanges over MPI. With `launch`, this is all there is of MPI.
+
+Uplink and downlink have a communicator of their own, and every frame on it is counted: what crosses between ranks as uplink is
+exactly the frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
+
+A rank that waits in MPI keeps its core busy. Where a host has more ranks than cores, waiting ranks would keep the working ones off
+the cores, and a round takes time slices instead of microseconds; there a wait is a test and a short sleep.
+"""
+
+import os
+import pickle
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from mpi_compress.compressed import Vector
+from mpi_compress.exchange.base import Exchange, Fold, block
+from mpi_compress.link import LENGTH_BYTES, Bytes, Message
+
+_UP, _DOWN, _REPORT, _DECISION, _OBJECT = range(1, 6)
+_NAP = 2e-5  # seconds; what a system makes of it is about 8e-5
+
+
+class Channel:
+    """A communicator of one's own, whose waits let others have the core where the host is crowded."""
+
+    def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
+        self.comm = comm.Dup()
+        self.rank, self.size = comm.rank, comm.size
+        if crowded is None:
+            host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+            crowded = host.size > cores()
+            host.Free()
+        self.crowded = crowded
+
+    def free(self) -> None:
+        self.comm.Free()
+
+    def wait(self, *requests: MPI.Request) -> None:
+        """Until all requests are complete."""
+        if not self.crowded:
+            MPI.Request.Waitall(list(requests))
+            return
+        while not MPI.Request.Testall(list(requests)):
+            time.sleep(_NAP)
+
+    def send(self, data: NDArray, to: Iterable[int], tag: int) -> None:
+        """The same buffer to some ranks."""
+        self.wait(*[self.comm.Isend(data, dest=rank, tag=tag) for rank in to])
+
+    def expect(self, source: int, tag: int, dtype: type = np.uint8) -> tuple[int, NDArray, MPI.Request]:
+        """The next message, its receive begun: who sent it, the buffer it goes to, and the request to wait for."""
+        status = MPI.Status()
+        if self.crowded:
+            while (message := self.comm.Improbe(source=source, tag=tag, status=status)) is None:
+                time.sleep(_NAP)
+        else:
+            message = self.comm.Mprobe(source=source, tag=tag, status=status)
+        buffer: NDArray[Any] = np.empty(status.Get_count(MPI.BYTE) // np.dtype(dtype).itemsize, dtype=dtype)
+        return status.Get_source(), buffer, message.Irecv(buffer)
+
+    def receive(self, source: int, tag: int, dtype: type = np.uint8) -> NDArray:
+        """The next message from `source`."""
+        _, buffer, request = self.expect(source, tag, dtype)
+        self.wait(request)
+        return buffer
+
+    def share(self, value: Any) -> Any:
+        """Rank 0's object, on every rank."""
+        if self.rank == 0:
+            self.send(np.frombuffer(pickle.dumps(value), dtype=np.uint8), range(1, self.size), _OBJECT)
+            return value
+        return pickle.loads(self.receive(0, _OBJECT).tobytes())
+
+    def barrier(self) -> None:
+        self.wait(self.comm.Ibarrier())
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Ranks(Exchange):
+    """What both MPI exchanges share: who hosts whom, and everything that is not counted."""
+
+    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int]):
+        self.n = n
+        self.n_ranks = comm.size
+        self.is_root = comm.rank == 0
+        self._control = Channel(comm)
+        self._data = Channel(comm, self._control.crowded)
+        self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
+        self.mine = self._blocks.get(comm.rank, range(0))
+
+    def close(self) -> None:
+        self._data.free()
+        self._control.free()
+
+    def collect(self, reports: Iterable[Vector], into: Fold) -> None:
+        if not self.is_root:
+            for report in reports:
+                self._control.send(report, [0], _REPORT)
+            return
+        own = iter(reports)
+        for rank, workers in self._blocks.items():
+            for _ in workers:
+                into.add(next(own) if rank == 0 else self._control.receive(rank, _REPORT, np.float64))
+
+    def agree(self, decision: int) -> int:
+        if self.is_root:
+            self._control.send(np.array([decision], dtype=np.uint8), range(1, self.n_ranks), _DECISION)
+            return decision
+        return int(self._control.receive(0, _DECISION)[0])
+
+
+class PointToPoint(_Ranks):
+    """Hosting ranks send to rank 0, which receives without blocking and answers each rank.
+
+    Rank 0 hosts workers only where `master_hosts`. A rank's workers share one MPI message; every worker's frame stays its own.
+    """
+
+    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool):
+        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size))
+        self.has_master = self.is_root
+        self._senders = [rank for rank, workers in self._blocks.items() if workers and rank != 0]
+
+    def gather(self, ups: list[Message]) -> list[Message]:
+        if not self.is_root:
+            if ups:
+                self._data.send(frames(ups), [0], _UP)
+            return []
+        arriving = [self._data.expect(MPI.ANY_SOURCE, _UP) for _ in self._senders]
+        self._data.wait(*[request for _, _, request in arriving])
+        buffers = {source: buffer for source, buffer, _ in arriving}
+        self.bytes_received_up += sum(buffer.size for buffer in buffers.values())
+        return [m for rank in self._blocks for m in (ups if rank == 0 else unframed(buffers.get(rank)))]
+
+    def broadcast(self, down: Message | None) -> Message:
+        if down is None:
+            return unframed(self._data.receive(0, _DOWN))[0]
+        self._data.send(frames([down]), range(1, self.n_ranks), _DOWN)
+        return down
+
+
+class AllGather(_Ranks):
+    """Every rank gets every worker's message and computes the master's part itself: nothing is sent down."""
+
+    has_master = True
+    counts_down = False
+
+    def __init__(self, comm: MPI.Comm, n: int):
+        super().__init__(comm, n, range(comm.size))
+        self._rank = comm.rank
+
+    def gather(self, ups: list[Message]) -> list[Message]:
+        mine = frames(ups)
+        sizes = np.empty(self.n_ranks, dtype=np.int64)
+        self._data.wait(self._data.comm.Iallgather(np.array([mine.size], dtype=np.int64), sizes))
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        everything = np.empty(starts[-1], dtype=np.uint8)
+        self._data.wait(self._data.comm.Iallgatherv(mine, [everything, sizes, starts[:-1], MPI.BYTE]))
+        self.bytes_received_up += everything.size - mine.size
+        return [
+            message
+            for rank in self._blocks
+            for message in (ups if rank == self._rank else unframed(everything[starts[rank] : starts[rank + 1]]))
+        ]
+
+    def broadcast(self, down: Message | None) -> Message:
+        assert down is not None
+        return down
+
+
+def frames(messages: Sequence[Message]) -> Bytes:
+    """Messages as one block of bytes, each behind its length in 4 bytes."""
+    out = np.empty(sum(LENGTH_BYTES + m.data.size for m in messages), dtype=np.uint8)
+    at = 0
+    for message in messages:
+        size = message.data.size
+        out[at : at + LENGTH_BYTES].view("<u4")[0] = size
+        out[at + LENGTH_BYTES : at + LENGTH_BYTES + size] = message.data
+        at += LENGTH_BYTES + size
+    return out
+
+
+def unframed(block_of_bytes: Bytes | None) -> list[Message]:
+    """The messages of a block; none, if there is no block."""
+    messages: list[Message] = []
+    at, end = 0, 0 if block_of_bytes is None else block_of_bytes.size
+    while at < end:
+        assert block_of_bytes is not None
+        size = int(block_of_bytes[at : at + LENGTH_BYTES].view("<u4")[0])
+        messages.append(Message(block_of_bytes[at + LENGTH_BYTES : at + LENGTH_BYTES + size]))
+        at += LENGTH_BYTES + size
+    return messages

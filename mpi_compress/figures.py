@@ -1,0 +1,106 @@
+"""Figures from result files alone: nothing is recomputed, nothing typed in by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.errors import UserError
+from mpi_compress.results import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, told apart by colour-blind readers too; line styles and sparse markers tell the lines apart in grey.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+_STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_NAMES = {
+    "round": "round",
+    "epoch": "passes over the data",
+    "loss": "loss f(x)",
+    "suboptimality": "suboptimality f(x) − f*",
+    "grad_norm": "gradient norm ‖∇f(x)‖",
+    "wire_bits_up": "bits sent up, on the wire",
+    "wire_bits_down": "bits sent down, on the wire",
+    "paper_bits_up": "bits sent up, by the papers' formula",
+    "paper_bits_down": "bits sent down, by the papers' formula",
+    "elements_up": "coordinates sent up",
+    "cost_up": "communication cost up",
+    "cost_down": "communication cost down",
+    "budget": "budget T (mean over workers)",
+    "seconds": "seconds",
+}
+_FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "error_norm")
+FORMATS = (".png", ".pdf", ".svg")
+
+
+def plot(
+    runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
+    xscale: str = "linear", yscale: str | None = None, title: str | None = None,
+) -> "Axes":  # fmt: skip
+    """Draw y against x for every run, one line each; runs of one label share a line's look.
+
+    Args:
+        runs: results, as `run` or `read` gives them.
+        x, y: columns of /trace or /timing.
+        ax: Matplotlib axes to draw on; new ones otherwise.
+        yscale: "linear" or "log"; None: "log" for what falls to zero.
+
+    Raises:
+        UserError: no runs, or no such column.
+    """
+    if not runs:
+        raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    yscale = yscale or ("log" if y in _FALLING_TO_ZERO else "linear")
+    labels = list(dict.fromkeys(r.label for r in runs))
+    drawn = set()
+    for r in runs:
+        look = labels.index(r.label)
+        xs, ys = shown(r.column(x), r.column(y), xscale, yscale)
+        ax.plot(
+            xs, ys, label=None if r.label in drawn else r.label, color=_COLOURS[look % len(_COLOURS)],
+            linestyle=_STYLES[look % len(_STYLES)], marker=_MARKERS[look % len(_MARKERS)],
+            markevery=(0.03 + 0.02 * look, 0.18), markersize=4, linewidth=1.4,
+        )  # fmt: skip
+        drawn.add(r.label)
+    ax.set(xscale=xscale, yscale=yscale, xlabel=_NAMES.get(x, x), ylabel=_NAMES.get(y, y))
+    if title:
+        ax.set_title(title, fontsize="medium")
+    ax.grid(True, alpha=0.3, linewidth=0.6)
+    ax.legend(fontsize="small", framealpha=0.9)
+    return ax
+
+
+def shown(xs: NDArray, ys: NDArray, xscale: str, yscale: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The points that can be drawn: finite, and above 0 on a logarithmic axis."""
+    keep = np.isfinite(xs) & np.isfinite(ys)
+    if xscale == "log":
+        keep &= xs > 0
+    if yscale == "log":
+        keep &= ys > 0
+    return xs[keep], ys[keep]
+
+
+def save(ax: "Axes", file: Path) -> None:
+    """Write the figure that `ax` is on, as PNG, PDF or SVG; fonts are embedded.
+
+    Raises:
+        UserError: another format, or a place that cannot be written.
+    """
+    import matplotlib as mpl
+
+    if file.suffix not in FORMATS:
+        raise UserError(f"-o {file}: a figure is written as one of {', '.join(FORMATS)}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+            ax.get_figure(root=True).savefig(file, dpi=200)  # type: ignore[union-attr]
+    except OSError as error:
+        raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None

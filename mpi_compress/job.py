@@ -1,0 +1,370 @@
+"""A job file: one TOML file = one figure = some runs, checked whole before anything runs."""
+
+import copy
+import hashlib
+import importlib
+import itertools
+import json
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+
+from mpi_compress.algorithms import Algorithm, algorithms
+from mpi_compress.codecs import Codec, codecs
+from mpi_compress.compressors import Compressor, compressors
+from mpi_compress.costs import CostModel, costs
+from mpi_compress.datasets import generators
+from mpi_compress.datasets.store import DataTable, Partition, content_id
+from mpi_compress.errors import UserError, nearest
+from mpi_compress.expressions import Expression
+from mpi_compress.objective import LOSSES
+from mpi_compress.observer import Stop
+from mpi_compress.registry import checked, parameters
+
+
+@dataclass(frozen=True)
+class ObjectiveTable:
+    """A job's [objective]."""
+
+    loss: str = "logistic"
+    mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
+    lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
+    regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise ValueError(nearest(self.loss, LOSSES, "loss"))
+        if self.mu is not None and self.lambda2 is not None:
+            raise ValueError("mu and lambda2 = mu/2 are two names of one thing; give one")
+
+
+@dataclass(frozen=True)
+class WorkersTable:
+    """A job's [workers]. `exchange` and `master` say how they are hosted, which changes no number."""
+
+    count: int = 1
+    partition: Partition = "contiguous"
+    exchange: Literal["p2p", "allgather"] = "p2p"
+    master: Literal["dedicated", "worker"] = "dedicated"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count = {self.count} must be at least 1")
+
+
+@dataclass(frozen=True)
+class StartTable:
+    """A job's [start]: x0."""
+
+    at: str = "zero"  # "zero", "optimum", or a result file whose last point it is
+    offset: float = 0.0  # added to every coordinate
+
+
+@dataclass(frozen=True)
+class LogTable:
+    """A job's [log]."""
+
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every = {self.every} must be at least 1")
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """A job's [figure]."""
+
+    x: str = "wire_bits_up"
+    y: str = "loss"
+    xscale: Literal["linear", "log"] = "linear"
+    yscale: Literal["linear", "log"] | None = None  # None: log for what falls to 0, such as suboptimality
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, as a check on the results."""
+
+    id: str
+    says: str
+    value: str
+    holds: str
+    paper: float | str | None = None
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """A job's [up] or [down]."""
+
+    compressor: Compressor
+    codec: Codec
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run of a job, all its parts built."""
+
+    label: str
+    written: Mapping[str, Any]  # the tables as the user wrote them for this run
+    folder: Path  # the job's own
+    seed: int
+    data: DataTable
+    objective: ObjectiveTable
+    workers: WorkersTable
+    algorithm: Algorithm
+    up: LinkTable
+    down: LinkTable
+    cost: CostModel
+    start: StartTable
+    stop: Stop
+    log: LogTable
+    where: str  # for error lines
+
+    @property
+    def run_id(self) -> str:
+        """A hash of what decides the numbers: what the user wrote, but for layout, and the data's content."""
+        deciding = copy.deepcopy(dict(self.written))
+        for key in ("exchange", "master"):
+            deciding.get("workers", {}).pop(key, None)
+        for key in ("name", "path"):
+            deciding["data"].pop(key, None)
+        text = json.dumps([deciding, content_id(self.data, self.folder)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def toml(self) -> str:
+        """A job of this run alone."""
+        return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job file, read and checked."""
+
+    name: str
+    title: str
+    paper: str
+    runs: list[RunSpec]
+    figure: FigureTable = field(default_factory=FigureTable)
+    claims: list[Claim] = field(default_factory=list)
+
+    def only(self, label: str | None = None, index: int | None = None) -> "Job":
+        """The same job with the runs of one label, or one run.
+
+        Raises:
+            UserError: there is no such run.
+        """
+        runs = self.runs
+        if label is not None:
+            runs = [r for r in runs if r.label == label]
+            if not runs:
+                raise UserError(f"--only: {nearest(label, [r.label for r in self.runs], 'run')}")
+        if index is not None:
+            if not 0 <= index < len(self.runs):
+                raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(self.runs) - 1}")
+            runs = [r for r in runs if r is self.runs[index]]
+        return replace(self, runs=runs)
+
+
+_NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim")
+_OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log")
+
+
+def load_job(file: str | Path, overrides: Mapping[str, Any] | None = None) -> Job:
+    """Read a job file and build every part of every run.
+
+    Args:
+        overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run.
+
+    Raises:
+        UserError: one line with the file, the place in it, what was given, and what would do.
+    """
+    path = Path(file)
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such job file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder; a job file is wanted") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is no TOML: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        return parse_job(tables, path.stem, path.parent, overrides or {})
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def parse_job(tables: Mapping[str, Any], name: str, folder: Path, overrides: Mapping[str, Any]) -> Job:
+    """A job from its tables, as TOML gives them."""
+    _known_keys(tables, (*_NOT_OF_A_RUN, *_OF_A_RUN), "")
+    _import_plugins(tables.get("plugins", []), folder)
+    shared = {k: v for k, v in tables.items() if k in _OF_A_RUN}
+    runs = []
+    for own in _list_of_tables(tables, "run") or [{"label": tables.get("title", name)}]:
+        label = own.get("label")
+        if not isinstance(label, str) or not label:
+            raise UserError('run: every [[run]] needs a label = "…", its name in figures')
+        _known_keys(own, ("label", *_OF_A_RUN), f'run "{label}"')
+        written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k != "label"}})
+        for point in _grid(tables.get("grid", {})):
+            values = {**point, **overrides}
+            run = copy.deepcopy(written)
+            for key, value in values.items():
+                _put(run, key, value)
+            suffix = ", ".join(f"{k.split('.')[-1]} = {_plain(v)}" for k, v in point.items() if k != "seed")
+            runs.append(_run(f"{label}, {suffix}" if suffix else label, run, folder, len(tables.get("run", [])) > 1))
+    claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
+    title, paper = (tables.get(k, "") for k in ("title", "paper"))
+    if not isinstance(title, str) or not isinstance(paper, str):
+        raise UserError("title and paper should be text in quotes")
+    return Job(name, title or name, paper, runs, checked(FigureTable, tables.get("figure", {}), "figure"), claims)
+
+
+def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
+    at = f'run "{label}": ' if named else ""
+
+    def table(key: str) -> dict[str, Any]:
+        value = written.get(key, {})
+        if not isinstance(value, Mapping):
+            raise UserError(f"{at}{key}: {value!r} was given; it should be a table, [{key}]")
+        return dict(value)
+
+    seed = written.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
+    for key in ("data", "algorithm", "stop"):
+        if key not in written:
+            raise UserError(f"{at}{key}: the table [{key}] is missing")
+    algorithm = algorithms.build(table("algorithm"), f"{at}algorithm")
+    cost = table("cost") or {"model": "payload"}
+    if "model" not in cost or "name" in cost:
+        raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
+    return RunSpec(
+        label=label,
+        written=written,
+        folder=folder,
+        seed=seed,
+        data=_data(table("data"), f"{at}data"),
+        objective=checked(ObjectiveTable, table("objective"), f"{at}objective"),
+        workers=checked(WorkersTable, table("workers"), f"{at}workers"),
+        algorithm=algorithm,
+        up=_link(table("up") or {"compressor": {"name": algorithm.compressor}}, f"{at}up"),
+        down=_link(table("down") or {"compressor": {"name": "identity"}, "codec": {"name": "auto"}}, f"{at}down"),
+        cost=costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost"),
+        start=checked(StartTable, table("start"), f"{at}start"),
+        stop=checked(Stop, table("stop"), f"{at}stop"),
+        log=checked(LogTable, table("log"), f"{at}log"),
+        where=at,
+    )
+
+
+def _data(table: dict[str, Any], where: str) -> DataTable:
+    """[data]: keys that belong to its generator are the generator's parameters."""
+    common = [k for k in parameters(DataTable) if k != "parameters"]
+    name = table.get("generator")
+    if name is None:
+        return checked(DataTable, table, where) if "parameters" not in table else _unknown("parameters", common, where)
+    if name not in generators:
+        raise UserError(f"{where}.generator: {nearest(str(name), generators, 'generator')}")
+    own = parameters(generators[name])
+    for key in table:
+        if key not in own and key not in common:
+            _unknown(key, [*common, *own], where)
+    values = {k: v for k, v in table.items() if k in own}
+    generators.build({"name": name, **values}, where)
+    rest = {k: v for k, v in table.items() if k not in own}
+    return checked(DataTable, {**rest, "parameters": values}, where)
+
+
+def _link(table: dict[str, Any], where: str) -> LinkTable:
+    _known_keys(table, ("compressor", "codec"), where)
+    compressor = compressors.build(table.get("compressor", "identity"), f"{where}.compressor")
+    spec = table.get("codec", compressor.codec)
+    if isinstance(spec, Mapping) and "name" not in spec:
+        spec = {"name": compressor.codec, **spec}
+    codec = codecs.build(spec, f"{where}.codec")
+    if not codec.writes(compressor.makes):
+        fitting = [name for name in codecs if codecs[name]().writes(compressor.makes)]
+        raise UserError(
+            f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; "  # type: ignore[attr-defined]
+            f"these can: {', '.join(fitting)}"
+        )
+    return LinkTable(compressor, codec)
+
+
+def _import_plugins(names: Any, folder: Path) -> None:
+    """Import the user's own parts: modules beside the job, in the current folder, or installed."""
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
+    for place in (str(folder.resolve()), str(Path.cwd())):
+        if names and place not in sys.path:
+            sys.path.insert(0, place)
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
+        except Exception as error:
+            raise UserError(f"plugins: module '{name}' fails on import: {type(error).__name__}: {error}") from error
+
+
+def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
+    """All points of [grid]: dotted keys, each with a list of values."""
+    axes: dict[str, list[Any]] = {}
+
+    def walk(node: Any, key: str) -> None:
+        if isinstance(node, Mapping):
+            for k, v in node.items():
+                walk(v, f"{key}.{k}" if key else k)
+        elif not isinstance(node, list) or not node:
+            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values")
+        elif key.split(".")[0] not in _OF_A_RUN:
+            raise UserError(f"grid: {nearest(key.split('.')[0], _OF_A_RUN, 'table')}")
+        else:
+            axes[key] = node
+
+    walk(table, prefix)
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def _put(run: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key; tables on the way are made where they are missing."""
+    *tables, last = key.split(".")
+    if (tables or [last])[0] not in _OF_A_RUN:
+        raise UserError(f"--set {key}: {nearest((tables or [last])[0], _OF_A_RUN, 'table')}")
+    for name in tables:
+        inner = run.setdefault(name, {})
+        if isinstance(inner, str):  # the short form of a part, codec = "fixed"
+            inner = run[name] = {"name": inner}
+        if not isinstance(inner, dict):
+            raise UserError(f"{key}: {name} is {inner!r} and no table")
+        run = inner
+    run[last] = value
+
+
+def _list_of_tables(tables: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    value = tables.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
+        raise UserError(f"{key}: should be tables, each headed [[{key}]]")
+    return value
+
+
+def _known_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            _unknown(key, list(known), where)
+
+
+def _unknown(key: str, known: list[str], where: str) -> Any:
+    raise UserError(f"{where + ': ' if where else ''}{nearest(key, known, 'key')}")
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

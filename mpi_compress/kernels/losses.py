@@ -1,0 +1,44 @@
+"""Losses of one sample, ℓ(y, m) for label y and margin m = a·x, with their first two derivatives in m (SPEC: the table of losses).
+
+All of them stay finite for any finite margin.
+"""
+
+import numpy as np
+
+from mpi_compress.kernels import kernel
+
+LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES = range(4)
+_LN2 = np.log(2.0)
+
+
+@kernel
+def loss_and_slope(loss, y, m):
+    """ℓ(y, m) and ∂ℓ/∂m."""
+    if loss == LOGISTIC or loss == LOGISTIC_BASE2:
+        z = y * m
+        e = np.exp(-abs(z))
+        value = np.log1p(e) + max(-z, 0.0)
+        slope = -y * e / (1.0 + e) if z >= 0.0 else -y / (1.0 + e)
+        if loss == LOGISTIC_BASE2:
+            return value / _LN2, slope / _LN2
+        return value, slope
+    if loss == SQUARED_HINGE:
+        short = max(1.0 - y * m, 0.0)
+        return short * short, -2.0 * y * short
+    return 0.5 * (m - y) * (m - y), m - y
+
+
+@kernel
+def curvatures(loss, labels, margins, out):
+    """out (N,): ∂²ℓ/∂m² of every sample; for the squared hinge a generalised second derivative."""
+    for i in range(out.size):
+        z = labels[i] * margins[i]
+        if loss == LOGISTIC or loss == LOGISTIC_BASE2:
+            e = np.exp(-abs(z))
+            out[i] = e / ((1.0 + e) * (1.0 + e))
+            if loss == LOGISTIC_BASE2:
+                out[i] /= _LN2
+        elif loss == SQUARED_HINGE:
+            out[i] = 2.0 if z < 1.0 else 0.0
+        else:
+            out[i] = 1.0

@@ -1,0 +1,82 @@
+"""Small operations on vectors whose order of additions is part of the promise that layouts do not matter."""
+
+import numpy as np
+
+from mpi_compress.kernels import kernel
+
+
+@kernel
+def norm(v):
+    """‖v‖ of v (d,), without overflow or underflow in the squares; NaN and infinity propagate."""
+    peak = 0.0
+    for a in v:
+        a = abs(a)
+        if not a <= peak:
+            peak = a
+            if not a < np.inf:
+                break
+    if peak == 0.0 or not peak < np.inf:
+        return peak
+    total = 0.0
+    if 1e-140 < peak < 1e140:
+        for a in v:
+            total += a * a
+        return np.sqrt(total)
+    for a in v:
+        total += (a / peak) * (a / peak)
+    return peak * np.sqrt(total)
+
+
+@kernel
+def scatter_add(indices, values, scale, out):
+    """out[indices] += scale · values, for increasing indices (T,) uint32."""
+    for j in range(indices.size):
+        out[indices[j]] += scale * values[j]
+
+
+@kernel
+def dense_add(values, scale, out):
+    """out += scale · values, all (d,)."""
+    for j in range(values.size):
+        out[j] += scale * values[j]
+
+
+@kernel
+def all_finite(values):
+    """Whether no value is NaN or infinite."""
+    for a in values:
+        if not abs(a) < np.inf:
+            return False
+    return True
+
+
+@kernel
+def scatter_add_noting(indices, values, total, seen, touched, n_touched):
+    """total[indices] += values; coordinates not `seen` before are appended to `touched`. Returns their new number."""
+    for j in range(indices.size):
+        i = indices[j]
+        if not seen[i]:
+            seen[i] = True
+            touched[n_touched] = i
+            n_touched += 1
+        total[i] += values[j]
+    return n_touched
+
+
+@kernel
+def take_and_clear(indices, divisor, total, seen, values):
+    """values = total[indices] / divisor; then total and seen are cleared there."""
+    for j in range(indices.size):
+        i = indices[j]
+        values[j] = total[i] / divisor
+        total[i] = 0.0
+        seen[i] = False
+
+
+@kernel
+def sum_of_squares(v, scale):
+    """Σ (v_j / scale)²."""
+    total = 0.0
+    for a in v:
+        total += (a / scale) * (a / scale)
+    return total

@@ -1,0 +1,169 @@
+"""How this process was started: alone, or as one of several ranks; and how all of them end when one fails.
+
+Nothing here imports MPI unless a launcher started this process.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mpi_compress.errors import UserError
+from mpi_compress.exchange import Exchange, Local
+
+T = TypeVar("T")
+
+_RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+_SLURM_SIZE = ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")
+
+
+class Alone:
+    """One process hosts the master and all workers."""
+
+    rank, size = 0, 1
+    is_root = True
+    library = "none"
+
+    def on_root(self, work: Callable[[], T]) -> T:
+        """What `work` gives at rank 0, on every rank; a UserError it raises there is raised on all."""
+        return work()
+
+    def first_on_each_host(self, work: Callable[[], None]) -> None:
+        """Every rank does `work`, after one rank of its host has done it alone."""
+        work()
+
+    def exchange(self, n: int, kind: str, master: str) -> Exchange:
+        return Local(n)
+
+
+class Team:
+    """The ranks of a communicator."""
+
+    def __init__(self, comm: Any):
+        from mpi4py import MPI
+
+        from mpi_compress.exchange.mpi import Channel
+
+        self._comm = comm
+        self._channel = Channel(comm)
+        self._host = Channel(comm.Split_type(MPI.COMM_TYPE_SHARED), self._channel.crowded)
+        self.rank, self.size = comm.rank, comm.size
+        self.is_root = self.rank == 0
+        self.library = MPI.Get_library_version().split("\n")[0].strip().rstrip("\x00")
+
+    def on_root(self, work: Callable[[], T]) -> T:
+        result: Any = None
+        if self.is_root:
+            try:
+                result = work()
+            except UserError as error:
+                result = error
+        result = self._channel.share(result)
+        if isinstance(result, UserError):
+            raise SharedUserError(*result.args)
+        return result
+
+    def first_on_each_host(self, work: Callable[[], None]) -> None:
+        if self._host.rank == 0:
+            work()
+        self._host.barrier()
+        if self._host.rank != 0:
+            work()
+
+    def exchange(self, n: int, kind: str, master: str) -> Exchange:
+        from mpi_compress.exchange.mpi import AllGather, PointToPoint
+
+        return AllGather(self._comm, n) if kind == "allgather" else PointToPoint(self._comm, n, master == "worker")
+
+
+class SharedUserError(UserError):
+    """A user's error that every rank knows of: only rank 0 tells it, and all end by themselves."""
+
+
+def team_of(comm: Any) -> Alone | Team:
+    """The ranks of an mpi4py communicator, or this process alone."""
+    return Alone() if comm is None or comm.size == 1 else Team(comm)
+
+
+def launched() -> Alone | Team:
+    """The team that a launcher started this process in.
+
+    Raises:
+        UserError: a launcher started several tasks, and MPI knows of one.
+    """
+    announced, by = _announced_size()
+    if announced is None and not any(name in os.environ for name in _RANK[:3]):
+        return Alone()
+    os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise UserError(
+            f"{by or 'a launcher'} started this, but MPI cannot be loaded ({str(error).splitlines()[0]}): "
+            "pip install 'mpi-compress[mpich]' brings one, or load the site's MPI module"
+        ) from None
+    size = MPI.COMM_WORLD.size
+    if announced and announced > 1 and size == 1:
+        raise UserError(
+            f"{by} says there are {announced} tasks, but MPI says this is the only rank, so each would run the whole job: "
+            f"start it by the mpiexec that belongs to {MPI.get_vendor()[0]} (for mpich from PyPI: mpiexec beside this Python), "
+            "or srun --mpi=pmi2; for one process on purpose add --one-process"
+        )
+    return team_of(MPI.COMM_WORLD)
+
+
+def _announced_size() -> tuple[int | None, str]:
+    """How many tasks the launcher says there are: mpiexec's word before SLURM's."""
+    for name in (*_SIZE, *_SLURM_SIZE):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name]), name
+    return None, ""
+
+
+def _rank() -> int:
+    return next((int(os.environ[n]) for n in _RANK if os.environ.get(n, "").isdigit()), 0)
+
+
+def run_to_the_end(main: Callable[[], int]) -> int:
+    """Run `main`; whatever ends it is told once, on one line where it is the user's, and ends every rank.
+
+    A rank that fails alone tells it and aborts the others. Ranks that fail together take turns: the first one's abort silences
+    the rest.
+    """
+    try:
+        return main()
+    except SharedUserError as error:
+        if _rank() == 0:
+            _tell(str(error))
+        return 2
+    except UserError as error:
+        status, text = 2, str(error)
+    except KeyboardInterrupt:
+        status, text = 130, "interrupted"
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError as error:
+        status, text = 3, f"out of memory: {error}"
+    except Exception:
+        import traceback
+
+        status, text = 3, traceback.format_exc()
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
+        if mpi is None and status == 2 and _rank() > 0:
+            return status  # MPI was never reached: every task has the same to say
+        if mpi is not None and mpi.Is_initialized() and _rank() > 0:
+            return status  # singletons started by mistake
+        _tell(text)
+        return status
+    time.sleep(min(0.3 * mpi.COMM_WORLD.rank, 3.0))
+    _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status != 2 else text)
+    mpi.COMM_WORLD.Abort(status)
+    return status
+
+
+def _tell(text: str) -> None:
+    print(f"mpi-compress: {text.rstrip()}", file=sys.stderr, flush=True)

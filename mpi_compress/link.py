@@ -1,0 +1,76 @@
+"""One direction of the network: how a vector becomes bytes, and bytes a vector."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.codecs import Codec
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.compressors import Compressor
+from mpi_compress.errors import CorruptMessage
+from mpi_compress.streams import Round
+
+Bytes = NDArray[np.uint8]
+LENGTH_BYTES = 4  # sent ahead of each message
+
+
+@dataclass(eq=False, slots=True)
+class Message:
+    """The only thing that crosses between master and workers: bytes.
+
+    Whoever decodes them first keeps the result in `content`, so that a sender who needs what its receiver will see, and a
+    receiver in the same process, decode once.
+    """
+
+    data: Bytes
+    content: Compressed | None = field(default=None, repr=False)
+
+    @property
+    def wire_bits(self) -> int:
+        """8 · (the 4-byte length + the bytes), padding included."""
+        return 8 * (LENGTH_BYTES + self.data.size)
+
+
+REFUSED = np.empty(0, dtype=np.uint8)
+"""No codec writes an empty message: it says that its sender's values could not be encoded (they overflow)."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A compressor and a codec: fixes the type of one direction's messages."""
+
+    compressor: Compressor
+    codec: Codec
+    dim: int
+
+    def pack(self, v: Vector | Compressed, t: Round) -> Message:
+        """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
+        if isinstance(v, Compressed):
+            return self.encode(self.compressor.compress_again(v, t))
+        return self.encode(self.compressor.compress(v, t))
+
+    def encode(self, compressed: Compressed) -> Message:
+        """Bytes for what is compressed already.
+
+        Raises:
+            OverflowError: a finite value that the codec's floats cannot hold.
+        """
+        return Message(self.codec.encode(compressed))
+
+    def unpack(self, message: Message) -> Compressed:
+        """What the receiver sees.
+
+        Raises:
+            CorruptMessage: bytes that the codec cannot have written.
+        """
+        if message.content is None:
+            content, end = self.codec.decode(message.data, 0, self.dim, self.compressor.makes)
+            if end != message.data.size:
+                raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
+            message.content = content
+        return message.content
+
+    def paper_bits(self, content: Compressed) -> float:
+        """The paper's count for a message, from what was decoded."""
+        return content.paper_bits(self.codec.float, self.codec.indices == "counted")

@@ -1,0 +1,115 @@
+"""f_i on one shard: value, gradient, curvature; the mean over shards is f exactly, also where their sizes differ."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.compressed import Vector
+from mpi_compress.kernels import losses as loss_kernels
+from mpi_compress.kernels import rows as kernels
+
+
+@dataclass(frozen=True)
+class Loss:
+    """ℓ(y, m); `curvature` bounds ∂²ℓ/∂m², so that curvature · λmax(AᵀA)/N is the data part's smoothness."""
+
+    code: int
+    curvature: float
+    formula: str
+
+
+LOSSES = {
+    "logistic": Loss(loss_kernels.LOGISTIC, 0.25, "log(1 + exp(−y m))"),
+    "logistic-base2": Loss(loss_kernels.LOGISTIC_BASE2, 0.25 / np.log(2.0), "log2(1 + exp(−y m))"),
+    "squared-hinge": Loss(loss_kernels.SQUARED_HINGE, 2.0, "max(1 − y m, 0)²"),
+    "least-squares": Loss(loss_kernels.LEAST_SQUARES, 1.0, "½ (m − y)²"),
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Samples a_j with their labels y_j."""
+
+    matrix: tuple[NDArray, ...]  # (indptr, indices, values) in CSR form, or (values (N, d),)
+    labels: Vector  # (N,)
+    dim: int
+
+    def __len__(self) -> int:
+        return self.labels.size
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.matrix) + self.labels.nbytes
+
+
+class Objective:
+    """f_i(x) = weight · Σ_{j ∈ D_i} ℓ(y_j, a_j·x) + (µ/2)‖x‖², with weight = n/N.
+
+    Returned gradients are valid until the next call. A full gradient is kept until `forget`, so a round that is logged, which
+    needs f and ∇f at x, does not pay twice. `samples` and `seconds` count what the algorithm asked for, kept gradients included;
+    `borrowed` is the part of `seconds` that an evaluation spent.
+    """
+
+    def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
+        self.rows, self.loss, self.weight, self.mu = rows, loss, float(weight), float(mu)
+        self.samples = 0
+        self.seconds = 0.0
+        self.borrowed = 0.0
+        self._all = np.arange(len(rows), dtype=np.uint64)
+        self._gradient = np.zeros(rows.dim)
+        self._kept_at: Vector | None = None
+        self._kept = (0.0, 0.0)  # value, seconds it took
+
+    @property
+    def dim(self) -> int:
+        return self.rows.dim
+
+    def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
+        """f_i(x) and ∇f_i(x) (d,), off the algorithm's count: kept, if x is not changed before `forget`."""
+        if self._kept_at is not x:
+            start = time.perf_counter()
+            value = self._pass(self._all, self.weight, x)
+            self._kept_at, self._kept = x, (value, time.perf_counter() - start)
+        return self._kept[0], self._gradient
+
+    def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None) -> Vector:
+        """∇f_i(x) (d,); for a minibatch of `rows`, the mean over them in place of the mean over the shard."""
+        if rows is None:
+            kept = self._kept_at is x
+            _, gradient = self.value_and_gradient(x)
+            self.seconds += self._kept[1]
+            self.borrowed += self._kept[1] if kept else 0.0
+            self.samples += len(self.rows)
+            return gradient
+        start = time.perf_counter()
+        self.forget()
+        self._pass(rows, self.weight * len(self.rows) / rows.size, x)
+        self.seconds += time.perf_counter() - start
+        self.samples += rows.size
+        return self._gradient
+
+    def forget(self) -> None:
+        """x is about to change: drop the kept gradient."""
+        self._kept_at = None
+
+    def curvature(self, x: Vector) -> Vector:
+        """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
+        margins = np.empty(len(self.rows))
+        kernels.margins(self.rows.matrix, x, margins)
+        out = np.empty(len(self.rows))
+        loss_kernels.curvatures(self.loss.code, self.rows.labels, margins, out)
+        return out * self.weight
+
+    def hessian_product(self, curvature: Vector, v: Vector) -> Vector:
+        """∇²f_i · v (d,), a new array."""
+        out = np.empty(self.dim)
+        kernels.gram_product(self.rows.matrix, curvature, v, out)
+        out += self.mu * v
+        return out
+
+    def _pass(self, rows: NDArray[np.uint64], weight: float, x: Vector) -> float:
+        return kernels.loss_and_gradient(
+            self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, self._gradient
+        )

@@ -1,0 +1,211 @@
+"""What is logged, and when a run ends: off the clock, and off the bit count."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms import Algorithm
+from mpi_compress.compressed import Vector
+from mpi_compress.costs import CostModel
+from mpi_compress.exchange import Exchange
+from mpi_compress.exchange.base import Fold
+from mpi_compress.kernels.vectors import norm
+from mpi_compress.link import Link, Message
+from mpi_compress.objective import Objective
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A job's [stop]: whichever comes first. Loss and suboptimality are looked at in logged rounds."""
+
+    rounds: int | None = None
+    loss: float | None = None
+    suboptimality: float | None = None
+    wire_bits_up: float | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if all(v is None for v in vars(self).values()):
+            raise ValueError("rounds = … is needed, or loss, suboptimality, wire_bits_up, seconds")
+        for key in ("rounds", "wire_bits_up", "seconds"):
+            value = getattr(self, key)
+            if value is not None and not value >= 0:
+                raise ValueError(f"{key} = {value} must be 0 or more")
+
+    @property
+    def each_round(self) -> bool:
+        """Whether only the root can tell, in any round, that the run is over."""
+        return self.wire_bits_up is not None or self.seconds is not None
+
+
+class Verdict(IntEnum):
+    """What becomes of a run after a round."""
+
+    GO_ON = 0
+    COMPLETE = 1
+    DIVERGED = 2
+
+
+@dataclass
+class Clock:
+    """Seconds of the algorithm on this rank, cumulative."""
+
+    wall: float = 0.0
+    sends: float = 0.0  # in worker_sends: gradients, compression and coding
+    update: float = 0.0  # in the master's answer and in hearing it
+    evaluate: float = 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a result: the point after `round` rounds, and what it took to reach it."""
+
+    trace: dict[str, float]
+    workers: dict[str, list[float]]
+    timing: dict[str, float]
+
+
+class Observer:
+    """Logs a run at rank 0 and decides when it ends, for all ranks.
+
+    Args:
+        regularizer: µ where the objectives leave the regulariser out.
+        f_star: f*, NaN if unknown.
+        sink: takes every row, at rank 0.
+        progress: is told (round, loss or None), at rank 0.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        objectives: Mapping[int, Objective],
+        n_samples: int,
+        regularizer: float,
+        f_star: float,
+        cost: CostModel,
+        stop: Stop,
+        every: int,
+        sink: Callable[[Row], None],
+        progress: Callable[[int, float | None, float], None],
+    ):
+        self.exchange, self.objectives, self.n_samples = exchange, objectives, n_samples
+        self.regularizer, self.f_star, self.cost, self.stop, self.every = regularizer, f_star, cost, stop, every
+        self.sink, self.progress = sink, progress
+        self.clock = Clock()
+        self.wire_up, self.paper_up = [0] * exchange.n, [0.0] * exchange.n
+        self.elements = self.wire_down = 0
+        self.cost_up = self.cost_down = self.paper_down = 0.0
+        self.reason = ""
+        self._logged = -1
+
+    def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
+        """Add one round's messages to the counts, at rank 0; paper bits are those of what was decoded."""
+        begun = time.perf_counter()
+        for i, message in enumerate(arrived):
+            content = uplink.unpack(message)
+            bits = uplink.paper_bits(content)
+            self.wire_up[i] += message.wire_bits
+            self.paper_up[i] += bits
+            self.cost_up += self.cost.cost(bits)
+            self.elements += content.elements
+        if self.exchange.counts_down:
+            bits = downlink.paper_bits(downlink.unpack(down))
+            self.wire_down += self.exchange.n * down.wire_bits
+            self.paper_down += self.exchange.n * bits
+            self.cost_down += self.exchange.n * self.cost.cost(bits)
+        self.clock.evaluate += time.perf_counter() - begun
+
+    def look(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
+        """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
+        begun = time.perf_counter()
+        verdict = Verdict.GO_ON
+        if not finite:
+            verdict, self.reason = Verdict.DIVERGED, f"the update of round {k} is not finite"
+        elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(self._spent())):
+            verdict = Verdict.COMPLETE
+        if verdict or k % self.every == 0:
+            verdict = max(verdict, self._log(k, algorithm, node, workers))
+        elif self.exchange.is_root:
+            self.progress(k, None, sum(self.wire_up))
+        self.clock.evaluate += time.perf_counter() - begun
+        return verdict
+
+    def _spent(self) -> bool:
+        s = self.stop
+        return (s.wire_bits_up is not None and sum(self.wire_up) >= s.wire_bits_up) or (
+            s.seconds is not None and self.clock.wall >= s.seconds
+        )
+
+    def _log(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any]) -> Verdict:
+        """Evaluate f and ∇f, write the row, and judge by what they are."""
+        if k == self._logged:
+            return Verdict.GO_ON
+        self._logged = k
+        x = algorithm.iterate(node)
+        fold = Fold(n_peaks=3)
+        self.exchange.collect(self._reports(x, algorithm, workers), fold)
+        verdict = Verdict.GO_ON
+        if self.exchange.is_root:
+            n, logs = self.exchange.n, len(algorithm.logs)
+            loss, samples = float(fold.sums[0] / n), float(fold.sums[1])
+            means, gradient = fold.sums[2 : 2 + logs] / n, fold.sums[2 + logs :] / n
+            if self.regularizer:
+                gradient += self.regularizer * x
+                loss += 0.5 * self.regularizer * norm(x) ** 2
+            self.sink(self._row(k, loss, samples, norm(gradient), dict(zip(algorithm.logs, means, strict=True)), fold.peaks))
+            self.progress(k, loss, sum(self.wire_up))
+            verdict = self._judge(loss)
+        verdict = Verdict(self.exchange.agree(verdict))
+        if verdict is Verdict.DIVERGED:
+            self.reason = f"the loss is not finite after {k} rounds"
+        return verdict
+
+    def _judge(self, loss: float) -> Verdict:
+        if not math.isfinite(loss):
+            return Verdict.DIVERGED
+        s = self.stop
+        low = (s.loss is not None and loss <= s.loss) or (s.suboptimality is not None and loss - self.f_star <= s.suboptimality)
+        return Verdict.COMPLETE if low else Verdict.GO_ON
+
+    def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
+        """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations;
+        f_i(x), samples used so far, the worker's logs, ∇f_i(x)."""
+        charged = sum(f.seconds for f in self.objectives.values())
+        borrowed = sum(f.borrowed for f in self.objectives.values())
+        seconds = (charged, self.clock.sends - (charged - borrowed), borrowed)
+        for i, f in self.objectives.items():
+            value, gradient = f.value_and_gradient(x)
+            yield np.concatenate([(*seconds, value, f.samples), algorithm.worker_logs(workers[i]), gradient])
+
+    def _row(self, k: int, loss: float, samples: float, grad_norm: float, logs: dict[str, float], slowest: Vector) -> Row:
+        compute, pack, borrowed = (float(s) for s in slowest)
+        seconds = self.clock.wall + borrowed
+        exchange = max(0.0, seconds - compute - pack - self.clock.update)
+        evaluate = max(0.0, self.clock.evaluate - borrowed)
+        return Row(
+            trace={
+                "round": k,
+                "epoch": samples / self.n_samples,
+                "loss": loss,
+                "suboptimality": loss - self.f_star,
+                "grad_norm": grad_norm,
+                "wire_bits_up": sum(self.wire_up),
+                "wire_bits_down": self.wire_down,
+                "paper_bits_up": sum(self.paper_up),
+                "paper_bits_down": self.paper_down,
+                "elements_up": self.elements,
+                "cost_up": self.cost_up,
+                "cost_down": self.cost_down,
+                **logs,
+            },
+            workers={"wire_bits_up": list(self.wire_up), "paper_bits_up": list(self.paper_up)},
+            timing={
+                "seconds": seconds, "compute": compute, "pack": pack, "exchange": exchange,
+                "update": self.clock.update, "evaluate": evaluate,
+            },
+        )  # fmt: skip

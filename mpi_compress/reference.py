@@ -1,0 +1,144 @@
+"""What a problem's data decide: λmax(AᵀA), hence smoothness, and the minimiser x* with f*. Computed once, kept beside the data.
+
+All of it is computed over the whole set in file order by one process, so no number of workers or ranks changes a bit of it.
+"""
+
+import json
+from dataclasses import dataclass
+
+import h5py
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, cg, eigsh
+
+from mpi_compress.compressed import Vector
+from mpi_compress.datasets.store import DataSet, replace
+from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels.vectors import norm
+from mpi_compress.objective import Loss, Objective, Rows
+
+GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
+_DENSE_HESSIAN_UP_TO = 2500
+_NEWTON_STEPS = 200
+
+
+def largest_eigenvalue(rows: Rows) -> float:
+    """λmax(AᵀA) by Lanczos to machine precision, AᵀA never formed (but for d ≤ 2, where it is 2×2)."""
+    ones = np.ones(len(rows))
+
+    def product(v: Vector) -> Vector:
+        out = np.empty(rows.dim)
+        kernels.gram_product(rows.matrix, ones, np.ascontiguousarray(v, dtype=np.float64), out)
+        return out
+
+    if rows.dim <= 2:
+        return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(rows.dim)]))[-1])
+    start = np.random.default_rng(0).standard_normal(rows.dim)
+    if not norm(product(start)) > 0:
+        return 0.0
+    operator = LinearOperator((rows.dim, rows.dim), matvec=product, dtype=np.float64)
+    return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
+
+
+def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
+    """λmax(A_iᵀA_i) of every shard i of n, kept beside the data."""
+    note = data.beside(f"eigenvalues-{n_shards}.json")
+    if not note.exists():
+        values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
+        replace(note, lambda part: part.write_text(json.dumps(values)))
+    return json.loads(note.read_text())
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """x* and f*."""
+
+    x: Vector  # (d,)
+    f: float
+    accuracy: float  # a bound on f(x) − f*, and on the rounding of f: a smaller suboptimality is not progress
+    reached: float  # ‖∇f(x)‖ / ‖∇f(0)‖
+
+
+def optimum(data: DataSet, loss_name: str, loss: Loss, mu: float) -> Optimum:
+    """The minimiser of (1/N) Σ ℓ + (µ/2)‖x‖², kept beside the data by loss and µ."""
+    note = data.beside(f"optimum-{loss_name}-{float(mu).hex()}.h5")
+    if not note.exists():
+        rows = data.read(0, data.n_samples)
+        found = minimize(Objective(rows, loss, 1 / len(rows), mu))
+
+        def fill(part) -> None:
+            with h5py.File(part, "w") as h5:
+                h5["x"] = found.x
+                h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached)
+
+        replace(note, fill)
+    with h5py.File(note, "r", locking=False) as h5:
+        return Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
+
+
+def minimize(f: Objective) -> Optimum:
+    """Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
+
+    A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does.
+    """
+    x = np.zeros(f.dim)
+    value, g = _at(f, x)
+    first = size = norm(g)
+    decrement = 0.0
+    for _ in range(_NEWTON_STEPS):
+        if size <= GRADIENT_TOLERANCE * first:
+            break
+        step = _newton_step(f, x, g, size / first)
+        decrement = -float(step @ g)
+        rounding = 8 * np.finfo(float).eps * abs(value)
+        t = 1.0
+        while t > 1e-10:
+            new_value, new_g = _at(f, x + t * step)
+            if new_value <= value - 1e-4 * t * decrement and decrement > rounding:
+                break
+            if new_value <= value + rounding and norm(new_g) < size:
+                break
+            t /= 2
+        else:
+            break
+        x = x + t * step
+        value, g = new_value, new_g
+        size = norm(g)
+    if size > 0:
+        decrement = -float(_newton_step(f, x, g, 1e-8) @ g)
+    return Optimum(x, value, abs(decrement) / 2 + 4 * np.finfo(float).eps * abs(value), size / first if first else 0.0)
+
+
+def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
+    f.forget()
+    value, g = f.value_and_gradient(x)
+    return value, g.copy()
+
+
+def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
+    """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
+    curvature = f.curvature(x)
+    if f.dim <= _DENSE_HESSIAN_UP_TO:
+        hessian = _hessian(f, curvature)
+        jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
+        try:
+            return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
+        except np.linalg.LinAlgError:
+            pass
+    operator = LinearOperator((f.dim, f.dim), matvec=lambda v: f.hessian_product(curvature, v.ravel()), dtype=np.float64)
+    step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
+    return step if step @ g < 0 else -g
+
+
+def _hessian(f: Objective, curvature: Vector) -> Vector:
+    """∇²f (d, d) = Aᵀ diag(curvature) A + µI."""
+    if len(f.rows.matrix) == 3:
+        indptr, indices, values = f.rows.matrix
+        a = sp.csr_matrix((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=(len(f.rows), f.dim))
+        gram = (a.T @ sp.diags(curvature) @ a).toarray()
+    else:
+        a = f.rows.matrix[0].astype(np.float64, copy=False)
+        gram = (a.T * curvature) @ a
+    gram[np.diag_indices(f.dim)] += f.mu
+    return gram

@@ -1,0 +1,163 @@
+"""Text about jobs and results: plans, summaries, differences, and what exists."""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms import algorithms
+from mpi_compress.codecs import codecs
+from mpi_compress.compressors import compressors
+from mpi_compress.costs import costs
+from mpi_compress.datasets import KNOWN, generators
+from mpi_compress.errors import UserError, nearest
+from mpi_compress.job import Job
+from mpi_compress.objective import LOSSES
+from mpi_compress.progress import bits_text
+from mpi_compress.results import Run, read
+from mpi_compress.runner import result_file
+
+COMPARED = ("trace", "workers")  # /final too; /timing is measured, and never compared
+
+
+def plan_lines(job: Job, out: Path) -> Iterator[str]:
+    """One line a run: index, label, run id, and what became of it."""
+    width = max(len(s.label) for s in job.runs)
+    for index, spec in enumerate(job.runs):
+        file = result_file(job, spec, spec.run_id, out)
+        yield f"{index:3d}  {spec.label:{width}s}  {spec.run_id}  {_state(file)}"
+
+
+def _state(file: Path) -> str:
+    part = file.with_name(file.name + ".part")
+    if file.exists():
+        run = read(file)
+        why = f": {run.attrs['reason']}" if run.attrs["reason"] else ""
+        return f"{'done' if run.status == 'complete' else run.status}{why}"
+    if part.exists():
+        try:
+            run = read(part)
+        except UserError:
+            return "begun, nothing written yet"
+        if run.status != "running":
+            return f"{run.status}: {run.attrs['reason']}"
+        if "round" in run.trace:
+            return f"running or broken off (round {run.trace['round'][-1]}, loss {run.trace['loss'][-1]:.6g})"
+        return "begun, nothing written yet"
+    return "to do"
+
+
+def results_of(job: Job, out: Path) -> list[Run]:
+    """The results of a job that are there.
+
+    Raises:
+        UserError: none is.
+    """
+    files = [result_file(job, spec, spec.run_id, out) for spec in job.runs]
+    found = [read(f) for f in files if f.exists()]
+    if not found:
+        raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
+    return found
+
+
+def summary(run: Run) -> Iterator[str]:
+    """What is in a result, and where its time and bits went."""
+    a, last = run.attrs, {k: v[-1] for k, v in run.trace.items() if len(v)}
+    yield f"{run.file}"
+    yield f"  {a['label']}: {a['status']}" + (f" ({a['reason']})" if a.get("reason") else "")
+    yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {a['n_workers']} workers on {a['n_ranks']} ranks"
+    yield f"  problem   L = {a['L']:.9g}, mu = {a['mu']:.6g}, f* = {a['f_star']:.10g} (to {a['f_star_accuracy']:.1g})"
+    if not last:
+        yield "  no rows yet"
+        return
+    point = ", ".join(f"{k} {last[k]:.10g}" for k in ("loss", "suboptimality", "grad_norm"))
+    yield f"  reached   round {last['round']}: {point}"
+    for way in ("up", "down"):
+        yield (
+            f"  {way:8s}  {bits_text(last[f'wire_bits_{way}'])} on the wire, {bits_text(last[f'paper_bits_{way}'])} by the paper's "
+            f"formula, cost {last[f'cost_{way}']:.6g}"
+        )
+    rounds = max(1, last["round"])
+    yield f"  sent      {last['elements_up'] / rounds / a['n_workers']:.4g} coordinates a round and worker"
+    for name in sorted(set(last) - set(_COMMON)):
+        yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(run.trace[name]):.6g} in the mean"
+    seconds = {k: v[-1] for k, v in run.timing.items()}
+    total = max(seconds.pop("seconds"), 1e-30)
+    evaluate = seconds.pop("evaluate")
+    parts = ", ".join(f"{k} {v:.3g} s ({v / total:.0%})" for k, v in seconds.items())
+    yield f"  time      {total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
+    yield f"  made by   {', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {a['mpi_library']}"
+    yield f"  on        {a['host']}" + (f", commit {a['commit']}" if a.get("commit") else "")
+
+
+_COMMON = (
+    "round", "epoch", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down",
+    "elements_up", "cost_up", "cost_down",
+)  # fmt: skip
+
+
+def difference(one: Run, other: Run) -> Iterator[str]:
+    """The first round and column where two results part; bit for bit, /timing left out."""
+    parted = []
+    for table in COMPARED:
+        a, b = getattr(one, table), getattr(other, table)
+        for column in sorted(set(a) | set(b)):
+            if column not in a or column not in b:
+                yield f"/{table}/{column} is in {(one if column in a else other).file} only"
+                continue
+            n = min(len(a[column]), len(b[column]))
+            unequal = [i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()]
+            if unequal:
+                parted.append((unequal[0], f"/{table}/{column}: {a[column][unequal[0]]} against {b[column][unequal[0]]}"))
+    rows = [len(r.trace.get("round", ())) for r in (one, other)]
+    if parted:
+        row = min(row for row, _ in parted)
+        yield f"they part in row {row} (round {one.trace['round'][row]}):"
+        for at, text in parted:
+            if at == row:
+                yield f"  {text}"
+    elif rows[0] != rows[1]:
+        yield f"equal in all rows that both have; {rows[0]} rows against {rows[1]}"
+    elif (one.x is None) != (other.x is None) or (one.x is not None and one.x.tobytes() != other.x.tobytes()):  # type: ignore[union-attr]
+        yield "all rows are equal, the last points are not"
+    else:
+        yield f"equal, bit for bit: {rows[0]} rows"
+
+
+def listing(kind: str | None) -> Iterator[str]:
+    """What exists, its parameters, its paper."""
+    parts: dict[str, Mapping[str, Any]] = {
+        "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": LOSSES, "costs": costs,
+        "datasets": {**generators, **KNOWN},
+    }  # fmt: skip
+    if kind is not None and kind not in parts:
+        raise UserError(nearest(kind, parts, "list"))
+    for name, members in parts.items():
+        if kind in (None, name):
+            yield f"{name}:"
+            for key, part in members.items():
+                yield from _described(key, part)
+
+
+def _described(key: str, part: Any) -> Iterator[str]:
+    if not inspect.isclass(part):
+        if hasattr(part, "formula"):
+            yield f"  {key:16s} {part.formula}"
+        else:
+            size = f"{part.samples:,} × " if part.samples else "part of a set, d = "
+            yield f"  {key:22s} {size}{part.dim:,}"
+        return
+    paper = getattr(part, "paper", "")
+    first = inspect.getdoc(part).splitlines()[0]  # type: ignore[union-attr]
+    yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
+    settings = [f"{f.name}{_default(f)}" for f in fields(part) if f.init]  # type: ignore[arg-type]
+    if settings:
+        yield f"  {'':16s} parameters: {', '.join(settings)}"
+
+
+def _default(field: Any) -> str:
+    return "" if field.default is MISSING else f" = {json.dumps(field.default)}"
