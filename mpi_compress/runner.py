@@ -98,7 +98,7 @@ def run(
     rows: dict[tuple[Path, int], dict[int, Rows]] = {}
     results = []
     for p, file in zip(prepared, files, strict=True):
-        done = team.on_root(lambda file=file: file.exists() and not fresh)
+        done = team.on_root(partial(_is_done, file, fresh))
         if done and team.is_root and not quiet:
             tell(f"{p.spec.label}: done already, {file}")
         if not done:
@@ -112,6 +112,10 @@ def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
     """Where a run's result goes."""
     label = "".join(c if c.isalnum() or c in "._-+=" else "-" for c in spec.label)
     return out / job.name / f"{label}-{run_id}.h5"
+
+
+def _is_done(file: Path, fresh: bool) -> bool:
+    return file.exists() and not fresh
 
 
 def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], quiet: bool) -> Prepared:
