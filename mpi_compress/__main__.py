@@ -69,7 +69,7 @@ def _load(options: argparse.Namespace) -> mc.Job:
             overrides[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             overrides[key] = text
-    return mc.load_job(options.job, overrides).only(options.only, options.index)
+    return mc.load_job(options.job, overrides, options.only, options.index)
 
 
 def _run(options: argparse.Namespace) -> int:
