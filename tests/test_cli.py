@@ -44,7 +44,7 @@ def test_plan_lists_every_run_with_its_state(done, tmp_path, capsys):
     assert main(["plan", str(job), "--out", str(tmp_path), "--set", "stop.rounds=7"]) == 0
     todo = capsys.readouterr().out.splitlines()
     assert all(line.endswith("to do") for line in todo)
-    assert not set(line.split()[-2] for line in lines) & set(line.split()[-2] for line in todo)
+    assert not {line.split()[-2] for line in lines} & {line.split()[-2] for line in todo}
     assert list(tmp_path.iterdir()) == []
 
 
