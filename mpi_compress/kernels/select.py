@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel
 
-_MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
+MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
-_BLOCK = 512  # coordinates compared at once, in vector registers
+BLOCK = 512  # coordinates compared at once, in vector registers
 _DENSE = 32  # hits in a block from which on testing eight at a time no longer pays
 _HEAP_UP_TO = 256
 _ONE_PASS_UP_TO = 32
@@ -55,31 +55,40 @@ def take(v, indices, out):
 @kernel
 def collect_above(v, threshold):
     """The increasing indices of all magnitudes above `threshold`."""
-    u = np.uint64
     found = np.empty(v.size + 8, dtype=np.uint32)  # pages that are never written are never there
-    n = u(0)
-    hit = np.zeros(_BLOCK, dtype=np.uint8)
-    eight = hit.view(np.uint64)
-    for start in range(0, v.size, _BLOCK):
-        bits = v[start : start + _BLOCK].view(np.int64)
+    n = np.uint64(0)
+    hit = np.zeros(BLOCK, dtype=np.uint8)
+    for start in range(0, v.size, BLOCK):
+        bits = v[start : start + BLOCK].view(np.int64)
         for j in range(bits.size):
-            hit[j] = (bits[j] & _MAGNITUDE) > threshold
-        for j in range(bits.size, _BLOCK):
-            hit[j] = 0
-        hits = 0
-        for j in range(_BLOCK):
-            hits += hit[j]
-        if hits >= _DENSE:
-            for j in range(bits.size):
-                found[n] = start + j
-                n += u(hit[j])
-        elif hits:
-            for w in range(eight.size):
-                if eight[w]:
-                    for j in range(8 * w, 8 * w + 8):
-                        found[n] = start + j
-                        n += u(hit[j])
+            hit[j] = (bits[j] & MAGNITUDE) > threshold
+        n = append_hits(hit, bits.size, start, found, n)
     return found[:n].copy()
+
+
+@kernel
+def append_hits(hit, size, start, found, n):
+    """Append to the n indices `found` each start + j, j < size ≤ BLOCK, where hit (BLOCK,) is 1 and not 0. Returns the new n.
+
+    `found` has room for 8 more than there can be: what is written is sometimes written over.
+    """
+    for j in range(size, BLOCK):
+        hit[j] = 0
+    hits = 0
+    for j in range(BLOCK):
+        hits += hit[j]
+    if hits >= _DENSE:
+        for j in range(size):
+            found[n] = start + j
+            n += np.uint64(hit[j])
+    elif hits:
+        eight = hit.view(np.uint64)
+        for w in range(eight.size):
+            if eight[w]:
+                for j in range(8 * w, 8 * w + 8):
+                    found[n] = start + j
+                    n += np.uint64(hit[j])
+    return n
 
 
 @kernel
@@ -97,10 +106,10 @@ def take_few_largest(v, out):
         part = bits[start : start + 64]
         hit = np.int64(0)  # negative as soon as one magnitude is above the last of the best
         for j in range(part.size):
-            hit |= best[last] - (part[j] & _MAGNITUDE)
+            hit |= best[last] - (part[j] & MAGNITUDE)
         if hit < 0:
             for j in range(part.size):
-                key = part[j] & _MAGNITUDE
+                key = part[j] & MAGNITUDE
                 if key > best[last]:
                     i = last
                     while i > u(0) and best[i - u(1)] < key:
@@ -131,21 +140,21 @@ def take_largest(v, out):
         threshold = low
         reached = found.size
         for j in range(bits.size):
-            reached += (bits[j] & _MAGNITUDE) == low
+            reached += (bits[j] & MAGNITUDE) == low
         if reached < out.size:  # the sample misled
-            threshold = kth_largest(bits & _MAGNITUDE, out.size)
+            threshold = kth_largest(bits & MAGNITUDE, out.size)
         _take_from(bits, threshold, out)
         return
     among = np.empty(found.size + 1, dtype=np.int64)
     n = np.uint64(0)
     for i in range(found.size):
-        key = bits[found[i]] & _MAGNITUDE
+        key = bits[found[i]] & MAGNITUDE
         among[n] = key
         n += np.uint64(key <= high)
     rank = out.size - (found.size - np.int64(n))
     if rank < 1:  # the sample misled, above
         for i in range(found.size):
-            among[i] = bits[found[i]] & _MAGNITUDE
+            among[i] = bits[found[i]] & MAGNITUDE
         n, rank = np.uint64(found.size), out.size
     _take_from_found(bits, found, kth_largest(among[:n], rank), out)
 
@@ -155,14 +164,14 @@ def _bracket(bits, k):
     """Two magnitudes, likely just below and just above the k-th largest."""
     m = min(max(bits.size >> 6, 512), 16384)
     if bits.size < 4 * m:
-        return _BELOW_ALL, _MAGNITUDE
+        return _BELOW_ALL, MAGNITUDE
     sample = _sample(bits, m)
     expected = k * m / bits.size
     margin = 4 * np.sqrt(expected) + 4
     rank = min(k, np.int64(expected + margin) + 1)
     low = kth_largest(sample.copy(), rank) if rank < m else _BELOW_ALL
     rank = np.int64(expected - margin)
-    high = kth_largest(sample, rank) if rank > 0 else _MAGNITUDE
+    high = kth_largest(sample, rank) if rank > 0 else MAGNITUDE
     return low, high
 
 
@@ -175,7 +184,7 @@ def _sample(bits, m):
     x = u(0x9E3779B97F4A7C15)
     for i in range(m):
         x = x * u(6364136223846793005) + u(1442695040888963407)
-        out[i] = bits[u(i) * stride + (((x >> u(32)) * stride) >> u(32))] & _MAGNITUDE
+        out[i] = bits[u(i) * stride + (((x >> u(32)) * stride) >> u(32))] & MAGNITUDE
     return out
 
 
@@ -184,7 +193,7 @@ def kth_largest(keys, k):
     """The k-th largest of `keys` (m,) int64 from 0 on, for 1 ≤ k ≤ m. The array is used up."""
     if k <= _HEAP_UP_TO:
         return _kth_by_heap(keys, k)
-    ones, both = np.int64(0), _MAGNITUDE
+    ones, both = np.int64(0), MAGNITUDE
     for i in range(keys.size):
         ones |= keys[i]
         both &= keys[i]
@@ -246,12 +255,12 @@ def _take_from(bits, threshold, out):
     """out (k,): the indices above `threshold`, which is the k-th largest, and the first of those equal to it."""
     above = 0
     for j in range(bits.size):
-        above += (bits[j] & _MAGNITUDE) > threshold
+        above += (bits[j] & MAGNITUDE) > threshold
     ties = out.size - above
     n = np.uint64(0)
     for j in range(bits.size):
         out[n] = j
-        b = bits[j] & _MAGNITUDE
+        b = bits[j] & MAGNITUDE
         tie = (b == threshold) & (ties > 0)
         ties -= tie
         n += np.uint64((b > threshold) | tie)
@@ -264,12 +273,12 @@ def _take_from_found(bits, found, threshold, out):
     """The same among the increasing indices `found`, which hold all of them."""
     above = 0
     for i in range(found.size):
-        above += (bits[found[i]] & _MAGNITUDE) > threshold
+        above += (bits[found[i]] & MAGNITUDE) > threshold
     ties = out.size - above
     n = np.uint64(0)
     for i in range(found.size):
         out[n] = found[i]
-        b = bits[found[i]] & _MAGNITUDE
+        b = bits[found[i]] & MAGNITUDE
         tie = (b == threshold) & (ties > 0)
         ties -= tie
         n += np.uint64((b > threshold) | tie)
