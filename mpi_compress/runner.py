@@ -22,7 +22,7 @@ from mpi_compress.compressed import Vector
 from mpi_compress.datasets.store import DataSet, open_data
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
-from mpi_compress.expressions import evaluate, names_in
+from mpi_compress.expressions import evaluate
 from mpi_compress.job import Job, RunSpec
 from mpi_compress.launch import Alone, Team
 from mpi_compress.link import Link
@@ -46,6 +46,7 @@ class Problem:
     mu: float
     L: float  # smoothness of f, regulariser included
     L_max: float | None  # the largest of the workers' L_i, where the job asks for it
+    L_rms: float | None  # √((1/n) Σ L_i²), likewise
     x_star: Vector | None
     f_star: float
     f_star_accuracy: float
@@ -55,7 +56,7 @@ class Problem:
         kappa = self.L / self.mu if self.mu > 0 else math.inf
         sizes = {"n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
         known = {"L": self.L, "mu": self.mu, "kappa": kappa, **sizes}
-        return known if self.L_max is None else {**known, "L_max": self.L_max}
+        return {**known, **{k: v for k, v in (("L_max", self.L_max), ("L_rms", self.L_rms)) if v is not None}}
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
                 _checked(partial(table.compressor.check, dim), f"{name}.compressor")
             links.append(Link(table.compressor, table.codec, dim))
         apart = problem.mu if _regularizer(spec) == "master" else 0.0
-        setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n))
+        setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n), problem.x_star)
         algorithm = _checked(lambda: spec.algorithm.within(setting), "algorithm")
         return Prepared(spec, run_id, problem, algorithm, x0)
     except UserError as error:
@@ -158,9 +159,9 @@ def _regularizer(spec: RunSpec) -> str:
 
 def _wants(spec: RunSpec) -> tuple[bool, bool]:
     """Whether a run asks for L_max, and whether it cannot do without x*."""
-    formulas = [getattr(spec.algorithm, key) for key in spec.algorithm.formulas()]
-    return any("L_max" in names_in(f) for f in formulas if f is not None), (
-        spec.start.at == "optimum" or spec.stop.suboptimality is not None
+    names = spec.algorithm.names()
+    return "L_max" in names or "L_rms" in names, (
+        spec.start.at == "optimum" or spec.algorithm.needs_optimum or spec.stop.suboptimality is not None
     )
 
 
@@ -179,11 +180,12 @@ def _problem(spec: RunSpec, quiet: bool) -> Problem:
     if L_data + mu == 0:
         raise UserError("data: all samples are zero, so there is nothing to optimise")
     wants_L_max, wants_optimum = _wants(spec)
-    L_max = None
+    L_max = L_rms = None
     if wants_L_max:
         n = spec.workers.count
-        L_max = scale * n * max(gram_eigenvalues(data, n)) + mu
-    known = Problem(data, objective.loss, mu, L_data + mu, L_max, None, math.nan, math.nan)
+        each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
+        L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
+    known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, None, math.nan, math.nan)
     if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
         return known
     if not quiet and not data.beside(f"optimum-{objective.loss}-{mu.hex()}.h5").exists():
@@ -195,7 +197,7 @@ def _problem(spec: RunSpec, quiet: bool) -> Problem:
                 f"objective: x* cannot be computed: the gradient falls to {best.reached:.1e} of its start only; set mu > 0"
             )
         return known
-    return Problem(data, objective.loss, mu, L_data + mu, L_max, best.x, best.f, best.accuracy)
+    return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, best.x, best.f, best.accuracy)
 
 
 def _start(spec: RunSpec, problem: Problem) -> Vector:
@@ -264,7 +266,8 @@ def _rehearse(p: Prepared) -> None:
         matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
     f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
-    engine.run(p.algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
+    engine.run(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
 
 
 def _nothing(*_: Any) -> None:
