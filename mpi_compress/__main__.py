@@ -40,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
     plot.set_defaults(command=_plot)
 
+    check = commands.add_parser("check", help="a job's claims against its results")
+    check.add_argument("job", metavar="JOB", help="a job file")
+    check.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
+    check.set_defaults(command=_check)
+
     show = commands.add_parser("show", help="what is in a result; of two, where they part")
     show.add_argument("result", metavar="RESULT.h5")
     show.add_argument("other", nargs="?", metavar="OTHER.h5")
@@ -116,6 +121,19 @@ def _plot(options: argparse.Namespace) -> int:
         print(f"{r.file}  {r.label}: {r.status}")
     print(target)
     return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mpi_compress import claims
+    from mpi_compress.report import results_of
+
+    job = mc.load_job(options.job)
+    if not job.claims:
+        raise UserError(f"{options.job}: makes no claims; [[claim]] states one")
+    verdicts = claims.check(job, results_of(job, Path(options.out)))
+    for verdict in verdicts:
+        print(verdict)
+    return 1 if any(v.holds is False for v in verdicts) else 0
 
 
 def _show(options: argparse.Namespace) -> int:
