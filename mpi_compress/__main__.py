@@ -50,6 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("other", nargs="?", metavar="OTHER.h5")
     show.set_defaults(command=_show)
 
+    calibrate = commands.add_parser("calibrate", help="under mpiexec: time messages on the real link, fit cost models to them")
+    calibrate.add_argument("-o", dest="table", default="link.toml", metavar="LINK.toml", help="where to write (default: link.toml)")
+    calibrate.add_argument("--repeats", type=int, default=30, metavar="N", help="round trips for each size (default: 30)")
+    calibrate.add_argument("--largest", default="8 MB", metavar="SIZE", help="the largest message (default: 8 MB)")
+    calibrate.set_defaults(command=_calibrate)
+
     listing = commands.add_parser("list", help="what exists, its parameters, its paper")
     listing.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")
     listing.set_defaults(command=_list)
@@ -134,6 +140,23 @@ def _check(options: argparse.Namespace) -> int:
     for verdict in verdicts:
         print(verdict)
     return 1 if any(v.holds is False for v in verdicts) else 0
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from mpi_compress.calibrate import calibrate
+    from mpi_compress.expressions import bits
+
+    team = launch.launched()
+    try:
+        largest = bits(options.largest)
+    except ValueError as error:
+        raise UserError(f"--largest: {error}") from None
+    if options.repeats < 3 or largest < 8000:
+        raise UserError("--repeats must be at least 3 and --largest at least 1 kB")
+    found = calibrate(team, Path(options.table), options.repeats, largest)
+    for line in found if team.is_root else []:
+        print(line)
+    return 0
 
 
 def _show(options: argparse.Namespace) -> int:

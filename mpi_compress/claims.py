@@ -1,8 +1,8 @@
 """Claims: what a paper says, held against a job's results. Formulas are parsed, never `eval`ed; nothing is typed in by hand.
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
-`cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')` and `smallest` are its
-extremes over the run. Runs that differ in their seed alone are taken seed by seed.
+`cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')` and `smallest`
+are its extremes over the run. Runs that differ in their seed alone are taken seed by seed.
 """
 
 import ast
