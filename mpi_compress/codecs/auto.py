@@ -1,8 +1,10 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.codecs.base import Bytes, Codec, codecs
+from mpi_compress.codecs.base import NOTHING, Bytes, Codec, codecs
 from mpi_compress.codecs.dense import DenseFloats
 from mpi_compress.codecs.fixed import Fixed
 from mpi_compress.compressed import Compressed, Dense, Sparse
@@ -25,7 +27,9 @@ class Auto(Codec):
         message = fixed.encode(compressed) if sparse else dense.encode(compressed)
         return np.concatenate([np.array([sparse], dtype=np.uint8), message])
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
         if at >= data.size or data[at] > 1:
             raise CorruptMessage("the first byte names no codec")
         if data[at]:

@@ -1,8 +1,10 @@
 """The contract of a codec, and the fields that several codecs share: counts and floats."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,8 @@ from mpi_compress.errors import CorruptMessage
 from mpi_compress.registry import Registry
 
 Bytes = NDArray[np.uint8]
+Real = float  # Codec has a field of that name
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Codec(ABC):
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
+    element_bits: Real | None = None  # for paper bits only: b bits for each of the d coordinates, as GSpar fig. 3 counts QSGD(b)
 
     @abstractmethod
     def writes(self, kind: type[Compressed]) -> bool:
@@ -37,12 +42,20 @@ class Codec(ABC):
         """
 
     @abstractmethod
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
-        """The message that starts at data[at], and where it ends.
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        """The message that starts at data[at], and where it ends; `known` is what the compressor says that both ends know.
 
         Raises:
             CorruptMessage: bytes that `encode` cannot have written.
         """
+
+    def paper_bits(self, content: Compressed) -> Real:
+        """The paper's count for a message, from what was decoded."""
+        if self.element_bits is not None:
+            return self.element_bits * content.dim
+        return content.paper_bits(self.float, self.indices == "counted")
 
 
 codecs: Registry[Codec] = Registry("codec")

@@ -1,8 +1,11 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.codecs.base import (
+    NOTHING,
     Bytes,
     Codec,
     codecs,
@@ -41,7 +44,9 @@ class Fixed(Codec):
         kernels.pack_fields(compressed.indices, width, out[start:])
         return out
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
         if kind is Dense:
             values, end = read_floats(data, at, dim, self.float)
             return Dense(values), end

@@ -2,6 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -30,6 +31,14 @@ class Compressor(ABC):
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         """C of a vector that is held in compressed form."""
         return self.compress(c.dense(), t)
+
+    def known(self, dim: int) -> Mapping[str, Any]:
+        """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.
+
+        Its names are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
+        for Lattice.
+        """
+        return {}
 
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
