@@ -194,7 +194,9 @@ class Levels(Compressed):
         adding.levels_add(self.levels, self.scales, self.bucket, scale, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return 32 * self.scales.size + min(elias.sparse_levels_length(self.levels), elias.dense_levels_length(self.levels))
+        sparse = elias.sparse_levels_length(self.levels, True)
+        dense = self.levels.size + elias.dense_levels_length(self.levels, True)  # a sign for each, 0 too
+        return 32 * self.scales.size + min(sparse, dense)
 
     def is_finite(self) -> bool:
         return bool(kernels.all_finite(self.scales))

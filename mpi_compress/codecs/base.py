@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.errors import CorruptMessage
+from mpi_compress.kernels.sets import shorten
 from mpi_compress.registry import Registry
 
 Bytes = NDArray[np.uint8]
@@ -87,16 +88,15 @@ def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
 
 
 def float_bytes(values: Vector, bits: int) -> Bytes:
-    """Values as little-endian floats of 32 or 64 bits.
+    """Values as little-endian floats of 32 or 64 bits; a view of them where they are that already.
 
     Raises:
         OverflowError: a finite value beyond the largest float of 32 bits.
     """
     if bits == 64:
         return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
-    with np.errstate(over="ignore"):
-        short = values.astype("<f4")
-    if np.any(np.isinf(short) & np.isfinite(values)):
+    short = np.empty(values.size, dtype="<f4")
+    if not shorten(values, short):
         worst = np.max(np.abs(values[np.isfinite(values)]))
         raise OverflowError(f"a value of magnitude {worst:g} overflows a float of 32 bits; use float = 64")
     return short.view(np.uint8)
@@ -107,4 +107,29 @@ def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, in
     end = at + count * bits // 8
     if end > data.size:
         raise CorruptMessage(f"{count} floats of {bits} bits need {end} bytes; there are {data.size}")
-    return np.frombuffer(data, dtype=f"<f{bits // 8}", count=count, offset=at).astype(np.float64), end
+    values = np.empty(count)
+    values[:] = data[at:end].view("<f8" if bits == 64 else "<f4")
+    return values, end
+
+
+def number_bytes(value: Real, bits: int) -> Bytes:
+    """One float, as `float_bytes` writes it."""
+    return float_bytes(np.array([value]), bits)
+
+
+def read_number(data: Bytes, at: int, bits: int) -> tuple[Real, int]:
+    """One float from data[at] on, and where it ends."""
+    values, end = read_floats(data, at, 1, bits)
+    return values.item(), end
+
+
+def readable(data: Bytes) -> Bytes:
+    """The same with at least 8 bytes, as kernels that read whole words want it; they say themselves where a message ends."""
+    return data if data.size >= 8 else np.concatenate([data, np.zeros(8, dtype=np.uint8)])
+
+
+def within(end: int, data: Bytes) -> int:
+    """`end`, where a kernel says that a message ends, if it is one and inside the data."""
+    if not 0 <= end <= data.size:
+        raise CorruptMessage(f"no message of this codec begins the {data.size} bytes")
+    return end

@@ -43,7 +43,8 @@ def size_of(v: Vector) -> Size:
     if -300 <= exponent <= 400:
         return Size(peak, nonzeros, total, squares, 1.0)
     scale = 2.0 ** (400 - exponent if exponent > 400 else -300 - exponent)
-    return Size(peak, nonzeros, *measure(v, scale)[2:], scale)
+    _, _, total, squares = measure(v, scale)
+    return Size(peak, nonzeros, total, squares, scale)
 
 
 @reassociating_kernel
@@ -151,7 +152,10 @@ def random_bytes(rng: Generator, n: int) -> NDArray[np.uint8]:
 
 @kernel
 def likely(v, scale, per_level, u):
-    """Coordinates that the bytes u (d,) do not rule out: u_j ≤ ⌊x_j⌋, x_j = |v_j|·scale·per_level = 256·p_j; and how many are equal."""
+    """The coordinates that the bytes u (d,) do not rule out, and how many of them they do not settle.
+
+    These are u_j ≤ ⌊x_j⌋ and u_j = ⌊x_j⌋ for x_j = |v_j|·scale·per_level = 256·p_j.
+    """
     found = np.empty(v.size + 8, dtype=np.uint32)
     n = np.uint64(0)
     tied = 0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel
 
+Indices = NDArray[np.uint32]
 MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
 BLOCK = 512  # coordinates compared at once, in vector registers
@@ -23,7 +24,7 @@ _DIGIT = np.int64(11)  # bits of a step of the radix selection
 _SHORT_DIGIT = np.int64(8)
 
 
-def largest(v: NDArray[np.float64], k: int) -> NDArray[np.uint32]:
+def largest(v: NDArray[np.float64], k: int) -> Indices:
     """The indices (k,) of the k largest |v_j|, increasing; among equal ones those of lowest index."""
     if k >= v.size:
         return np.arange(v.size, dtype=np.uint32)
@@ -35,12 +36,12 @@ def largest(v: NDArray[np.float64], k: int) -> NDArray[np.uint32]:
     return out
 
 
-def at_least(v: NDArray[np.float64], threshold: float) -> NDArray[np.uint32]:
+def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
     """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
     return collect_above(v, np.float64(threshold).view(np.int64) - 1)
 
 
-def in_order(v: NDArray[np.float64], indices: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def in_order(v: NDArray[np.float64], indices: Indices) -> Indices:
     """Increasing `indices` reordered so that |v| falls along them, ties by lowest index."""
     return indices[np.argsort(-np.abs(v[indices]), kind="stable")]
 
