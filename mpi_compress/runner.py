@@ -133,7 +133,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
             raise UserError(f"workers.count: {n} workers are more than the {problem.data.n_samples} samples")
         links = []
         for name, table in (("up", spec.up), ("down", spec.down)):
-            if not (name == "up" and spec.algorithm.sets_compressor):
+            if not (name == "up" and spec.algorithm.settles(table.compressor)):
                 _checked(partial(table.compressor.check, dim), f"{name}.compressor")
             links.append(Link(table.compressor, table.codec, dim))
         apart = problem.mu if _regularizer(spec) == "master" else 0.0

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar, get_type_hints
 
 from mpi_compress.compressed import Averager, Compressed, Vector
+from mpi_compress.compressors import Compressor
 from mpi_compress.costs import CostModel
 from mpi_compress.expressions import Expression, evaluate, names_in
 from mpi_compress.link import Link, Message
@@ -71,6 +72,10 @@ class Algorithm(ABC):
         hints = get_type_hints(cls, include_extras=True)
         kinds: dict[Any, bool] = {Expression: False, Expression | None: False, Step: True, Step | None: True}
         return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}  # type: ignore[arg-type]
+
+    def settles(self, compressor: Compressor) -> bool:
+        """Whether this algorithm sets parameters of the uplink compressor itself, so that it checks them itself too."""
+        return self.sets_compressor
 
     def names(self) -> set[str]:
         """The quantities that the formulas of this algorithm name."""

@@ -1,48 +1,18 @@
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.gd import GD, Node
-from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.algorithms.feedback import ErrorFeedback
+from mpi_compress.algorithms.gd import Node
+from mpi_compress.compressed import Compressed, Sparse, Vector
+from mpi_compress.compressors.hard_threshold import HardThreshold
+from mpi_compress.kernels.batches import reaching
 from mpi_compress.link import Message
-from mpi_compress.memory import LOGS, Memory, trace_columns
+from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
-
-
-@dataclass(frozen=True)
-class ErrorFeedback(GD):
-    """What methods with error feedback share: the memory, what is kept of it, and what is logged."""
-
-    compressor = "top-k"
-    logs = LOGS
-    feedback: bool = True  # false: e is dropped after every round
-    reset: int | None = None  # e is dropped after every so many rounds
-
-    def check(self) -> None:
-        super().check()
-        if self.reset is not None and self.reset < 1:
-            raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
-
-    def start_worker(self, node: Node, f: Objective) -> Memory:
-        return Memory(np.zeros(f.dim))
-
-    def send(self, worker: Memory, t: Round) -> Message:
-        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ)."""
-        message = self.up.pack(worker.e, t)
-        worker.keep(self.up.unpack(message))
-        if not self.feedback or (self.reset and (t.k + 1) % self.reset == 0):
-            worker.drop()
-        return message
-
-    def worker_logs(self, worker: Memory) -> Sequence[float]:
-        return worker.logs()
-
-    def trace_logs(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        return trace_columns(means)
 
 
 @algorithms.register("ef")
@@ -64,9 +34,11 @@ class EF(ErrorFeedback):
     worker sends     m_i ← λ m_i + g_i;  Δ_i ← m_i + g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
     everyone         x ← x − γ (1/n) Σ C(Δ_i)
 
-    where `masking` clears m_i at the coordinates that were sent (Lin et al. 2018). Their e_i is in units of the gradient and logged
-    so, times γ. As printed they take twice Algorithm 1's step when λ nears 0. `feedback` = false drops e_i after every round (the
-    errors are logged still), `reset` = r after every r-th.
+    where `masking` clears m_i at the coordinates that were sent (Lin et al. 2018). As printed they take twice Algorithm 1's step
+    when λ nears 0. Their e_i is in units of the gradient; it is logged times γ. `feedback` = false drops e_i after every round
+    (its size is logged still), `reset` = r after every r-th.
+
+    Hard-threshold with sparse minibatches and the regulariser at the master costs what the minibatches touch, whatever d.
     """
 
     paper = "HT Algorithms 1, 2, 3"
@@ -83,31 +55,48 @@ class EF(ErrorFeedback):
             raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
 
     def start(self, x0: Vector) -> Node:
-        m = np.zeros_like(x0) if self.momentum and self.form == "gradient" else np.empty(0)
-        return self.averaged(Node(x0.copy(), m=m))
+        node = super().start(x0)
+        if self.momentum and self.form == "gradient":
+            node.m = np.zeros_like(x0)
+        return node
 
     def start_worker(self, node: Node, f: Objective) -> Memory:
-        m = np.zeros(f.dim) if self.momentum and self.form == "update" else np.empty(0)
-        return Memory(np.zeros(f.dim), m=m)
+        worker = super().start_worker(node, f)
+        if self.momentum and self.form == "update":
+            worker.m = np.zeros(f.dim)
+        return worker
 
     def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
-        γ = self.gamma(t.k)
-        if self.momentum:
-            worker.step = γ
-        else:
-            worker.rescale(γ)
         rows = self.rows(f, t)
+        if self.momentum:
+            worker.step = self.gamma(t.k)
+        else:
+            worker.rescale(self.gamma(t.k))
         if worker.m.size:
             g = f.gradient(node.x, rows, node.scale)
             worker.m *= self.momentum
             worker.m += g
             worker.e += worker.m
             worker.e += g
+        elif rows is not None and f.touches_little and self.looks_where_touched:
+            return self.send_touched(node, worker, *f.add_touching(worker.e, node.x, rows, node.scale), t)
         else:
             f.add_gradient(worker.e, node.x, rows, node.scale)
-        message = self.send(worker, t)
+        message = self.send(node, worker, t)
         if self.masking:
             worker.m[self.up.unpack(message).indices] = 0.0  # type: ignore[attr-defined]
+        return message
+
+    @property
+    def looks_where_touched(self) -> bool:
+        """Whether no coordinate can reach the threshold but those that the gradient touches: |e_j/γ| < λ for all others."""
+        return isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and self.feedback and not self.reset
+
+    def send_touched(self, node: Node, worker: Memory, touched: np.ndarray, growth: float, t: Round) -> Message:
+        """`send` at the cost of what the gradient touched."""
+        chosen = reaching(worker.e, touched, self.up.compressor.level)  # type: ignore[attr-defined]
+        message = self.up.encode(Sparse(worker.e.size, chosen, worker.e[chosen]))
+        worker.keep_touched(self.up.unpack(message), growth)  # type: ignore[arg-type]
         return message
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.ef import ErrorFeedback
+from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Vector
 from mpi_compress.link import Message
@@ -42,6 +42,7 @@ class EFGDStar(ErrorFeedback):
             raise ValueError("ef-gdstar needs x*, which is not known here")
 
     def start_worker(self, node: Node, f: Objective) -> Shifted:
+        assert self.setting.x_star is not None
         h = f.value_and_gradient(self.setting.x_star)[1].copy()
         f.forget()
         return Shifted(np.zeros(f.dim), h=h)
@@ -50,4 +51,4 @@ class EFGDStar(ErrorFeedback):
         worker.rescale(self.gamma(t.k))
         worker.e += f.gradient(node.x)
         worker.e -= worker.h
-        return self.send(worker, t)
+        return self.send(node, worker, t)

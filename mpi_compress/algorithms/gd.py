@@ -11,6 +11,7 @@ from mpi_compress.averages import Average, weight_ratio
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.link import Message
 from mpi_compress.objective import Objective
+from mpi_compress.regimes import Regime
 from mpi_compress.sampling import Batches, Sampling
 from mpi_compress.steps import Step, step_at
 from mpi_compress.streams import Round
@@ -25,6 +26,7 @@ class Node:
     mean: Vector = field(default_factory=lambda: np.empty(0))  # (d,) weighted mean of the iterates, where it is wanted
     ratio: float = 1.0  # Σ of the mean's weights over the last one
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where every node has it; Nesterov's y
+    regime: Regime | None = None  # where the compressor follows ACCORDION's
 
 
 @algorithms.register("gd")
