@@ -65,8 +65,8 @@ class Auto(Codec):
         if at >= data.size or data[at] >= len(CHOICES):
             raise CorruptMessage("the first byte names no codec")
         choice = CHOICES[data[at]]
-        if choice is DenseFloats and kind is Sparse:
-            kind = Dense
+        if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
+            kind = Dense if choice is DenseFloats else Sparse
         codec = choice(self.float)
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")
