@@ -10,7 +10,7 @@ from mpi_compress.compressed import Sparse
 from mpi_compress.costs.affine import Affine
 from mpi_compress.costs.packet import Packet
 from mpi_compress.costs.payload import Payload
-from mpi_compress.tuning import TIE, BudgetSearch
+from mpi_compress.tuning import TIE, BudgetSearch, Sparsification
 
 COSTS = {
     "payload": Payload(),
@@ -34,7 +34,8 @@ def brute_force(g, cost, bits):
 
 
 def search(g, cost, bits):
-    return BudgetSearch(lambda T: cost.cost(T * float(bits)), g.size).best(g)
+    indices, _ = BudgetSearch(Sparsification(), lambda T: cost.cost(T * float(bits)), g.size).best(g)
+    return Sparse(g.size, indices, g[indices])
 
 
 values = st.one_of(
