@@ -32,9 +32,9 @@ def write_integers(integers: NDArray[Any]) -> Bytes:
     longest = kernels.longest(integers, 0)
     if longest == 0:
         return np.zeros(1, dtype=np.uint8)
-    low_bits = max(0, longest - LEARNED)
+    low_bits, high = split(longest)
     room = integers.size * (longest + 4) // 16
-    out = coded(lambda digits, out: kernels.write_integers(integers, low_bits, longest - low_bits + 1, digits, out), room, ahead=1)
+    out = coded(lambda digits, out: kernels.write_integers(integers, low_bits, high, digits, out), room, ahead=1)
     out[0] = longest
     return out
 
@@ -50,5 +50,10 @@ def read_integers(data: Bytes, at: int, integers: NDArray[Any], longest: int) ->
     if data[at] == 0:
         integers[:] = 0
         return at + 1
-    low_bits = max(0, int(data[at]) - LEARNED)
-    return within(kernels.read_integers(readable(data), at + 1, low_bits, int(data[at]) - low_bits + 1, integers), data)
+    low_bits, high = split(int(data[at]))
+    return within(kernels.read_integers(readable(data), at + 1, low_bits, high, integers), data)
+
+
+def split(longest: int) -> tuple[int, int]:
+    """Low bits to send as they are, and the bit length of what is above them, rounding included."""
+    return (0, longest) if longest <= LEARNED else (longest - LEARNED, LEARNED + 1)
