@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.errors import CorruptMessage
-from mpi_compress.kernels.floats import put_count, put_floats, take_floats
+from mpi_compress.kernels.floats import put_count, shorten, take_floats
 from mpi_compress.registry import Registry
 
 Bytes = NDArray[np.uint8]
@@ -97,10 +97,10 @@ def float_bytes(values: Vector, bits: int) -> Bytes:
     """
     if bits == 64:
         return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
-    out = np.empty(values.size * 4, dtype=np.uint8)
-    if not put_floats(values, bits, out):
+    short = np.empty(values.size, dtype="<f4")
+    if not shorten(values, short):
         refuse(values)
-    return out
+    return short.view(np.uint8)
 
 
 def refuse(values: Vector) -> NoReturn:

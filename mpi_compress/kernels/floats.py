@@ -29,6 +29,18 @@ def put_floats(values, nbits, out):
 
 
 @kernel
+def shorten(values, out):
+    """Round values (T,) to `out` (T,) float32. Returns whether no finite one overflows."""
+    endless = 0
+    for j in range(values.size):
+        endless += abs(values[j]) == np.inf
+    for j in range(values.size):
+        out[j] = np.float32(values[j])
+        endless -= abs(out[j]) == np.float32(np.inf)
+    return endless == 0
+
+
+@kernel
 def put_count(count, out):
     """Write a count in seven-bit groups, low ones first, the top bit set on all but the last. Returns where it ends."""
     at = 0
