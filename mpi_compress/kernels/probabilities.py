@@ -80,7 +80,7 @@ def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = N
 
     `passes`: stop after so many steps, with Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
     """
-    if not size.nonzeros > budget:
+    if size.nonzeros == 0 or (passes is None and size.nonzeros <= budget):
         return 0.0
     m = size.sum / budget
     for _ in range(_NEWTON_STEPS if passes is None else passes):
