@@ -189,3 +189,32 @@ def settle(v, scale, per_level, u, spare, found, certain):
         certain[n] = whole == 256
         n += np.uint64(keep)
     return np.int64(n)
+
+
+@kernel
+def values_at(v, found, certain, m, out):
+    """out (r,): v_j where certain, else m with the sign of v_j."""
+    for i in range(found.size):
+        a = v[found[i]]
+        out[i] = a if certain[i] else np.copysign(m, a)
+
+
+@kernel
+def split(v, found, certain):
+    """Indices and values of the certain ones of `found` (r,), indices and signs (true: negative) of the others."""
+    s = np.uint64(0)
+    for i in range(found.size):
+        s += np.uint64(certain[i])
+    r = np.uint64(found.size) - s
+    indices, values = np.empty(s, dtype=np.uint32), np.empty(s)
+    drawn, negative = np.empty(r, dtype=np.uint32), np.empty(r, dtype=np.bool_)
+    s, r = np.uint64(0), np.uint64(0)
+    for i in range(found.size):
+        j = found[i]
+        if certain[i]:
+            indices[s], values[s] = j, v[j]
+            s += np.uint64(1)
+        else:
+            drawn[r], negative[r] = j, v[j] < 0
+            r += np.uint64(1)
+    return indices, values, drawn, negative

@@ -125,7 +125,7 @@ def take_few_largest(v, out):
 @kernel
 def _sampled_largest(bits, k):
     """The k-th largest magnitude of a part of the vector: never above that of the whole."""
-    m = max(bits.size >> 6, 512)
+    m = max(bits.size >> 6, 2 * _ONE_PASS_UP_TO)
     if bits.size < 4 * m:
         return _BELOW_ALL
     return kth_largest(_sample(bits, m), k)
