@@ -227,8 +227,8 @@ def test_bytes_round_to_the_exact_mean(x, out):
 def test_bucket_norms_and_peaks_are_those_of_slices(v, bucket):
     buckets = [v[i : i + bucket] for i in range(0, v.size, bucket)]
     peaks, norms = np.empty(len(buckets)), np.empty(len(buckets))
-    quantize.bucket_peaks(v, bucket, peaks)
-    quantize.bucket_norms(v, bucket, norms)
+    quantize.bucket_sizes(v, bucket, False, peaks)
+    quantize.bucket_sizes(v, bucket, True, norms)
     np.testing.assert_array_equal(peaks, [np.max(np.abs(b)) for b in buckets])
     wanted = [p * np.linalg.norm(b / p) if p > 0 else 0.0 for p, b in zip(peaks, buckets, strict=True)]
     np.testing.assert_allclose(norms, wanted, rtol=1e-12, atol=1e-323)
