@@ -56,10 +56,10 @@ def take(v, indices, out):
 @kernel
 def collect_above(v, threshold):
     """The increasing indices of all magnitudes above `threshold`."""
-    found = np.empty(v.size + 8, dtype=np.uint32)  # pages that are never written are never there
-    n = np.uint64(0)
+    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     hit = np.zeros(BLOCK, dtype=np.uint8)
     for start in range(0, v.size, BLOCK):
+        found = with_room(found, n)
         bits = v[start : start + BLOCK].view(np.int64)
         for j in range(bits.size):
             hit[j] = (bits[j] & MAGNITUDE) > threshold
@@ -71,7 +71,7 @@ def collect_above(v, threshold):
 def append_hits(hit, size, start, found, n):
     """Append to the n indices `found` each start + j, j < size ≤ BLOCK, where hit (BLOCK,) is 1 and not 0. Returns the new n.
 
-    `found` has room for 8 more than there can be: what is written is sometimes written over.
+    `found` is `with_room`: what is written is sometimes written over.
     """
     for j in range(size, BLOCK):
         hit[j] = 0
@@ -90,6 +90,16 @@ def append_hits(hit, size, start, found, n):
                     found[n] = start + j
                     n += np.uint64(hit[j])
     return n
+
+
+@kernel
+def with_room(found, n):
+    """`found`, or a longer copy of its first n, with room for the indices of one more block."""
+    if np.int64(n) + BLOCK + 8 <= found.size:
+        return found
+    longer = np.empty(2 * found.size + BLOCK + 8, dtype=np.uint32)
+    longer[:n] = found[:n]
+    return longer
 
 
 @kernel
@@ -125,7 +135,7 @@ def take_few_largest(v, out):
 @kernel
 def _sampled_largest(bits, k):
     """The k-th largest magnitude of a part of the vector: never above that of the whole."""
-    m = max(bits.size >> 6, 512)
+    m = max(bits.size >> 6, 2 * _ONE_PASS_UP_TO)
     if bits.size < 4 * m:
         return _BELOW_ALL
     return kth_largest(_sample(bits, m), k)
