@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import h5py
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from mpi_compress.compressed import Vector
@@ -21,6 +20,7 @@ from mpi_compress.objective import Loss, Objective, Rows
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 _DENSE_HESSIAN_UP_TO = 2500
 _NEWTON_STEPS = 200
+_STILL_FALLING = 0.9  # of ‖∇f‖ in a step that no longer lowers f: less is rounding going round
 
 
 def largest_eigenvalue(rows: Rows) -> float:
@@ -97,7 +97,7 @@ def minimize(f: Objective) -> Optimum:
             new_value, new_g = _at(f, x + t * step)
             if new_value <= value - 1e-4 * t * decrement and decrement > rounding:
                 break
-            if new_value <= value + rounding and norm(new_g) < size:
+            if new_value <= value + rounding and norm(new_g) < _STILL_FALLING * size:
                 break
             t /= 2
         else:
@@ -120,7 +120,7 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
     curvature = f.curvature(x)
     if f.dim <= _DENSE_HESSIAN_UP_TO:
-        hessian = _hessian(f, curvature)
+        hessian = f.hessian(curvature)
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
         try:
             return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
@@ -129,16 +129,3 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     operator = LinearOperator((f.dim, f.dim), matvec=lambda v: f.hessian_product(curvature, v.ravel()), dtype=np.float64)
     step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g
-
-
-def _hessian(f: Objective, curvature: Vector) -> Vector:
-    """∇²f (d, d) = Aᵀ diag(curvature) A + µI."""
-    if len(f.rows.matrix) == 3:
-        indptr, indices, values = f.rows.matrix
-        a = sp.csr_matrix((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=(len(f.rows), f.dim))
-        gram = (a.T @ sp.diags(curvature) @ a).toarray()
-    else:
-        a = f.rows.matrix[0].astype(np.float64, copy=False)
-        gram = (a.T * curvature) @ a
-    gram[np.diag_indices(f.dim)] += f.mu
-    return gram
