@@ -5,12 +5,14 @@ All of it is computed over the whole set in file order by one process, so no num
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import h5py
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
+from mpi_compress import hinge
 from mpi_compress.compressed import Vector
 from mpi_compress.datasets.store import DataSet, replace
 from mpi_compress.kernels import rows as kernels
@@ -44,10 +46,15 @@ def largest_eigenvalue(rows: Rows) -> float:
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     """λmax(A_iᵀA_i) of every shard i of n, kept beside the data."""
     note = data.beside(f"eigenvalues-{n_shards}.json")
-    if not note.exists():
-        values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
-        replace(note, lambda part: part.write_text(json.dumps(values)))
-    return json.loads(note.read_text())
+    try:
+        kept = [float(v) for v in json.loads(note.read_text())]
+        if len(kept) == n_shards:
+            return kept
+    except (OSError, ValueError, TypeError):
+        pass  # not there yet, or damaged
+    values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
+    replace(note, lambda part: part.write_text(json.dumps(values)))
+    return values
 
 
 @dataclass(frozen=True)
@@ -57,31 +64,46 @@ class Optimum:
     x: Vector  # (d,)
     f: float
     accuracy: float  # a bound on f(x) − f*, and on the rounding of f: a smaller suboptimality is not progress
-    reached: float  # ‖∇f(x)‖ / ‖∇f(0)‖
+    reached: float  # ‖∇f(x)‖ / ‖∇f(0)‖; for the hinge the duality gap over f(0) = 1
+
+
+def optimum_file(data: DataSet, loss_name: str, mu: float) -> Path:
+    """Where x* is kept."""
+    return data.beside(f"optimum-{loss_name}-{float(mu).hex()}.h5")
 
 
 def optimum(data: DataSet, loss_name: str, loss: Loss, mu: float) -> Optimum:
     """The minimiser of (1/N) Σ ℓ + (µ/2)‖x‖², kept beside the data by loss and µ."""
-    note = data.beside(f"optimum-{loss_name}-{float(mu).hex()}.h5")
-    if not note.exists():
-        rows = data.read(0, data.n_samples)
-        found = minimize(Objective(rows, loss, 1 / len(rows), mu))
+    note = optimum_file(data, loss_name, mu)
+    try:
+        with h5py.File(note, "r", locking=False) as h5:
+            kept = Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
+            if kept.x.shape == (data.dim,) and np.isfinite(kept.x).all():
+                return kept
+    except (OSError, KeyError, RuntimeError, ValueError):
+        pass  # not there yet, or damaged
+    rows = data.read(0, data.n_samples)
+    found = minimize(Objective(rows, loss, 1 / len(rows), mu))
 
-        def fill(part) -> None:
-            with h5py.File(part, "w") as h5:
-                h5["x"] = found.x
-                h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached)
+    def fill(part: Path) -> None:
+        with h5py.File(part, "w") as h5:
+            h5["x"] = found.x
+            h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached)
 
-        replace(note, fill)
-    with h5py.File(note, "r", locking=False) as h5:
-        return Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
+    replace(note, fill)
+    return found
 
 
 def minimize(f: Objective) -> Optimum:
-    """Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
+    """x* and f*: for the hinge by its duality gap, otherwise by Newton's method.
+
+    Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
 
     A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does.
     """
+    if not f.loss.smooth:
+        x, value, gap = hinge.minimize(f) if f.mu > 0 else (np.zeros(f.dim), 1.0, 1.0)
+        return Optimum(x, value, gap + 4 * np.finfo(float).eps * value, gap)
     x = np.zeros(f.dim)
     value, g = _at(f, x)
     first = size = norm(g)

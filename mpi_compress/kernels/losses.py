@@ -45,3 +45,16 @@ def curvatures(loss, labels, margins, out):
             out[i] = 2.0 if z < 1.0 else 0.0
         else:
             out[i] = 1.0 if loss == LEAST_SQUARES else 0.0
+
+
+@kernel
+def mean_loss_and_accuracy(loss, labels, margins):
+    """(1/N) Σ ℓ(y_i, m_i), summed with compensation, and the share of samples whose class is told right: +1 where m > 0."""
+    total, lost, right = 0.0, 0.0, 0
+    for i in range(labels.size):
+        value, _ = loss_and_slope(loss, labels[i], margins[i])
+        sum_ = total + value
+        lost += (total - sum_) + value if total >= value else (value - sum_) + total
+        total = sum_
+        right += (margins[i] > 0.0) == (labels[i] > 0.0)
+    return (total + lost) / labels.size, right / labels.size
