@@ -69,7 +69,7 @@ def _load(options: argparse.Namespace) -> mc.Job:
             overrides[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             overrides[key] = text
-    return mc.load_job(options.job, overrides).only(options.only, options.index)
+    return mc.load_job(options.job, overrides, options.only, options.index)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -101,7 +101,7 @@ def _plot(options: argparse.Namespace) -> int:
         job = mc.load_job(files[0])
         runs = results_of(job, Path(options.out))
         target = Path(options.out) / job.name / f"{job.name}.png"
-        asked = vars(job.figure)
+        asked = {**vars(job.figure), "title": job.figure.title or job.title}
     else:
         runs = [mc.read(f) for f in files]
         target = files[0].with_suffix(".png")

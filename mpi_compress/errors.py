@@ -1,5 +1,6 @@
 """What can go wrong that is not our own mistake, and what it means for the exit status."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 
@@ -11,9 +12,9 @@ class CorruptMessage(ValueError):
     """Bytes that no codec of ours wrote: truncated, extended, or out of range."""
 
 
-def nearest(given: str, known: object, kind: str) -> str:
+def nearest(given: str, known: Iterable[object], kind: str) -> str:
     """The rest of an error line: the nearest right name, and all of them."""
-    names = sorted(str(k) for k in known)  # type: ignore[attr-defined]
-    close = get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f"; did you mean '{close[0]}'?" if close else "."
+    names = sorted(str(k) for k in known)
+    close = get_close_matches(given.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
+    hint = f"; did you mean '{next(n for n in names if n.lower() == close[0])}'?" if close else "."
     return f"no {kind} called '{given}'{hint} there are: {', '.join(names)}"

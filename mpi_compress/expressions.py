@@ -32,8 +32,10 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
         return float(text)
     try:
         value = _value(_parse(text), names)
-    except (ZeroDivisionError, OverflowError) as error:
-        raise ValueError(f"'{text}': {error} (with {_shown(text, names)})") from None
+    except ZeroDivisionError:
+        raise ValueError(f"'{text}' divides by zero (with {_shown(text, names)})") from None
+    except OverflowError:
+        raise ValueError(f"'{text}' is too large a number (with {_shown(text, names)})") from None
     if isinstance(value, complex) or not math.isfinite(value):
         raise ValueError(f"'{text}' is {value}, not a finite number (with {_shown(text, names)})")
     return float(value)

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -175,11 +175,15 @@ _NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim")
 _OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log")
 
 
-def load_job(file: str | Path, overrides: Mapping[str, Any] | None = None) -> Job:
+def load_job(
+    file: str | Path, overrides: Mapping[str, Any] | None = None, only: str | None = None, index: int | None = None
+) -> Job:
     """Read a job file and build every part of every run.
 
     Args:
-        overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run.
+        overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
+        only: take the runs of this label.
+        index: take the run of this number.
 
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do.
@@ -196,17 +200,28 @@ def load_job(file: str | Path, overrides: Mapping[str, Any] | None = None) -> Jo
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        return parse_job(tables, path.stem, path.parent, overrides or {})
+        job = parse_job(tables, path.stem, path.parent, {}).only(only, index)
+        if not overrides:
+            return job
+        labels, numbers = {r.label for r in job.runs}, None if index is None else {index}
+        return parse_job(tables, path.stem, path.parent, overrides, labels, numbers).only(only, index)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
 
-def parse_job(tables: Mapping[str, Any], name: str, folder: Path, overrides: Mapping[str, Any]) -> Job:
-    """A job from its tables, as TOML gives them."""
+def parse_job(
+    tables: Mapping[str, Any],
+    name: str,
+    folder: Path,
+    overrides: Mapping[str, Any],
+    labels: Collection[str] | None = None,
+    numbers: Collection[int] | None = None,
+) -> Job:
+    """A job from its tables, as TOML gives them; `overrides` reach the runs of these labels and numbers, or all."""
     _known_keys(tables, (*_NOT_OF_A_RUN, *_OF_A_RUN), "")
     _import_plugins(tables.get("plugins", []), folder)
     shared = {k: v for k, v in tables.items() if k in _OF_A_RUN}
-    runs = []
+    runs: list[RunSpec] = []
     for own in _list_of_tables(tables, "run") or [{"label": tables.get("title", name)}]:
         label = own.get("label")
         if not isinstance(label, str) or not label:
@@ -214,12 +229,13 @@ def parse_job(tables: Mapping[str, Any], name: str, folder: Path, overrides: Map
         _known_keys(own, ("label", *_OF_A_RUN), f'run "{label}"')
         written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k != "label"}})
         for point in _grid(tables.get("grid", {})):
-            values = {**point, **overrides}
-            run = copy.deepcopy(written)
-            for key, value in values.items():
-                _put(run, key, value)
             suffix = ", ".join(f"{k.split('.')[-1]} = {_plain(v)}" for k, v in point.items() if k != "seed")
-            runs.append(_run(f"{label}, {suffix}" if suffix else label, run, folder, len(tables.get("run", [])) > 1))
+            name_in_figures = f"{label}, {suffix}" if suffix else label
+            taken = (labels is None or name_in_figures in labels) and (numbers is None or len(runs) in numbers)
+            run = copy.deepcopy(written)
+            for key, value in {**point, **(overrides if taken else {})}.items():
+                _put(run, key, value)
+            runs.append(_run(name_in_figures, run, folder, len(tables.get("run", [])) > 1))
     claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):

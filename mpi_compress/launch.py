@@ -6,6 +6,7 @@ Nothing here imports MPI unless a launcher started this process.
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -116,7 +117,9 @@ def launched() -> Alone | Team:
         return Alone()
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     try:
-        from mpi4py import MPI
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "suspicious MPI execution environment")  # told below, in one line
+            from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise UserError(
             f"{by or 'a launcher'} started this, but MPI cannot be loaded ({str(error).splitlines()[0]}): "

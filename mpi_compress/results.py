@@ -19,6 +19,7 @@ FORMAT = "mpi-compress/1"
 _INTEGERS = ("round", "wire_bits_up", "wire_bits_down", "elements_up")
 _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
+_TRIES = 5
 
 
 class Recorder:
@@ -37,6 +38,7 @@ class Recorder:
         self._h5.attrs["format"] = FORMAT
         self._h5.attrs["status"] = "running"
         self._h5.attrs.update(attributes)
+        self._h5.flush()
 
     def append(self, row: Row) -> None:
         self._rows.append(row)
@@ -133,6 +135,15 @@ def read(file: str | Path) -> Run:
         UserError: no such file, or one that is no result of this format.
     """
     path = Path(file)
+    for _ in range(_TRIES if path.suffix == ".part" else 0):  # its writer may be in the middle of a flush
+        try:
+            return _read(path)
+        except (UserError, KeyError):
+            time.sleep(0.1)
+    return _read(path)
+
+
+def _read(path: Path) -> Run:
     try:
         with h5py.File(path, "r", locking=False) as h5:
             found = h5.attrs.get("format")

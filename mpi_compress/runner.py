@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 import tempfile
 import traceback
@@ -115,7 +116,7 @@ def run(
 
 def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
     """Where a run's result goes."""
-    label = "".join(c if c.isalnum() or c in "._-+=" else "-" for c in spec.label)
+    label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-")
     return out / job.name / f"{label}-{run_id}.h5"
 
 

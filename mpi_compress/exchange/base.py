@@ -50,7 +50,7 @@ class Exchange(ABC):
 
 
 class Fold:
-    """Takes workers' reports in worker order, one by one, and holds one vector: the largest of first entries, the sum of the others.
+    """Takes workers' reports in worker order, one by one, and holds the largest of their first entries and the sum of the rest.
 
     Args:
         n_peaks: how many entries, ahead of the others, are to be compared and not added.

@@ -1,0 +1,195 @@
+"""The command line, as it is typed."""
+
+import numpy as np
+import pytest
+from conftest import command
+
+import mpi_compress as mc
+from mpi_compress.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A job that has been run: (job file, results folder)."""
+    from conftest import SMALL_JOB
+
+    folder = tmp_path_factory.mktemp("cli")
+    job = folder / "small.toml"
+    job.write_text(SMALL_JOB)
+    said = command("run", job, "--out", folder / "results")
+    assert said.returncode == 0
+    assert said.stderr.count("complete") == 5
+    assert said.stdout == ""
+    return job, folder / "results"
+
+
+def test_what_is_done_is_not_run_again_but_with_fresh(done, capfd):
+    job, results = done
+    before = {f: f.stat().st_mtime_ns for f in results.rglob("*.h5")}
+    assert main(["run", str(job), "--out", str(results)]) == 0
+    assert capfd.readouterr().err.count("done already") == 5
+    assert {f: f.stat().st_mtime_ns for f in results.rglob("*.h5")} == before
+    assert main(["run", str(job), "--out", str(results), "--fresh", "--index", "4", "--quiet"]) == 0
+    assert capfd.readouterr().err == ""
+    changed = [f.name for f in results.rglob("*.h5") if f.stat().st_mtime_ns != before[f]]
+    assert [name.split("-")[0] for name in changed] == ["CAT"]
+
+
+def test_plan_lists_every_run_with_its_state(done, tmp_path, capsys):
+    job, results = done
+    assert main(["plan", str(job), "--out", str(results)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert all(line.endswith("done") for line in lines)
+    assert main(["plan", str(job), "--out", str(tmp_path), "--set", "stop.rounds=7"]) == 0
+    todo = capsys.readouterr().out.splitlines()
+    assert all(line.endswith("to do") for line in todo)
+    assert not {line.split()[-2] for line in lines} & {line.split()[-2] for line in todo}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_plot_of_a_job(done, suffix, tmp_path, capsys):
+    job, results = done
+    figure = tmp_path / f"figure.{suffix}"
+    assert main(["plot", str(job), "--out", str(results), "-o", str(figure), "--x", "cost_up", "--y", "suboptimality"]) == 0
+    said = capsys.readouterr().out
+    assert str(figure) in said
+    assert said.count(".h5") == 5
+    head = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
+    assert figure.read_bytes().startswith(head)
+
+
+def test_plot_of_results_goes_beside_the_first(done, capsys):
+    _, results = done
+    files = sorted(str(f) for f in results.rglob("*.h5"))
+    assert main(["plot", *files[:2]]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == files[0].replace(".h5", ".png")
+
+
+def test_show_tells_where_time_and_bits_went(done, capsys):
+    _, results = done
+    (file,) = results.glob("small/CAT-*.h5")
+    assert main(["show", str(file)]) == 0
+    said = capsys.readouterr().out
+    for word in (
+        "complete",
+        "7 workers on 1 ranks",
+        "on the wire",
+        "by the paper's formula",
+        "compute",
+        "exchange",
+        "budget",
+        "numba",
+    ):
+        assert word in said
+
+
+def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_path, capsys):
+    job, results = done
+    (file,) = results.glob("small/top-3-*.h5")
+    assert main(["show", str(file), str(file)]) == 0
+    assert capsys.readouterr().out == "equal, bit for bit: 13 rows\n"
+    assert main(["run", str(job), "--out", str(tmp_path), "--only", "top-3", "--set", "up.codec.float=32", "--quiet"]) == 0
+    (other,) = tmp_path.glob("small/top-3-*.h5")
+    assert main(["show", str(file), str(other)]) == 0
+    said = capsys.readouterr().out
+    assert "they part in row 1 (round 1):" in said
+    assert "/trace/wire_bits_up" in said
+    assert "/trace/elements_up" not in said
+
+
+def test_list_names_every_part_with_its_parameters(capsys):
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    for registry in (
+        mc.algorithms.algorithms,
+        mc.compressors.compressors,
+        mc.codecs.codecs,
+        mc.costs.costs,
+        mc.datasets.generators,
+    ):
+        for name, part in registry.items():
+            assert f"  {name}" in said
+            assert part.__doc__.splitlines()[0][:40] in said
+    assert main(["list", "codecs"]) == 0
+    assert capsys.readouterr().out.startswith("codecs:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["list", "codec"], "did you mean 'codecs'?"),
+        (["run", "JOB", "--only", "top3"], "did you mean 'top-3'?"),
+        (["run", "JOB", "--index", "5"], "go from 0 to 4"),
+        (["run", "JOB", "--set", "stop.rounds"], "KEY=VALUE"),
+        (["run", "JOB", "--set", "stp.rounds=3"], "did you mean 'stop'?"),
+        (["run", "JOB", "--set", "up.compressor.k=41", "--only", "top-3"], "k = 41 is more than the d = 40"),
+        (["run", "JOB", "--set", "workers.count=121"], "121 workers are more than the 120 samples"),
+        (["run", "JOB", "--set", "algorithm.step=1/(L-L)", "--only", "top-3"], "divides by zero"),
+        (["run", "JOB", "--set", "algorithm.step=0", "--only", "top-3"], "must be more than 0"),
+        (["run", "JOB", "--out", "JOB"], "results cannot be written"),
+        (["plot", "JOB", "--out", "nowhere"], "no results of 'small'"),
+        (["plot", "RESULT", "-o", "a.gif"], "one of .png, .pdf, .svg"),
+        (["plot", "RESULT", "--x", "wire"], "did you mean 'wire_bits_up'?"),
+        (["show", "nothing.h5"], "no such file"),
+        (["show", "JOB"], "cannot be read as HDF5"),
+    ],
+)
+def test_wrong_input_ends_in_one_line_and_status_2(arguments, complaint, done, capfd):
+    job, results = done
+    (result,) = results.glob("small/CAT-*.h5")
+    given = [{"JOB": str(job), "RESULT": str(result)}.get(a, a) for a in arguments]
+    assert main(given) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("mpi-compress: ")
+    assert complaint in said
+    assert said.count("\n") == 1
+
+
+PLUGIN = '''
+from dataclasses import dataclass
+import numpy as np
+import mpi_compress as mc
+
+@mc.compressors.register("every-other")
+@dataclass(frozen=True)
+class EveryOther(mc.Compressor):
+    """Every other coordinate, the even ones in even rounds."""
+
+    stride: int = 2
+
+    def compress(self, v, t):
+        indices = np.arange(t.k % self.stride, v.size, self.stride, dtype=np.uint32)
+        return mc.Sparse(v.size, indices, v[indices])
+'''
+
+
+def test_a_compressor_of_ones_own_is_used_by_name(small_job, tmp_path):
+    (tmp_path / "own.py").write_text(PLUGIN)
+    small_job.write_text('plugins = ["own"]\n' + small_job.read_text())
+    options = ["--only", "top-3", "--out", tmp_path, "--quiet", "--set"]
+    done = command("run", small_job, *options, 'up.compressor={name = "every-other", stride = 4}', ranks=2)
+    assert done.returncode == 0, done.stderr
+    (run,) = (mc.read(f) for f in tmp_path.glob("small/*.h5"))
+    assert run.trace["elements_up"].tolist() == [7 * 10 * r for r in range(13)]
+
+
+def test_columns_are_those_that_jobs_and_figures_rely_on(done):
+    _, results = done
+    (file,) = results.glob("small/CAT-*.h5")
+    run = mc.read(file)
+    common = {
+        "round", "epoch", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down",
+        "elements_up", "cost_up", "cost_down",
+    }  # fmt: skip
+    assert set(run.trace) == common | {"budget"}
+    assert set(run.workers) == {"wire_bits_up", "paper_bits_up"}
+    assert set(run.timing) == {"seconds", "compute", "pack", "exchange", "update", "evaluate"}
+    assert run.workers["wire_bits_up"].shape == (13, 7)
+    assert all(np.all(np.diff(seconds) >= 0) for seconds in run.timing.values() if seconds is not run.timing["exchange"])
+    for name in ("format", "job", "label", "run_id", "status", "reason", "n_workers", "n_ranks", "n_samples", "dim", "L", "mu",
+                 "f_star", "f_star_accuracy", "versions", "mpi_library", "host", "commit"):  # fmt: skip
+        assert name in run.attrs
+    assert run.attrs["format"] == "mpi-compress/1"
+    assert run.status == "complete"

@@ -1,0 +1,49 @@
+import math
+
+import pytest
+
+from mpi_compress.expressions import bits, evaluate, names_in
+
+NAMES = {"L": 4.0, "L_max": 5.0, "mu": 0.5, "n": 20.0, "d": 5000.0, "N": 6000.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1/L", 0.25), ("1e-4 L", 4e-4), ("1e-4*L", 4e-4), ("2/(L + mu)", 2 / 4.5), (".5 L", 2.0), ("2 (L + 1)", 10.0),
+        ("-L**2", -16.0), ("sqrt(L)/log(exp(1))", 2.0), ("min(1, L, 3)", 1.0), ("1/N", 1 / 6000), ("3", 3.0), (0.7, 0.7), (2, 2.0),
+    ],
+)  # fmt: skip
+def test_formulas_have_the_value_that_they_read_as(text, value):
+    assert evaluate(text, NAMES) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1/(L-4)", "with L = 4"), ("Lmax", "no quantity called 'Lmax'; did you mean"), ("1/", "cannot be read"), ("", "cannot be read"),
+        ("__import__('os')", "not allowed"), ("L.real", "not allowed"), ("[1][0]", "not allowed"), ("open(L)", "not allowed"),
+        ("(-L)**0.5", "not a finite number"), ("exp(1e9)", "too large"), ("'1'", "not allowed"), ("True", "not allowed"),
+        ("10.0**400", "too large"), ("lambda: 1", "not allowed"),
+    ],
+)  # fmt: skip
+def test_what_is_no_formula_is_refused_with_the_reason(text, complaint):
+    with pytest.raises(ValueError) as refusal:
+        evaluate(text, NAMES)
+    assert complaint in str(refusal.value)
+
+
+def test_names_that_a_formula_needs():
+    assert names_in("2/(L_max + mu) + sqrt(n)") == {"L_max", "mu", "n"}
+    assert names_in(0.1) == set()
+
+
+@pytest.mark.parametrize(("size", "value"), [("576 B", 4608), ("54 bits", 54), ("1.5 kB", 12000), ("1 KiB", 8192), (3.5, 3.5)])
+def test_sizes_are_in_bits(size, value):
+    assert bits(size) == value
+
+
+@pytest.mark.parametrize("size", ["12", "12 apples", "B", "-1 B", -1.0, math.inf, math.nan, "1e B"])
+def test_what_is_no_size_is_refused(size):
+    with pytest.raises(ValueError, match="size"):
+        bits(size)

@@ -1,0 +1,176 @@
+"""Job files: what they mean, and what is refused before anything runs."""
+
+import tomllib
+
+import pytest
+
+from mpi_compress import UserError, load_job
+from mpi_compress.job import parse_job
+
+BASE = """
+[data]
+generator = "gspar"
+samples = 50
+dim = 20
+[algorithm]
+name = "gd"
+[stop]
+rounds = 3
+"""
+
+
+def job(text, folder, **overrides):
+    return parse_job(tomllib.loads(text), "test", folder, overrides)
+
+
+REFUSED = {
+    "[algorithm]\nstp = 1": "algorithm: no key called 'stp'; did you mean 'step'?",
+    "[up]\ncompressor = { k = 1 }": "up.compressor: {'k': 1} names no compressor; write { name = … } with one of: ",
+    "algoritm = 1": "no key called 'algoritm'; did you mean 'algorithm'?",
+    '[up]\ncompressor = { name = "topp" }': "up.compressor: no compressor called 'topp'; did you mean 'top-k'? there are: ",
+    '[up]\ncompressor = { name = "top-k", K = 3 }': "up.compressor: no key called 'K'; did you mean 'k'?",
+    '[up]\ncompressor = { name = "top-k", k = 0 }': "up.compressor.k: 0 was given; it should be at least 1",
+    '[up]\ncompressor = { name = "top-k", k = "many" }': "up.compressor.k: 'many' was given",
+    '[up]\ncompressor = { name = "top-k", k = 2.5 }': "up.compressor.k: 2.5 was given; it should be a valid integer or a valid string",
+    '[up]\ncompressor = { name = "top-k", k = "0%" }': "percentage above 0",
+    '[up]\ncompressor = { name = "top-k", k = 3 }\ncodec = { name = "dense" }': "up.codec: 'dense' cannot write what 'top-k' makes",
+    '[up]\ncodec = { name = "fixed", float = 16 }': "up.codec.float: 16 was given; it should be 32 or 64",
+    '[up]\ncompresor = "identity"': "up: no key called 'compresor'; did you mean 'compressor'?",
+    '[objective]\nloss = "logstic"': "objective: no loss called 'logstic'; did you mean 'logistic'?",
+    '[objective]\nmu = "1/"': "objective.mu: '1/' was given; it should be",
+    "[objective]\nmu = 1.0\nlambda2 = 1.0": "two names of one thing",
+    "[workers]\ncount = 0": "workers: count = 0 must be at least 1",
+    '[workers]\ncount = "4"': "workers.count: '4' was given; it should be a valid integer",
+    "[workers]\ncount = true": "workers.count: True was given; it should be a valid integer",
+    '[workers]\nexchange = "p2"': "workers.exchange: 'p2' was given; it should be 'p2p' or 'allgather'",
+    '[cost]\nmodel = "packets"': "cost: no cost model called 'packets'; did you mean 'packet'?",
+    '[cost]\nmodel = "packet"': "cost.c1: is missing",
+    '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = "0 B"': "must be more than 0",
+    '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = 8': "needs a unit",
+    '[cost]\nmodel = "affine"\nc0 = "5 apples"': "cost.c0: '5 apples' was given; it should be",
+    "[log]\nevery = 0": "log: every = 0 must be at least 1",
+    "[stop]\nround = 5": "stop: no key called 'round'; did you mean 'rounds'?",
+    "[stop]\nrounds = -1": "stop: rounds = -1 must be 0 or more",
+    "seed = -1": "seed: -1 was given",
+    "[grid]\nseed = 3": "grid.seed: 3 was given; it should be a list of values",
+    "[grid]\nsed = [1]": "grid: no table called 'sed'; did you mean 'seed'?",
+    '[grid]\n"up.compressor.kk" = [1]': "up.compressor",
+    "[[run]]\nlabl = 1": "every [[run]] needs a label",
+    '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\n[run.algorithm]\nname = "sgdd"': 'run "b": algorithm: no algorithm called',
+    "[figure]\nscale = 1": "figure: no key called 'scale'; did you mean '",
+    '[figure]\nxscale = "logg"': "figure.xscale: 'logg' was given; it should be 'linear' or 'log'",
+    '[[claim]]\nid = "A"': "claim 1.says: is missing",
+    'plugins = "mine"': "plugins: 'mine' was given; it should be a list",
+    'plugins = ["no_such_module_here"]': "plugins: no module 'no_such_module_here'",
+    "[data]\nsampels = 3": "data: no key called 'sampels'; did you mean 'samples'?",
+    '[data]\ngenerator = "gpsar"': "data.generator: no generator called 'gpsar'; did you mean 'gspar'?",
+    '[data]\nname = "a9a"': "data: one of name",
+    "[data]\nsamples = 1": "data: samples = 1 must be at least 2",
+}
+
+
+def merged(change):
+    """The base job with tables replaced or extended by `change`."""
+    tables = tomllib.loads(BASE)
+    for key, value in tomllib.loads(change).items():
+        tables[key] = {**value, **tables.get(key, {}), **value} if isinstance(value, dict) else value
+    return tables
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_refused_in_one_line_that_names_place_and_remedy(change, tmp_path):
+    with pytest.raises(UserError) as refusal:
+        parse_job(merged(change), "test", tmp_path, {})
+    assert REFUSED[change] in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("table", ["data", "algorithm", "stop"])
+def test_tables_that_no_run_can_do_without(table, tmp_path):
+    tables = tomllib.loads(BASE)
+    del tables[table]
+    with pytest.raises(UserError, match=rf"the table \[{table}\] is missing"):
+        parse_job(tables, "test", tmp_path, {})
+
+
+def test_a_file_that_is_no_job_is_named(tmp_path):
+    for name, content, complaint in [
+        ("none.toml", None, "no such job"),
+        ("bad.toml", "a = [", "is no TOML"),
+        ("bin.toml", b"\xff", "no TOML"),
+    ]:
+        file = tmp_path / name
+        if content is not None:
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(UserError, match=complaint) as refusal:
+            load_job(file)
+        assert str(file) in str(refusal.value)
+    with pytest.raises(UserError, match="is a folder"):
+        load_job(tmp_path)
+
+
+def test_a_table_in_a_run_replaces_the_whole_table_above(tmp_path):
+    runs = job(
+        BASE + '[up]\ncompressor = { name = "top-k", k = 3 }\ncodec = { name = "fixed", float = 32 }\n'
+        '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\nup = { compressor = { name = "top-k", k = 5 } }',
+        tmp_path,
+    ).runs  # fmt: skip
+    assert [(r.up.compressor.k, r.up.codec.float) for r in runs] == [(3, 32), (5, 64)]
+
+
+def test_a_grid_multiplies_the_runs(tmp_path):
+    runs = job(
+        BASE + '[up]\ncompressor = { name = "top-k", k = 3 }\n[grid]\nseed = [0, 1]\n"up.compressor.k" = [2, 4]\n[[run]]\nlabel = "a"',
+        tmp_path,
+    ).runs  # fmt: skip
+    assert [(r.seed, r.up.compressor.k, r.label) for r in runs] == [(s, k, f"a, k = {k}") for s in (0, 1) for k in (2, 4)]
+    assert len({r.run_id for r in runs}) == 4
+
+
+def test_overrides_reach_every_run(tmp_path):
+    runs = job(BASE + '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\nstop = { rounds = 9 }', tmp_path, **{"stop.rounds": 4}).runs
+    assert [r.stop.rounds for r in runs] == [4, 4]
+
+
+def test_run_id_is_that_of_what_decides_the_numbers(tmp_path):
+    ids = {
+        change: job_id(change, tmp_path)
+        for change in ("", "[stop]\nrounds = 4", "seed = 1", "[data]\nsamples = 51", "[data]\nc1 = 0.5")
+    }
+    assert len(set(ids.values())) == len(ids)
+    for layout in (
+        'title = "other"', '[workers]\nexchange = "allgather"', '[workers]\nmaster = "worker"', '[figure]\nx = "round"',
+        '[[claim]]\nid = "a"\nsays = "b"\nvalue = "1"\nholds = ">= 1"',
+    ):  # fmt: skip
+        assert job_id(layout, tmp_path) == ids[""], layout
+
+
+def job_id(change, folder):
+    tables = merged(change)
+    tables["workers"] = {"count": 2, **tables.get("workers", {})}
+    return parse_job(tables, "test", folder, {}).runs[0].run_id
+
+
+def test_run_id_follows_the_content_of_a_file_and_not_its_name(tmp_path):
+    lines = "+1 1:1 2:0.5\n-1 2:1\n"
+    for name, text in (("a.txt", lines), ("b.txt", lines), ("c.txt", lines + "+1 1:2\n")):
+        (tmp_path / name).write_text(text)
+    ids = [
+        job(f'data = {{ path = "{name}" }}\nalgorithm = {{ name = "gd" }}\nstop = {{ rounds = 3 }}', tmp_path).runs[0].run_id
+        for name in ("a.txt", "b.txt", "c.txt")
+    ]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_result_stores_a_job_that_gives_the_same_run(tmp_path):
+    (run,) = job("seed = 5\n" + BASE + '[[run]]\nlabel = "a"\nstop = { rounds = 2 }', tmp_path).runs
+    (again,) = job(run.toml(), tmp_path).runs
+    assert again.run_id == run.run_id
+    assert again.label == run.label
+
+
+def test_short_forms_of_parts(tmp_path):
+    (run,) = job(BASE + '[up]\ncompressor = "identity"\ncodec = "auto"', tmp_path).runs
+    assert (run.up.compressor.name, run.up.codec.name) == ("identity", "auto")
+    (run,) = job(BASE + '[up]\ncompressor = { name = "top-k", k = 2 }\ncodec = { float = 32 }', tmp_path).runs
+    assert (run.up.codec.name, run.up.codec.float) == ("fixed", 32)

@@ -1,0 +1,120 @@
+"""How runs begin and end: wrong launchers, failing ranks, interrupts. Each ends in one message, and nothing hangs."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BIN, command
+
+FAILING_PART = """
+from dataclasses import dataclass
+import mpi_compress as mc
+
+@mc.compressors.register("breaks")
+@dataclass(frozen=True)
+class Breaks(mc.Compressor):
+    worker: int = 0
+
+    def compress(self, v, t):
+        if t.k == 3 and t.who in (self.worker, -self.worker - 1) or self.worker < 0 and t.k == 3:
+            raise RuntimeError("broken on purpose")
+        return mc.compressors.compressors["top-k"](k=1).compress(v, t)
+"""
+
+JOB = """
+plugins = ["failing_part"]
+data = { generator = "gspar", samples = 40, dim = 20 }
+objective = { mu = 0.1 }
+workers = { count = 4 }
+stop = { rounds = 6 }
+algorithm = { name = "gd" }
+"""
+
+
+@pytest.fixture
+def failing_job(tmp_path):
+    (tmp_path / "failing_part.py").write_text(FAILING_PART)
+
+    def write(worker: int):
+        job = tmp_path / "job.toml"
+        job.write_text(f'{JOB}\nup = {{ compressor = {{ name = "breaks", worker = {worker} }} }}')
+        return job
+
+    return write
+
+
+@pytest.mark.parametrize("worker", [0, 3, -1], ids=["the first worker", "the last worker", "all workers at once"])
+def test_an_exception_on_any_rank_ends_all_with_one_message(worker, failing_job, tmp_path):
+    start = time.monotonic()
+    done = command("run", failing_job(worker), "--out", tmp_path, "--quiet", ranks=5, timeout=60)
+    assert done.returncode != 0
+    assert time.monotonic() - start < 30
+    assert done.stderr.count("RuntimeError: broken on purpose") == 1
+    assert done.stderr.count("Traceback") == 1
+    assert not list(tmp_path.rglob("*.h5"))
+
+
+def test_in_one_process_a_failing_run_lets_the_others_go_on(failing_job, tmp_path):
+    job = failing_job(1)
+    text = job.read_text()
+    job.write_text(text + '\n[[run]]\nlabel = "breaks"\n[[run]]\nlabel = "works"\nup = { compressor = "identity" }\n')
+    done = command("run", job, "--out", tmp_path)
+    assert done.returncode == 3
+    assert "breaks: failed, the others go on" in done.stderr
+    assert "works: complete" in done.stderr
+    assert "broken on purpose" in command("plan", job, "--out", tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"SLURM_NTASKS": "5", "SLURM_PROCID": "0"},
+        {"SLURM_STEP_NUM_TASKS": "5", "SLURM_NTASKS": "5", "SLURM_PROCID": "0"},
+        {"OMPI_COMM_WORLD_SIZE": "5", "OMPI_COMM_WORLD_RANK": "0"},
+    ],
+    ids=["sbatch", "srun", "another MPI's mpiexec"],
+)
+def test_several_tasks_where_mpi_sees_one_rank_stop_with_one_line(variables, small_job, tmp_path):
+    done = command("run", small_job, "--out", tmp_path, **variables)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "5 tasks" in done.stderr
+    assert "--one-process" in done.stderr
+    other_task = {k: "3" if k.endswith(("PROCID", "RANK")) else v for k, v in variables.items()}
+    silent = command("run", small_job, "--out", tmp_path, **other_task)
+    assert (silent.returncode, silent.stderr) == (2, "")
+    assert not list(tmp_path.rglob("*.h5"))
+
+
+def test_one_process_on_purpose_inside_an_allocation(small_job, tmp_path):
+    done = command("run", small_job, "--only", "CAT", "--out", tmp_path, "--one-process", SLURM_NTASKS="5", SLURM_PROCID="0")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("ranks", [None, 3])
+def test_a_wrong_job_is_told_once(ranks, small_job, tmp_path):
+    small_job.write_text(small_job.read_text().replace("top-k", "topp"))
+    done = command("run", small_job, "--out", tmp_path, ranks=ranks)
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, done.stderr
+    assert "no compressor called 'topp'; did you mean 'top-k'?" in lines[0]
+
+
+@pytest.mark.parametrize("ranks", [None, 3])
+def test_an_interrupt_ends_all_ranks_and_keeps_the_rows(ranks, small_job, tmp_path):
+    launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
+    line = [*launcher, BIN / "mpi-compress", "run", small_job, "--out", tmp_path, "--only", "GD", "--set", "stop.rounds=100000000"]
+    program = subprocess.Popen([str(a) for a in line], stderr=subprocess.PIPE, text=True, env=os.environ)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("*.part")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(1)
+    program.send_signal(signal.SIGINT)
+    _, said = program.communicate(timeout=20)
+    assert program.returncode != 0
+    assert "Traceback" not in said
+    if ranks is None:
+        assert said.strip().splitlines()[-1] == "mpi-compress: interrupted"

@@ -1,0 +1,87 @@
+"""The layout does not matter: real runs on real ranks, compared byte for byte."""
+
+from pathlib import Path
+
+import pytest
+from conftest import command
+
+import mpi_compress as mc
+
+# Allgather has no messages down.
+DOWN = {"wire_bits_down", "paper_bits_down", "cost_down"}
+
+LAYOUTS = {
+    "two ranks": (2, []),
+    "three ranks": (3, []),
+    "five ranks": (5, []),
+    "ten ranks for seven workers": (10, []),
+    "three ranks, the master hosts workers": (3, ["--set", "workers.master=worker"]),
+    "allgather on three ranks": (3, ["--set", "workers.exchange=allgather"]),
+    "allgather on ten ranks": (10, ["--set", "workers.exchange=allgather"]),
+}
+
+
+@pytest.fixture(scope="module")
+def in_one_process(tmp_path_factory) -> tuple[Path, Path]:
+    from conftest import SMALL_JOB
+
+    folder = tmp_path_factory.mktemp("one")
+    job = folder / "small.toml"
+    job.write_text(SMALL_JOB)
+    done = command("run", job, "--out", folder, "--quiet")
+    assert done.returncode == 0, done.stderr
+    return job, folder / "small"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_results_are_equal_byte_for_byte_on(layout, in_one_process, tmp_path):
+    job, reference = in_one_process
+    ranks, options = LAYOUTS[layout]
+    done = command("run", job, "--out", tmp_path, "--quiet", *options, ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    files = sorted(reference.glob("*.h5"))
+    assert len(files) == 5
+    for file in files:
+        one, other = mc.read(file), mc.read(tmp_path / "small" / file.name)
+        assert other.attrs["n_ranks"] == ranks
+        left_out = DOWN if "allgather" in layout else set()
+        for table in ("trace", "workers"):
+            a, b = getattr(one, table), getattr(other, table)
+            assert set(a) == set(b)
+            for column in set(a) - left_out:
+                assert a[column].tobytes() == b[column].tobytes(), f"{file.name}: /{table}/{column}"
+        assert one.x is not None
+        assert other.x is not None
+        assert one.x.tobytes() == other.x.tobytes()
+
+
+@pytest.mark.parametrize("layout", ["three ranks", "three ranks, the master hosts workers", "allgather on three ranks"])
+def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(layout, in_one_process, tmp_path):
+    ranks, options = LAYOUTS[layout]
+    done = command("run", in_one_process[0], "--out", tmp_path, "--quiet", "--only", "top-3", *options, ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    (run,) = (mc.read(f) for f in tmp_path.glob("small/*.h5"))
+    per_worker = run.workers["wire_bits_up"][-1]
+    here = {"three ranks": 0, "three ranks, the master hosts workers": 2, "allgather on three ranks": 2}[layout]  # rank 0's workers
+    assert 8 * run.attrs["mpi_bytes_received_up"] == per_worker[here:].sum()
+    assert per_worker.sum() == run.trace["wire_bits_up"][-1]
+
+
+def test_python_call_on_a_communicator_gives_the_same_numbers(in_one_process, tmp_path):
+    import os
+    import subprocess
+
+    from conftest import BIN
+
+    program = f"""
+from mpi4py import MPI
+import mpi_compress as mc
+runs = mc.run(mc.load_job({str(in_one_process[0])!r}).only("CAT"), comm=MPI.COMM_WORLD, out={str(tmp_path)!r})
+assert len(runs) == (1 if MPI.COMM_WORLD.rank == 0 else 0)
+"""
+    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", program]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("small/*.h5")
+    one, other = mc.read(in_one_process[1] / file.name), mc.read(file)
+    assert one.trace["loss"].tobytes() == other.trace["loss"].tobytes()

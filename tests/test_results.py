@@ -1,0 +1,93 @@
+"""Result files: whole or `.part`, readable while they are written, explaining themselves."""
+
+import os
+import signal
+import subprocess
+import time
+
+import h5py
+import numpy as np
+import pytest
+from conftest import BIN
+
+import mpi_compress as mc
+from mpi_compress.observer import Row
+from mpi_compress.results import Recorder
+
+
+def row(k):
+    return Row({"round": k, "loss": 1.0 / (k + 1)}, {"wire_bits_up": [8 * k, 9 * k]}, {"seconds": 0.1 * k})
+
+
+def test_rows_come_back_as_they_were_written(tmp_path):
+    recorder = Recorder(tmp_path / "deep" / "a.h5", {"label": "a"})
+    for k in range(2500):
+        recorder.append(row(k))
+    file = recorder.finish("complete", "", np.arange(3.0), {"extra": 5})
+    run = mc.read(file)
+    assert run.trace["round"].tolist() == list(range(2500))
+    assert run.trace["loss"].tobytes() == np.array([1.0 / (k + 1) for k in range(2500)]).tobytes()
+    assert run.workers["wire_bits_up"].shape == (2500, 2)
+    assert (run.label, run.status, run.attrs["extra"]) == ("a", "complete", 5)
+    assert run.x.tolist() == [0.0, 1.0, 2.0]
+    assert not file.with_name("a.h5.part").exists()
+
+
+def test_a_file_that_is_being_written_can_be_read(tmp_path):
+    recorder = Recorder(tmp_path / "a.h5", {"label": "a"})
+    recorder.append(row(0))
+    recorder.flush()
+    run = mc.read(recorder.part)
+    assert (run.status, len(run.trace["loss"]), run.x) == ("running", 1, None)
+    recorder.abandon("failed", "why")
+    assert not (tmp_path / "a.h5").exists()
+    assert mc.read(recorder.part).attrs["reason"] == "why"
+
+
+def test_killed_while_running_leaves_a_part_that_can_be_read_and_no_result(small_job, tmp_path):
+    line = [BIN / "mpi-compress", "run", small_job, "--out", tmp_path, "--only", "GD", "--set", "stop.rounds=100000000", "--quiet"]
+    program = subprocess.Popen([str(a) for a in line])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        time.sleep(0.5)
+        parts = list(tmp_path.rglob("*.part"))
+        if parts and parts[0].stat().st_size > 10_000 and "round" in mc.read(parts[0]).trace:
+            break
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    assert not list(tmp_path.rglob("*.h5"))
+    run = mc.read(parts[0])
+    assert run.status == "running"
+    assert np.array_equal(run.trace["round"], np.arange(len(run.trace["round"])))
+
+
+def test_results_of_another_format_are_refused(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as h5:
+        h5.attrs["format"] = "other/9"
+    with pytest.raises(mc.UserError, match="is no result of format mpi-compress/1 but of other/9"):
+        mc.read(tmp_path / "other.h5")
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path):
+    recorder = Recorder(tmp_path / "a.h5", {"label": "a"})
+    recorder.append(row(0))
+    run = mc.read(recorder.finish("complete", "", np.zeros(1), {}))
+    with pytest.raises(mc.UserError, match="did you mean 'loss'"):
+        run.column("lose")
+
+
+def test_plot_draws_one_line_a_run_and_one_look_a_label(tmp_path):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    runs = []
+    for name, label in (("a", "one"), ("b", "one"), ("c", "two")):
+        recorder = Recorder(tmp_path / f"{name}.h5", {"label": label})
+        for k in range(10):
+            recorder.append(row(k))
+        runs.append(mc.read(recorder.finish("complete", "", np.zeros(1), {})))
+    ax = mc.plot(runs, x="round", y="loss")
+    assert len(ax.lines) == 3
+    assert ax.lines[0].get_color() == ax.lines[1].get_color() != ax.lines[2].get_color()
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one", "two"]
+    assert np.array_equal(ax.lines[2].get_ydata(), runs[2].trace["loss"])

@@ -1,0 +1,45 @@
+"""Randomness has an address: (seed, role, worker, round)."""
+
+import numpy as np
+
+from mpi_compress.streams import Role, Round, Streams
+
+
+def drawn(seed, role, who, k, count=5):
+    return Streams(seed).at(role, who, k).random(count).tolist()
+
+
+def test_a_draw_depends_on_its_address_alone():
+    streams = Streams(7)
+    streams.at(Role.WORKER, 3, 11).random(1000)  # whatever was drawn before
+    streams.at(Role.WORKER, 2, 11).integers(10)
+    assert streams.at(Role.WORKER, 3, 12).random(5).tolist() == drawn(7, Role.WORKER, 3, 12)
+
+
+def test_different_addresses_give_different_draws():
+    addresses = [(seed, role, who, k) for seed in (0, 1) for role in Role for who in (0, 1, 500) for k in (0, 1, 10**6)]
+    draws = {tuple(drawn(*address)) for address in addresses}
+    assert len(draws) == len(addresses)
+
+
+def test_a_round_goes_on_with_one_stream_and_keeps_the_batch_apart():
+    t = Round(4, Streams(1), Role.WORKER, 2)
+    first, batch, second = t.rng.random(3), t.batch.integers(100, size=8), t.rng.random(3)
+    whole = Streams(1).at(Role.WORKER, 2, 4).random(6)
+    assert np.array_equal(np.r_[first, second], whole)
+    assert np.array_equal(batch, Round(4, Streams(1), Role.WORKER, 2).batch.integers(100, size=8))
+
+
+def test_every_node_draws_the_shared_stream_alike():
+    draws = [
+        Round(4, Streams(1), role, who).shared.random(3).tolist()
+        for role, who in ((Role.WORKER, 0), (Role.WORKER, 5), (Role.MASTER, 0))
+    ]
+    assert draws[0] == draws[1] == draws[2]
+
+
+def test_neighbouring_streams_are_uncorrelated():
+    draws = np.array([Streams(0).at(Role.WORKER, i, k).random(200) for i in range(10) for k in range(10)])
+    correlations = np.corrcoef(draws)[np.triu_indices(100, 1)]
+    assert np.abs(correlations).max() < 6 / np.sqrt(200)
+    assert abs(draws.mean() - 0.5) < 5 * np.sqrt(1 / 12 / draws.size)
