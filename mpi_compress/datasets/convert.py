@@ -128,6 +128,7 @@ def _laid_out(file: Path, arrays: dict[str, Any]) -> dict[str, Place]:
         how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        how.set_obj_track_times(False)
         for name, (shape, dtype) in arrays.items():
             kind = h5py.h5t.py_create(np.dtype(dtype))
             dataset = h5py.h5d.create(h5.id, name.encode(), kind, h5py.h5s.create_simple(shape), how)
