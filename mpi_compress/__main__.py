@@ -40,10 +40,21 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
     plot.set_defaults(command=_plot)
 
+    check = commands.add_parser("check", help="a job's claims against its results")
+    check.add_argument("job", metavar="JOB", help="a job file")
+    check.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
+    check.set_defaults(command=_check)
+
     show = commands.add_parser("show", help="what is in a result; of two, where they part")
     show.add_argument("result", metavar="RESULT.h5")
     show.add_argument("other", nargs="?", metavar="OTHER.h5")
     show.set_defaults(command=_show)
+
+    calibrate = commands.add_parser("calibrate", help="under mpiexec: time messages on the real link, fit cost models to them")
+    calibrate.add_argument("-o", dest="table", default="link.toml", metavar="LINK.toml", help="where to write (default: link.toml)")
+    calibrate.add_argument("--repeats", type=int, default=30, metavar="N", help="round trips for each size (default: 30)")
+    calibrate.add_argument("--largest", default="8 MB", metavar="SIZE", help="the largest message (default: 8 MB)")
+    calibrate.set_defaults(command=_calibrate)
 
     listing = commands.add_parser("list", help="what exists, its parameters, its paper")
     listing.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")
@@ -115,6 +126,36 @@ def _plot(options: argparse.Namespace) -> int:
     for r in runs:
         print(f"{r.file}  {r.label}: {r.status}")
     print(target)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from mpi_compress import claims
+    from mpi_compress.report import results_of
+
+    job = mc.load_job(options.job)
+    if not job.claims:
+        raise UserError(f"{options.job}: makes no claims; [[claim]] states one")
+    verdicts = claims.check(job, results_of(job, Path(options.out)))
+    for verdict in verdicts:
+        print(verdict)
+    return 1 if any(v.holds is False for v in verdicts) else 0
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from mpi_compress.calibrate import calibrate
+    from mpi_compress.expressions import bits
+
+    team = launch.launched()
+    try:
+        largest = bits(options.largest)
+    except ValueError as error:
+        raise UserError(f"--largest: {error}") from None
+    if options.repeats < 3 or largest < 8000:
+        raise UserError("--repeats must be at least 3 and --largest at least 1 kB")
+    found = calibrate(team, Path(options.table), options.repeats, largest)
+    for line in found if team.is_root else []:
+        print(line)
     return 0
 
 

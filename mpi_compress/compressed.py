@@ -3,14 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, inf, isfinite, log2, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.kernels import adding, elias
 from mpi_compress.kernels import vectors as kernels
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
 
 
 def index_bits(dim: int) -> int:
@@ -39,6 +42,10 @@ class Compressed(ABC):
     @abstractmethod
     def is_finite(self) -> bool:
         """Whether every value is a finite number."""
+
+    def sparse(self) -> "Sparse | None":
+        """The same as indices and values, where that is how it is held."""
+        return None
 
     def dense(self) -> Vector:
         """This as a new array (dim,)."""
@@ -89,12 +96,181 @@ class Sparse(Compressed):
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return self.indices.size * self.bits_per_element(self.dim, fpp, indices_counted)
 
+    def sparse(self) -> "Sparse":
+        return self
+
     @staticmethod
     def bits_per_element(dim: int, fpp: int, indices_counted: bool = True) -> int:
         return index_bits(dim) * indices_counted + fpp
 
     def is_finite(self) -> bool:
         return bool(kernels.all_finite(self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class SignSparse(Compressed):
+    """T coordinates ±magnitude, the others 0.  Paper bits: FPP + T⌈log2 d⌉, CAT eq. 5, which forgets the T sign bits."""
+
+    dim: int
+    indices: Indices  # (T,) increasing
+    negative: Flags  # (T,) where the value is −magnitude
+    magnitude: float
+
+    @property
+    def elements(self) -> int:
+        return self.indices.size
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        adding.signs_add(self.indices, self.negative, scale * self.magnitude, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return fpp + self.indices.size * index_bits(self.dim) * indices_counted
+
+    def is_finite(self) -> bool:
+        return isfinite(self.magnitude)
+
+    def sparse(self) -> Sparse:
+        return Sparse(self.dim, self.indices, np.where(self.negative, -self.magnitude, self.magnitude))
+
+
+@dataclass(frozen=True, eq=False)
+class Hybrid(Compressed):
+    """s coordinates with their values and r others, none of them the same, with the one ±magnitude (GSpar §3.2: Q_A and Q_B).
+
+    Paper bits, b = FPP: min(s(b + log2 d) + r·log2 d + b, s·b + 2d + b), GSpar §3.3, which forgets the r sign bits.
+    """
+
+    dim: int
+    indices: Indices  # (s,) increasing
+    values: Vector  # (s,)
+    sign_indices: Indices  # (r,) increasing
+    negative: Flags  # (r,) where the value is −magnitude
+    magnitude: float
+
+    @property
+    def elements(self) -> int:
+        return self.indices.size + self.sign_indices.size
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        kernels.scatter_add(self.indices, self.values, scale, out)
+        adding.signs_add(self.sign_indices, self.negative, scale * self.magnitude, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        indices = self.elements * log2(self.dim) if indices_counted else 0.0
+        return self.indices.size * fpp + fpp + min(indices, 2 * self.dim)
+
+    def is_finite(self) -> bool:
+        return isfinite(self.magnitude) and bool(kernels.all_finite(self.values))
+
+    def sparse(self) -> Sparse:
+        indices = np.empty(self.elements, dtype=np.uint32)
+        values = np.empty(self.elements)
+        adding.merge(self.indices, self.values, self.sign_indices, self.negative, self.magnitude, indices, values)
+        return Sparse(self.dim, indices, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels(Compressed):
+    """v_j = scales[⌊j / bucket⌋]·levels[j]: integers on a grid for each bucket of coordinates (QSGD sends ‖v‖/s as scale).
+
+    Paper bits: 32 for each scale + the Elias code of the levels, the shorter of the two of QSGD's paper (Alistarh et al. 2017,
+    §3.2 and its appendix): omega code of the gap to each nonzero level, its sign, omega code of its size; or for every
+    coordinate its sign and the omega code of its size + 1.
+    """
+
+    levels: NDArray[np.int32]  # (d,)
+    scales: Vector  # (⌈d / bucket⌉,)
+    bucket: int
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        return self.levels.size
+
+    @property
+    def elements(self) -> int:
+        return int(np.count_nonzero(self.levels))
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        adding.levels_add(self.levels, self.scales, self.bucket, scale, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        sparse = elias.sparse_levels_length(self.levels, True)
+        dense = self.levels.size + elias.dense_levels_length(self.levels, True)  # a sign for each, 0 too
+        return 32 * self.scales.size + min(sparse, dense)
+
+    def is_finite(self) -> bool:
+        return bool(kernels.all_finite(self.scales))
+
+
+@dataclass(frozen=True, eq=False)
+class Ternary(Compressed):
+    """v_j = magnitude·signs[j], signs −1, 0 or 1.  Paper bits: FPP + d·log2 3 (TernGrad, Wen et al. 2017, §3)."""
+
+    signs: NDArray[np.int8]  # (d,)
+    magnitude: float
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        return self.signs.size
+
+    @property
+    def elements(self) -> int:
+        return int(np.count_nonzero(self.signs))
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        adding.integers_add(self.signs, scale * self.magnitude, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return fpp + self.signs.size * log2(3)
+
+    def is_finite(self) -> bool:
+        return isfinite(self.magnitude)
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice(Compressed):
+    """v_j = Δ·integers[j] with Δ = 2σ/√d, of a vector with ‖v‖ ≤ M = radius (AIADE §2).  σ ≥ M: nothing is sent.
+
+    Paper bits: ⌈1.05 d + d·log2((M + 2σ)/σ)⌉ (Lemma 2.1), M + 3σ for stochastic rounding, whose error can reach 2σ; + FPP where
+    M is sent. A vector with NaN or infinity has a radius that is not finite, and every coordinate of it reads NaN.
+    """
+
+    integers: NDArray[np.int64]  # (d,)
+    sigma: float  # σ; known to both ends
+    radius: float  # M
+    radius_sent: bool = False  # else both ends know it
+    stochastic: bool = False
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        return self.integers.size
+
+    @property
+    def step(self) -> float:
+        """Δ."""
+        return 2 * self.sigma / sqrt(self.integers.size) if isfinite(self.radius) else nan
+
+    @property
+    def elements(self) -> int:
+        return 0 if self.sigma >= self.radius else self.integers.size
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        adding.integers_add(self.integers, scale * self.step, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return lattice_bits(self.integers.size, self.sigma, self.radius, self.stochastic) + fpp * self.radius_sent
+
+    def is_finite(self) -> bool:
+        return isfinite(self.radius) and isfinite(self.sigma)
+
+
+def lattice_bits(dim: int, sigma: float, radius: float, stochastic: bool = False) -> float:
+    """Lemma 2.1 of the AIADE paper: ⌈1.05 d + d·log2((M + 2σ)/σ)⌉; stochastic: M + 3σ; 0 where σ ≥ M."""
+    if sigma >= radius:
+        return 0
+    if not sigma > 0 or not isfinite(radius):
+        return inf
+    return ceil(1.05 * dim + dim * log2(radius / sigma + (3 if stochastic else 2)))
 
 
 class Averager:
@@ -111,7 +287,7 @@ class Averager:
 
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
         """(1/n) Σ parts, for n = len(parts)."""
-        sparse = [p for p in parts if isinstance(p, Sparse)]
+        sparse = [s for s in (p.sparse() for p in parts) if s is not None]
         held = sum(p.elements for p in sparse)
         if len(sparse) == len(parts) and 4 * held <= 3 * self.dim:
             return self._mean_of_sparse(sparse, held)

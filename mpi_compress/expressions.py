@@ -31,7 +31,7 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     if not isinstance(text, str):
         return float(text)
     try:
-        value = _value(_parse(text), names)
+        value = calculate(_parse(text), names)
     except ZeroDivisionError:
         raise ValueError(f"'{text}' divides by zero (with {_shown(text, names)})") from None
     except OverflowError:
@@ -56,7 +56,16 @@ def _parse(text: str) -> ast.expr:
         raise ValueError(f'\'{text}\' cannot be read as a formula, such as "1/L" or "1e-4 L"') from None
 
 
-def _value(node: ast.expr, names: Mapping[str, float]) -> Any:
+def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Call], float] | None = None) -> Any:
+    """The value of a parsed formula; `call` gives that of functions beyond sqrt, log, ….
+
+    Raises:
+        ValueError: what is not allowed in a formula, or an unknown name.
+    """
+
+    def value(inner: ast.expr) -> Any:
+        return calculate(inner, names, call)
+
     match node:
         case ast.Constant(value=bool() | str() | bytes() | None):
             pass
@@ -67,11 +76,13 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> Any:
                 return names[name]
             raise ValueError(nearest(name, names, "quantity"))
         case ast.UnaryOp() if type(node.op) in _UNARY:
-            return _UNARY[type(node.op)](_value(node.operand, names))
+            return _UNARY[type(node.op)](value(node.operand))
         case ast.BinOp() if type(node.op) in _BINARY:
-            return _BINARY[type(node.op)](float(_value(node.left, names)), float(_value(node.right, names)))
+            return _BINARY[type(node.op)](float(value(node.left)), float(value(node.right)))
         case ast.Call(func=ast.Name(id=function), keywords=[]) if function in _FUNCTIONS:
-            return _FUNCTIONS[function](*(_value(a, names) for a in node.args))
+            return _FUNCTIONS[function](*(value(a) for a in node.args))
+        case ast.Call() if call is not None:
+            return call(node)
     raise ValueError(
         f"'{ast.unparse(node)}' is not allowed in a formula: only + - * / **, numbers, names and {', '.join(_FUNCTIONS)}"
     )

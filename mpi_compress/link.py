@@ -1,6 +1,7 @@
 """One direction of the network: how a vector becomes bytes, and bytes a vector."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,19 @@ class Link:
     codec: Codec
     dim: int
 
+    def at(self, **known: Any) -> "Link":
+        """This link with parameters of its compressor that both ends know this round, as `sigma`; they cost no bits.
+
+        A name that the compressor has no use for is passed over, so that an exact link can stand in for a quantiser.
+        """
+        compressor = object.__new__(type(self.compressor))  # many times faster than copy.copy
+        fields = compressor.__dict__
+        fields.update(self.compressor.__dict__)
+        for name, value in known.items():
+            if name in fields:
+                fields[name] = value
+        return Link(compressor, self.codec, self.dim)
+
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
         if isinstance(v, Compressed):
@@ -65,7 +79,8 @@ class Link:
             CorruptMessage: bytes that the codec cannot have written.
         """
         if message.content is None:
-            content, end = self.codec.decode(message.data, 0, self.dim, self.compressor.makes)
+            known = self.compressor.known(self.dim)
+            content, end = self.codec.decode(message.data, 0, self.dim, self.compressor.makes, known)
             if end != message.data.size:
                 raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
             message.content = content
@@ -73,4 +88,4 @@ class Link:
 
     def paper_bits(self, content: Compressed) -> float:
         """The paper's count for a message, from what was decoded."""
-        return content.paper_bits(self.codec.float, self.codec.indices == "counted")
+        return self.codec.paper_bits(content)

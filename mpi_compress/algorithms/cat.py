@@ -10,7 +10,7 @@ from mpi_compress.compressors.top_k import TopK
 from mpi_compress.link import Message
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
-from mpi_compress.tuning import BudgetSearch
+from mpi_compress.tuning import BudgetSearch, Sparsification
 
 
 @dataclass

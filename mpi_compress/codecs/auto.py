@@ -1,33 +1,73 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.codecs.base import Bytes, Codec, codecs
+from mpi_compress.codecs.base import NOTHING, Bytes, Codec, codecs
+from mpi_compress.codecs.bitmap import Bitmap
 from mpi_compress.codecs.dense import DenseFloats
+from mpi_compress.codecs.elias import EliasDelta, EliasOmega
+from mpi_compress.codecs.entropy import Entropy
 from mpi_compress.codecs.fixed import Fixed
-from mpi_compress.compressed import Compressed, Dense, Sparse
+from mpi_compress.codecs.gspar_hybrid import GSparHybrid
+from mpi_compress.codecs.indexed import IndexCodec
+from mpi_compress.codecs.lattice import LatticePoints
+from mpi_compress.codecs.rice import Rice
+from mpi_compress.codecs.ternary import TernaryDigits
+from mpi_compress.compressed import Compressed, Dense, SignSparse, Sparse
 from mpi_compress.errors import CorruptMessage
+
+CHOICES: tuple[type[Codec], ...] = (  # a message's first byte is the place in this list: append only
+    DenseFloats, Fixed, Bitmap, Rice, EliasDelta, EliasOmega, Entropy, TernaryDigits, GSparHybrid, LatticePoints,
+)  # fmt: skip
+QUICK: tuple[type[IndexCodec], ...] = (Fixed, Bitmap, Rice)
+SETS: tuple[type[IndexCodec], ...] = (*QUICK, EliasDelta, EliasOmega, Entropy)
 
 
 @codecs.register("auto")
 @dataclass(frozen=True)
 class Auto(Codec):
-    """For each message the shorter of index-and-value and dense; one byte ahead says which."""
+    """For each message the shortest that any codec makes of it; one byte ahead says which.
+
+    A sparse vector may also be written dense. `search = "quick"` leaves out, for sparse vectors, codes that take time and gain
+    little where values are sent along: Elias' and the entropy coder's.
+    """
+
+    search: Literal["full", "quick"] = "full"
 
     def writes(self, kind: type[Compressed]) -> bool:
-        return kind in (Sparse, Dense)
+        return any(choice().writes(kind) for choice in CHOICES)
 
     def encode(self, compressed: Compressed) -> Bytes:
-        fixed = Fixed(self.float)
-        dense = DenseFloats(self.float)
-        dense_bytes = compressed.dim * self.float // 8
-        sparse = isinstance(compressed, Sparse) and fixed.sparse_bytes(compressed.elements, compressed.dim) < dense_bytes
-        message = fixed.encode(compressed) if sparse else dense.encode(compressed)
-        return np.concatenate([np.array([sparse], dtype=np.uint8), message])
+        if isinstance(compressed, Sparse | SignSparse):
+            chosen, message = self._by_set(compressed)
+        else:
+            able = [choice(self.float) for choice in CHOICES if choice(self.float).writes(type(compressed))]
+            messages = [codec.encode(compressed) for codec in able]
+            chosen, message = min(zip(able, messages, strict=True), key=lambda pair: pair[1].size)
+        return np.concatenate([np.array([CHOICES.index(type(chosen))], dtype=np.uint8), message])
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
-        if at >= data.size or data[at] > 1:
+    def _by_set(self, c: Sparse | SignSparse) -> tuple[Codec, Bytes]:
+        """The codec whose index set is shortest, for the rest of the message is the same; or dense."""
+        tried = [choice(self.float) for choice in (QUICK if self.search == "quick" else SETS)]
+        set_bytes = [codec.set_bytes(c.indices, c.dim) for codec in tried]
+        least = min(set_bytes)
+        if isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least:
+            dense = DenseFloats(self.float)
+            return dense, dense.encode(c)
+        best = tried[set_bytes.index(least)]
+        return best, best.encode(c)
+
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        if at >= data.size or data[at] >= len(CHOICES):
             raise CorruptMessage("the first byte names no codec")
-        if data[at]:
-            return Fixed(self.float).decode(data, at + 1, dim, Sparse)
-        return DenseFloats(self.float).decode(data, at + 1, dim, Dense)
+        choice = CHOICES[data[at]]
+        if choice is DenseFloats and kind is Sparse:
+            kind = Dense
+        codec = choice(self.float)
+        if not codec.writes(kind):
+            raise CorruptMessage(f"'{codec.name}' writes no such messages")
+        return codec.decode(data, at + 1, dim, kind, known)

@@ -1,17 +1,22 @@
 """The contract of a codec, and the fields that several codecs share: counts and floats."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.errors import CorruptMessage
+from mpi_compress.kernels.sets import shorten
 from mpi_compress.registry import Registry
 
 Bytes = NDArray[np.uint8]
+Real = float  # Codec has a field of that name
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,7 @@ class Codec(ABC):
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
+    element_bits: Real | None = None  # for paper bits only: b bits for each of the d coordinates, as GSpar fig. 3 counts QSGD(b)
 
     @abstractmethod
     def writes(self, kind: type[Compressed]) -> bool:
@@ -37,12 +43,20 @@ class Codec(ABC):
         """
 
     @abstractmethod
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
-        """The message that starts at data[at], and where it ends.
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        """The message that starts at data[at], and where it ends; `known` is what the compressor says that both ends know.
 
         Raises:
             CorruptMessage: bytes that `encode` cannot have written.
         """
+
+    def paper_bits(self, content: Compressed) -> Real:
+        """The paper's count for a message, from what was decoded."""
+        if self.element_bits is not None:
+            return self.element_bits * content.dim
+        return content.paper_bits(self.float, self.indices == "counted")
 
 
 codecs: Registry[Codec] = Registry("codec")
@@ -74,16 +88,15 @@ def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
 
 
 def float_bytes(values: Vector, bits: int) -> Bytes:
-    """Values as little-endian floats of 32 or 64 bits.
+    """Values as little-endian floats of 32 or 64 bits; a view of them where they are that already.
 
     Raises:
         OverflowError: a finite value beyond the largest float of 32 bits.
     """
     if bits == 64:
         return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
-    with np.errstate(over="ignore"):
-        short = values.astype("<f4")
-    if np.any(np.isinf(short) & np.isfinite(values)):
+    short = np.empty(values.size, dtype="<f4")
+    if not shorten(values, short):
         worst = np.max(np.abs(values[np.isfinite(values)]))
         raise OverflowError(f"a value of magnitude {worst:g} overflows a float of 32 bits; use float = 64")
     return short.view(np.uint8)
@@ -94,4 +107,29 @@ def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, in
     end = at + count * bits // 8
     if end > data.size:
         raise CorruptMessage(f"{count} floats of {bits} bits need {end} bytes; there are {data.size}")
-    return np.frombuffer(data, dtype=f"<f{bits // 8}", count=count, offset=at).astype(np.float64), end
+    values = np.empty(count)
+    values[:] = data[at:end].view("<f8" if bits == 64 else "<f4")
+    return values, end
+
+
+def number_bytes(value: Real, bits: int) -> Bytes:
+    """One float, as `float_bytes` writes it."""
+    return float_bytes(np.array([value]), bits)
+
+
+def read_number(data: Bytes, at: int, bits: int) -> tuple[Real, int]:
+    """One float from data[at] on, and where it ends."""
+    values, end = read_floats(data, at, 1, bits)
+    return values.item(), end
+
+
+def readable(data: Bytes) -> Bytes:
+    """The same with at least 8 bytes, as kernels that read whole words want it; they say themselves where a message ends."""
+    return data if data.size >= 8 else np.concatenate([data, np.zeros(8, dtype=np.uint8)])
+
+
+def within(end: int, data: Bytes) -> int:
+    """`end`, where a kernel says that a message ends, if it is one and inside the data."""
+    if not 0 <= end <= data.size:
+        raise CorruptMessage(f"no message of this codec begins the {data.size} bytes")
+    return end

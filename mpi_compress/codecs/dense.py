@@ -1,6 +1,8 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from mpi_compress.codecs.base import Bytes, Codec, codecs, float_bytes, read_floats
+from mpi_compress.codecs.base import NOTHING, Bytes, Codec, codecs, float_bytes, read_floats
 from mpi_compress.compressed import Compressed, Dense
 
 
@@ -16,6 +18,8 @@ class DenseFloats(Codec):
         values = compressed.values if isinstance(compressed, Dense) else compressed.dense()
         return float_bytes(values, self.float).copy()
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed]) -> tuple[Compressed, int]:
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
         values, end = read_floats(data, at, dim, self.float)
         return Dense(values), end

@@ -2,7 +2,9 @@
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
@@ -16,7 +18,8 @@ from mpi_compress.streams import Round
 class Compressor(ABC):
     """A map from vectors to compressed vectors, defined for every vector: ties, zeros and denormals included.
 
-    A compressor states its theorem: `delta` where it is contractive, `omega` where it is unbiased, neither where it is not.
+    A compressor states its theorem: `delta` where it is contractive, `omega` where it is unbiased, `variance` where it is
+    absolute, none of them where it is none of these.
     """
 
     makes: ClassVar[type[Compressed]] = Sparse  # the kind of message
@@ -31,6 +34,14 @@ class Compressor(ABC):
         """C of a vector that is held in compressed form."""
         return self.compress(c.dense(), t)
 
+    def known(self, dim: int) -> Mapping[str, Any]:
+        """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.
+
+        Its names are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
+        for Lattice.
+        """
+        return {}
+
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
 
@@ -39,8 +50,16 @@ class Compressor(ABC):
         return None
 
     def omega(self, dim: int) -> float | None:
-        """ω with E C(v) = v and E‖C(v) − v‖² ≤ ω‖v‖² for every v; None: biased."""
+        """ω with E C(v) = v and E‖C(v) − v‖² ≤ ω‖v‖² for every v; None: biased, or not bounded so."""
         return None
+
+    def variance(self, dim: int) -> float | None:
+        """v² with ‖v − C(v)‖² ≤ v² for every v (in the mean, where C is random; HT Definition 3); None: not absolute."""
+        return None
+
+    def unbiased(self, dim: int) -> bool:
+        """Whether E C(v) = v for every v."""
+        return self.omega(dim) is not None
 
 
 compressors: Registry[Compressor] = Registry("compressor")
@@ -73,9 +92,23 @@ def count_of(k: int | str | None, dim: int) -> int:
         ValueError: k was not given, or is more than d.
     """
     if k is None:
-        raise ValueError("needs k = a count or a percentage (only algorithm cat sets it)")
+        raise ValueError("needs k = a count or a percentage (only some algorithms set it)")
     if isinstance(k, str):
         return max(1, round(share(k) * dim))
     if k > dim:
         raise ValueError(f"k = {k} is more than the d = {dim} coordinates there are")
     return k
+
+
+def positive(**values: float | None) -> None:
+    """Raise ValueError unless each value is a finite number above 0; None passes."""
+    for name, value in values.items():
+        if value is not None and not 0 < value < inf:
+            raise ValueError(f"{name} = {value:g} was given; it should be a number above 0")
+
+
+def one_of(**values: object) -> None:
+    """Raise ValueError unless exactly one value is given."""
+    given = [f"{name} = {value}" for name, value in values.items() if value is not None]
+    if len(given) != 1:
+        raise ValueError(f"needs one of {', '.join(values)}; given: {' and '.join(given) or 'none'}")

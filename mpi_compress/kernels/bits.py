@@ -1,41 +1,131 @@
-"""Packing unsigned fields of one width into bytes, least significant bit first."""
+"""Streams of bits, least significant bit first: fields of one width, flags, and the small steps that other codes are made of.
+
+A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not in whole bytes yet (or read and not yet used), how
+many, and the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
+"""
+
+from typing import Any
 
 import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from mpi_compress.kernels import kernel
+
+u = np.uint64
+
+
+@intrinsic
+def _leading_zeros(typing, n):
+    """Zeros above the highest 1 of n, uint64; 64 for 0."""
+    return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctlz(args[0], cgutils.false_bit)
+
+
+@intrinsic
+def _trailing_zeros(typing, n):
+    """Zeros below the lowest 1 of n, uint64; 64 for 0."""
+    return types.uint64(types.uint64), lambda context, builder, signature, args: builder.cttz(args[0], cgutils.false_bit)
+
+
+leading_zeros: Any = _leading_zeros
+trailing_zeros: Any = _trailing_zeros
+
+
+@kernel
+def bit_length(n):
+    """⌊log2 n⌋ + 1 for n ≥ 1, and 0 for 0; n uint64."""
+    return u(64) - leading_zeros(n)
+
+
+@kernel
+def put(value, width, out, held, nheld, at):
+    """Append the `width` ≤ 32 low bits that `value` has; nheld < 32, before and after."""
+    # The early return matters: with the state changed inside an `if`, Numba counts references to `out` in every call, 20 ns.
+    held |= value << nheld
+    nheld += width
+    if nheld < u(32):
+        return held, nheld, at
+    out[at] = np.uint8(held)
+    out[at + u(1)] = np.uint8(held >> u(8))
+    out[at + u(2)] = np.uint8(held >> u(16))
+    out[at + u(3)] = np.uint8(held >> u(24))
+    return held >> u(32), nheld - u(32), at + u(4)
+
+
+@kernel
+def put_rest(out, held, nheld, at):
+    """Write what is held, the last byte padded by 0. Returns where it ends."""
+    while nheld > u(0):
+        out[at] = np.uint8(held)
+        at += u(1)
+        held >>= u(8)
+        nheld -= min(nheld, u(8))
+    return at
+
+
+@kernel
+def window(data, bit):
+    """The next bits from position `bit` of the stream on as the low bits of a word, 57 of them and more, 0 beyond the end.
+
+    `data` uint8 has 8 bytes or more.
+    """
+    at = min(bit >> u(3), u(data.size) - u(8))
+    shift = bit - at * u(8)
+    if shift > u(63):
+        return u(0)
+    return (
+        u(data[at])
+        | u(data[at + u(1)]) << u(8)
+        | u(data[at + u(2)]) << u(16)
+        | u(data[at + u(3)]) << u(24)
+        | u(data[at + u(4)]) << u(32)
+        | u(data[at + u(5)]) << u(40)
+        | u(data[at + u(6)]) << u(48)
+        | u(data[at + u(7)]) << u(56)
+    ) >> shift
 
 
 @kernel
 def pack_fields(fields, width, out):
     """Write `fields` (T,) uint32, each below 2^width, into `out` ((T·width + 7) // 8,) uint8; the last byte is padded by 0."""
-    u = np.uint64
-    held, nheld, at = u(0), u(0), u(0)
-    for field in fields:
-        held |= u(field) << nheld
-        nheld += u(width)
-        while nheld >= u(8):
-            out[at] = np.uint8(held & u(255))
-            at += u(1)
-            held >>= u(8)
-            nheld -= u(8)
-    if nheld:
-        out[at] = np.uint8(held)
+    if width == 8:
+        for j in range(fields.size):
+            out[j] = np.uint8(fields[j])
+    elif width == 16:
+        for j in range(fields.size):
+            out[2 * j] = np.uint8(fields[j])
+            out[2 * j + 1] = np.uint8(fields[j] >> np.uint32(8))
+    else:
+        held, nheld, at = u(0), u(0), u(0)
+        for j in range(fields.size):
+            held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
+        put_rest(out, held, nheld, at)
 
 
 @kernel
-def unpack_fields(data, width, out):
-    """Read T = out.size fields of `width` ≤ 32 bits from `data` uint8, which holds at least (T·width + 7) // 8 bytes."""
-    u = np.uint64
-    held, nheld, at = u(0), u(0), u(0)
+def unpack_fields(data, bit, width, out):
+    """Read T = out.size fields of `width` ≤ 32 bits from position `bit` of `data` on, which has 8 bytes or more."""
     mask = (u(1) << u(width)) - u(1)
     for j in range(out.size):
-        while nheld < u(width):
-            held |= u(data[at]) << nheld
-            at += u(1)
-            nheld += u(8)
-        out[j] = np.uint32(held & mask)
-        held >>= u(width)
-        nheld -= u(width)
+        out[j] = np.uint32(window(data, u(bit) + u(j) * u(width)) & mask)
+
+
+@kernel
+def pack_flags(flags, out):
+    """Write `flags` (T,) bool into `out` ((T + 7) // 8,) uint8, the first in the lowest bit, the last byte padded by 0."""
+    for i in range(out.size):
+        byte = np.uint8(0)
+        for j in range(8 * i, min(8 * i + 8, flags.size)):
+            byte |= np.uint8(flags[j]) << np.uint8(j - 8 * i)
+        out[i] = byte
+
+
+@kernel
+def unpack_flags(data, out):
+    """Read T = out.size flags from `data` uint8, which holds at least (T + 7) // 8 bytes."""
+    for j in range(out.size):
+        out[j] = (data[j >> 3] >> np.uint8(j & 7)) & np.uint8(1) != np.uint8(0)
 
 
 @kernel

@@ -1,85 +1,287 @@
-"""The largest coordinates of a vector, with ties settled: the lowest index first. NaN counts as the largest magnitude."""
+"""The largest coordinates of a vector, exactly and with ties settled: the lowest index first.
+
+Magnitudes are compared as integers: the bits of |v_j| are in the order of |v_j|, infinity comes above every number and NaN above
+infinity, so that neither is lost. A threshold is such an integer too.
+
+The k-th largest is found among few: a sample of the vector gives a value that is almost surely a little below it, one pass
+collects what is above, and a radix selection settles those. Where the sample misleads, all coordinates take its place: no vector
+costs more than a few passes, and the result never depends on the sample.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel
 
+Indices = NDArray[np.uint32]
+MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
+_BELOW_ALL = np.int64(-1)
+BLOCK = 512  # coordinates compared at once, in vector registers
+_DENSE = 32  # hits in a block from which on testing eight at a time no longer pays
 _HEAP_UP_TO = 256
+_ONE_PASS_UP_TO = 32
+_DIGIT = np.int64(11)  # bits of a step of the radix selection
+_SHORT_DIGIT = np.int64(8)
 
 
-def largest(v: NDArray[np.float64], k: int) -> NDArray[np.uint32]:
+def largest(v: NDArray[np.float64], k: int) -> Indices:
     """The indices (k,) of the k largest |v_j|, increasing; among equal ones those of lowest index."""
     if k >= v.size:
         return np.arange(v.size, dtype=np.uint32)
-    if k <= _HEAP_UP_TO:
-        threshold = kth_largest_by_heap(v, k)
-    else:
-        magnitude = np.abs(v)
-        np.nan_to_num(magnitude, copy=False, nan=np.inf, posinf=np.inf)
-        threshold = np.partition(magnitude, v.size - k)[v.size - k]
     out = np.empty(k, dtype=np.uint32)
-    take_from_threshold(v, threshold, out)
+    if k > _ONE_PASS_UP_TO:
+        take_largest(v, out)
+    elif k > 0:
+        take_few_largest(v, out)
     return out
 
 
-def in_order(v: NDArray[np.float64], indices: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
+    """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
+    return collect_above(v, np.float64(threshold).view(np.int64) - 1)
+
+
+def in_order(v: NDArray[np.float64], indices: Indices) -> Indices:
     """Increasing `indices` reordered so that |v| falls along them, ties by lowest index."""
     return indices[np.argsort(-np.abs(v[indices]), kind="stable")]
 
 
 @kernel
-def kth_largest_by_heap(v, k):
-    """The k-th largest |v_j| for 1 ≤ k ≤ d: one pass with a heap of the k largest, smallest on top."""
-    heap = np.empty(k)
-    size = 0
-    for a in v:
-        a = abs(a)
-        if np.isnan(a):
-            a = np.inf
-        if size < k:
-            i = size
-            size += 1
-            while i > 0 and heap[(i - 1) >> 1] > a:
-                heap[i] = heap[(i - 1) >> 1]
-                i = (i - 1) >> 1
-            heap[i] = a
-        elif a > heap[0]:
-            i = 0
+def take(v, indices, out):
+    """out = v[indices], all (T,)."""
+    for j in range(indices.size):
+        out[j] = v[indices[j]]
+
+
+@kernel
+def collect_above(v, threshold):
+    """The increasing indices of all magnitudes above `threshold`."""
+    found = np.empty(v.size + 8, dtype=np.uint32)  # pages that are never written are never there
+    n = np.uint64(0)
+    hit = np.zeros(BLOCK, dtype=np.uint8)
+    for start in range(0, v.size, BLOCK):
+        bits = v[start : start + BLOCK].view(np.int64)
+        for j in range(bits.size):
+            hit[j] = (bits[j] & MAGNITUDE) > threshold
+        n = append_hits(hit, bits.size, start, found, n)
+    return found[:n].copy()
+
+
+@kernel
+def append_hits(hit, size, start, found, n):
+    """Append to the n indices `found` each start + j, j < size ≤ BLOCK, where hit (BLOCK,) is 1 and not 0. Returns the new n.
+
+    `found` has room for 8 more than there can be: what is written is sometimes written over.
+    """
+    for j in range(size, BLOCK):
+        hit[j] = 0
+    hits = 0
+    for j in range(BLOCK):
+        hits += hit[j]
+    if hits >= _DENSE:
+        for j in range(size):
+            found[n] = start + j
+            n += np.uint64(hit[j])
+    elif hits:
+        eight = hit.view(np.uint64)
+        for w in range(eight.size):
+            if eight[w]:
+                for j in range(8 * w, 8 * w + 8):
+                    found[n] = start + j
+                    n += np.uint64(hit[j])
+    return n
+
+
+@kernel
+def take_few_largest(v, out):
+    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index; 1 ≤ k < d, and k small: one pass.
+
+    The k best so far are kept in order, the best first; what comes later must be larger to come before.
+    """
+    bits = v.view(np.int64)
+    u = np.uint64
+    k = out.size
+    last = u(k - 1)
+    best = np.full(k, max(_sampled_largest(bits, k) - 1, _BELOW_ALL))
+    for start in range(0, bits.size, 64):
+        part = bits[start : start + 64]
+        hit = np.int64(0)  # negative as soon as one magnitude is above the last of the best
+        for j in range(part.size):
+            hit |= best[last] - (part[j] & MAGNITUDE)
+        if hit < 0:
+            for j in range(part.size):
+                key = part[j] & MAGNITUDE
+                if key > best[last]:
+                    i = last
+                    while i > u(0) and best[i - u(1)] < key:
+                        best[i] = best[i - u(1)]
+                        out[i] = out[i - u(1)]
+                        i -= u(1)
+                    best[i] = key
+                    out[i] = start + j
+    out.sort()
+
+
+@kernel
+def _sampled_largest(bits, k):
+    """The k-th largest magnitude of a part of the vector: never above that of the whole."""
+    m = max(bits.size >> 6, 512)
+    if bits.size < 4 * m:
+        return _BELOW_ALL
+    return kth_largest(_sample(bits, m), k)
+
+
+@kernel
+def take_largest(v, out):
+    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index; 1 ≤ k < d."""
+    bits = v.view(np.int64)
+    low, high = _bracket(bits, out.size)
+    found = collect_above(v, low)
+    if found.size < out.size:
+        threshold = low
+        reached = found.size
+        for j in range(bits.size):
+            reached += (bits[j] & MAGNITUDE) == low
+        if reached < out.size:  # the sample misled
+            threshold = kth_largest(bits & MAGNITUDE, out.size)
+        _take_from(bits, threshold, out)
+        return
+    among = np.empty(found.size + 1, dtype=np.int64)
+    n = np.uint64(0)
+    for i in range(found.size):
+        key = bits[found[i]] & MAGNITUDE
+        among[n] = key
+        n += np.uint64(key <= high)
+    rank = out.size - (found.size - np.int64(n))
+    if rank < 1:  # the sample misled, above
+        for i in range(found.size):
+            among[i] = bits[found[i]] & MAGNITUDE
+        n, rank = np.uint64(found.size), out.size
+    _take_from_found(bits, found, kth_largest(among[:n], rank), out)
+
+
+@kernel
+def _bracket(bits, k):
+    """Two magnitudes, likely just below and just above the k-th largest."""
+    m = min(max(bits.size >> 6, 512), 16384)
+    if bits.size < 4 * m:
+        return _BELOW_ALL, MAGNITUDE
+    sample = _sample(bits, m)
+    expected = k * m / bits.size
+    margin = 4 * np.sqrt(expected) + 4
+    rank = min(k, np.int64(expected + margin) + 1)
+    low = kth_largest(sample.copy(), rank) if rank < m else _BELOW_ALL
+    rank = np.int64(expected - margin)
+    high = kth_largest(sample, rank) if rank > 0 else MAGNITUDE
+    return low, high
+
+
+@kernel
+def _sample(bits, m):
+    """m magnitudes, one of each ⌊d/m⌋ neighbours and anywhere among them, so that periodic vectors do not mislead."""
+    u = np.uint64
+    stride = u(bits.size // m)
+    out = np.empty(m, dtype=np.int64)
+    x = u(0x9E3779B97F4A7C15)
+    for i in range(m):
+        x = x * u(6364136223846793005) + u(1442695040888963407)
+        out[i] = bits[u(i) * stride + (((x >> u(32)) * stride) >> u(32))] & MAGNITUDE
+    return out
+
+
+@kernel
+def kth_largest(keys, k):
+    """The k-th largest of `keys` (m,) int64 from 0 on, for 1 ≤ k ≤ m. The array is used up."""
+    if k <= _HEAP_UP_TO:
+        return _kth_by_heap(keys, k)
+    ones, both = np.int64(0), MAGNITUDE
+    for i in range(keys.size):
+        ones |= keys[i]
+        both &= keys[i]
+    differ = ones ^ both
+    low = np.int64(0)  # the lowest bit that is settled, up to now above all
+    while low < 63 and differ >> low:
+        low += 1
+    m = keys.size
+    count = np.empty(1 << _DIGIT, dtype=np.int64)
+    while low > 0:
+        width = min(_DIGIT if m > 4096 else _SHORT_DIGIT, low)
+        low -= width
+        mask = (np.int64(1) << width) - 1
+        count[: mask + 1] = 0
+        for i in range(m):
+            count[(keys[i] >> low) & mask] += 1
+        digit = mask
+        while count[digit] < k:
+            k -= count[digit]
+            digit -= 1
+        if count[digit] < m:
+            n = np.uint64(0)
+            for i in range(m):
+                key = keys[i]
+                keys[n] = key
+                n += np.uint64(((key >> low) & mask) == digit)
+            m = np.int64(n)
+        if k <= _HEAP_UP_TO:
+            return _kth_by_heap(keys[:m], k)
+    return keys[0]
+
+
+@kernel
+def _kth_by_heap(keys, k):
+    """The same for small k: one pass with a heap of the k largest, smallest on top."""
+    u = np.uint64
+    heap = np.full(k, _BELOW_ALL)
+    k = u(k)
+    for at in range(keys.size):
+        a = keys[at]
+        if a > heap[u(0)]:
+            i = u(0)
             while True:
-                child = 2 * i + 1
+                child = u(2) * i + u(1)
                 if child >= k:
                     break
-                if child + 1 < k and heap[child + 1] < heap[child]:
-                    child += 1
+                if child + u(1) < k and heap[child + u(1)] < heap[child]:
+                    child += u(1)
                 if heap[child] >= a:
                     break
                 heap[i] = heap[child]
                 i = child
             heap[i] = a
-    return heap[0]
+    return heap[u(0)]
 
 
 @kernel
-def take_from_threshold(v, threshold, out):
-    """out (k,): the indices with |v_j| > threshold and, of those equal to it, the first ones, in increasing order.
-
-    `threshold` is the k-th largest |v_j|, so fewer than k are above it and at least k reach it.
-    """
+def _take_from(bits, threshold, out):
+    """out (k,): the indices above `threshold`, which is the k-th largest, and the first of those equal to it."""
     above = 0
-    for a in v:
-        if not abs(a) <= threshold:
-            above += 1
+    for j in range(bits.size):
+        above += (bits[j] & MAGNITUDE) > threshold
     ties = out.size - above
-    at = 0
-    for j in range(v.size):
-        a = abs(v[j])
-        if not a <= threshold:
-            out[at] = j
-            at += 1
-        elif a == threshold and ties > 0:
-            ties -= 1
-            out[at] = j
-            at += 1
-        if at == out.size:
-            break
+    n = np.uint64(0)
+    for j in range(bits.size):
+        out[n] = j
+        b = bits[j] & MAGNITUDE
+        tie = (b == threshold) & (ties > 0)
+        ties -= tie
+        n += np.uint64((b > threshold) | tie)
+        if n == np.uint64(out.size):
+            return
+
+
+@kernel
+def _take_from_found(bits, found, threshold, out):
+    """The same among the increasing indices `found`, which hold all of them."""
+    above = 0
+    for i in range(found.size):
+        above += (bits[found[i]] & MAGNITUDE) > threshold
+    ties = out.size - above
+    n = np.uint64(0)
+    for i in range(found.size):
+        out[n] = found[i]
+        b = bits[found[i]] & MAGNITUDE
+        tie = (b == threshold) & (ties > 0)
+        ties -= tie
+        n += np.uint64((b > threshold) | tie)
+        if n == np.uint64(out.size):
+            return

@@ -1,0 +1,135 @@
+"""Claims: what a paper says, held against a job's results. Formulas are parsed, never `eval`ed; nothing is typed in by hand.
+
+In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
+`cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')` and `smallest`
+are its extremes over the run. Runs that differ in their seed alone are taken seed by seed.
+"""
+
+import ast
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.errors import UserError, nearest
+from mpi_compress.expressions import calculate
+from mpi_compress.job import Claim, Job
+from mpi_compress.results import Run
+
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, and what the results say of it."""
+
+    claim: Claim
+    values: list[float]  # one for each seed; empty where results are missing
+    why: str = ""  # why there is no value
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the median over seeds meets the claim; None: not run."""
+        return meets(self.claim.holds, self.median) if self.values else None
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.values))
+
+    def __str__(self) -> str:
+        c = self.claim
+        ours = "–"
+        if self.values:
+            ours = f"{self.median:.4g}"
+            if len(self.values) > 1:
+                ours += f" ({min(self.values):.4g} … {max(self.values):.4g} over {len(self.values)} seeds)"
+        outcome = {True: "holds", False: "does not hold", None: f"not run: {self.why}"}[self.holds]
+        figure = f"{c.paper:g}" if isinstance(c.paper, float) else c.paper
+        paper = f"paper {figure}; " if c.paper is not None else ""
+        return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}"
+
+
+def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
+    """Every claim of a job against its results."""
+    return [_verdict(claim, job, runs) for claim in job.claims]
+
+
+def meets(condition: str, value: float) -> bool:
+    """Whether a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; no comparison with NaN holds.
+
+    Raises:
+        UserError: a condition of no such form.
+    """
+    within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", condition)
+    compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", condition)
+    try:
+        if within:
+            return float(within[1]) <= value <= float(within[2])
+        if compared:
+            return _COMPARISONS[compared[1]](value, float(compared[2]))
+    except ValueError:
+        pass
+    raise UserError(f"holds = '{condition}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
+
+
+def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
+    meets(claim.holds, 0.0)  # a wrong condition is told even where there are no results
+    seeds = sorted({spec.seed for spec in job.runs})
+    values = []
+    for seed in seeds:
+        by_label: dict[str, Run] = {}
+        for spec in job.runs:
+            found = [r for r in runs if r.attrs["run_id"] == spec.run_id and r.label == spec.label]
+            if spec.seed == seed and found:
+                by_label[spec.label] = found[0]
+        labels = [spec.label for spec in job.runs]
+        try:
+            values.append(_value(claim, by_label, labels))
+        except _Missing as missing:
+            return Verdict(claim, [], str(missing))
+    return Verdict(claim, values)
+
+
+class _Missing(Exception):
+    """A run that a claim needs has no result."""
+
+
+def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
+    def run_of(node: ast.expr) -> Run:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            raise ValueError(f"'{ast.unparse(node)}' should be a run's label in quotes")
+        if node.value not in labels:
+            raise ValueError(nearest(node.value, labels, "run"))
+        if node.value not in runs:
+            raise _Missing(f"'{node.value}' has no result")
+        return runs[node.value]
+
+    def call(node: ast.Call) -> float:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("largest", "smallest") and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
+            column = run_of(node.args[1]).column(str(node.args[0].value))
+            return float(np.nanmax(column) if name == "largest" else np.nanmin(column))
+        if len(node.args) != 1:
+            raise ValueError(f"'{ast.unparse(node)}' should be column('label') or column('label', loss=0.4)")
+        run = run_of(node.args[0])
+        column = run.column(name)
+        if not node.keywords:
+            return float(column[-1])
+        (where,) = node.keywords
+        level = calculate(where.value, {}, call)
+        reached = np.flatnonzero(run.column(str(where.arg)) <= level)
+        return float(column[reached[0]]) if reached.size else math.inf
+
+    try:
+        return float(calculate(ast.parse(claim.value.strip(), mode="eval").body, {}, call))
+    except ZeroDivisionError:
+        return math.nan
+    except (ValueError, SyntaxError) as error:
+        raise UserError(f'claim {claim.id}: value = "{claim.value}": {error}') from None

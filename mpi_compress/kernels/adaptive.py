@@ -1,0 +1,264 @@
+"""Index sets and integers under the range coder, with chances that are learned as the message goes.
+
+A number n ≥ 1 is its bit length, as the path down a binary tree, and the bits below the leading one: three of them learned, the
+others as they are. Every node of a tree has its own chance in `chance` int64, with the outcomes `seen` there.
+
+The encoders return 0 where the digits that they were given do not suffice.
+"""
+
+import numpy as np
+
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.bits import bit_length
+from mpi_compress.kernels.range_coder import (
+    CORRUPT,
+    FULL,
+    LEAST_CHANCE,
+    ONE,
+    big_endian,
+    end_of,
+    put_bit,
+    put_number,
+    settle,
+    take_bit,
+    take_number,
+)
+
+u = np.uint64
+ROOM = 48  # digits that one number can need, and the coder's slack
+LEARNED = 3  # bits below the leading one
+TREE = 32  # nodes of a tree of bit lengths 1 … 32
+BITS = 8 * 33  # nodes of the trees of learned bits, one for each bit length
+PRIOR = 24  # outcomes that a chance computed beforehand counts for
+
+
+@kernel
+def put_size(n, length, depth, tree, bits, chance, seen, digits, low, width, at):
+    """n ≥ 1 of that bit length ≤ 2^depth; its trees begin at chance[tree] and chance[bits]."""
+    node = u(1)
+    for i in range(depth):
+        bit = ((length - u(1)) >> u(depth - 1 - i)) & u(1)
+        low, width, at = put_bit(bit, tree + node, chance, seen, digits, low, width, at)
+        node = u(2) * node + bit
+    left = length - u(1)
+    node = u(1)
+    for _ in range(min(left, u(LEARNED))):
+        left -= u(1)
+        bit = (n >> left) & u(1)
+        low, width, at = put_bit(bit, bits + u(8) * length + node, chance, seen, digits, low, width, at)
+        node = u(2) * node + bit
+    if left > u(0):
+        low, width, at = put_number(n & ((u(1) << left) - u(1)), left, digits, low, width, at)
+    return low, width, at
+
+
+@kernel
+def take_size(depth, tree, bits, chance, seen, data, code, width, at):
+    """n ≥ 1, its bit length, and the decoder's state after it."""
+    node = u(1)
+    for _ in range(depth):
+        bit, code, width, at = take_bit(tree + node, chance, seen, data, code, width, at)
+        node = u(2) * node + u(bit)
+    length = node - (u(1) << u(depth)) + u(1)
+    left = length - u(1)
+    n = node = u(1)
+    for _ in range(min(left, u(LEARNED))):
+        left -= u(1)
+        bit, code, width, at = take_bit(bits + u(8) * length + node, chance, seen, data, code, width, at)
+        node = u(2) * node + u(bit)
+    n = node
+    if left > u(0):
+        rest, code, width, at = take_number(left, data, code, width, at)
+        n = n << left | rest
+    return n, length, code, width, at
+
+
+# Index sets: gaps, in the context of the gap before: short, usual or long.
+
+
+@kernel
+def expected_gaps(count, dim, chance, seen):
+    """The chances before anything is seen: those of gaps that are geometric with mean d / T, as in a uniformly random set.
+
+    The bits of a geometric variable are independent: bit i is 0 with chance 1 / (1 + θ^(2^i)), θ = 1 − T / d.
+    """
+    depth = bit_length(bit_length(u(dim)) - u(1))
+    decay = np.log1p(-count / dim)
+    leaves = 1 << depth
+    mass = np.empty(2 * leaves)
+    for n in range(leaves):
+        mass[leaves + n] = np.exp(decay * (2.0**n - 1)) - np.exp(decay * (2.0 ** (n + 1) - 1)) + 1e-5
+    for node in range(leaves - 1, 0, -1):
+        mass[node] = mass[2 * node] + mass[2 * node + 1]
+    for node in range(1, leaves):
+        for context in range(3):
+            chance[TREE * context + node] = clamped(mass[2 * node] / mass[node])
+    for length in range(2, 33):
+        for i in range(min(length - 1, LEARNED)):
+            share = clamped(1 / (1 + np.exp(decay * 2.0 ** (length - 2 - i))))
+            for node in range(1 << i, 2 << i):
+                chance[3 * TREE + 8 * length + node] = share
+    seen[:] = PRIOR
+    return depth
+
+
+@kernel
+def clamped(chance):
+    return min(max(np.int64(chance * ONE), LEAST_CHANCE), ONE - LEAST_CHANCE)
+
+
+@kernel
+def gap_context(length, usual):
+    if length + u(2) < usual:
+        return u(0)
+    return u(TREE) if length <= usual else u(2 * TREE)
+
+
+@kernel
+def write_set(indices, dim, digits, out):
+    """Write an increasing index set (T,) uint32, 0 < T < dim. Returns its length in bytes."""
+    chance = np.empty(3 * TREE + BITS, dtype=np.int64)
+    seen = np.empty(3 * TREE + BITS, dtype=np.int64)
+    depth = expected_gaps(indices.size, dim, chance, seen)
+    usual = bit_length(u(dim // indices.size))
+    context = u(TREE)
+    low, width, at = u(0), u(FULL), u(1)
+    before = u(0)
+    for j in range(indices.size):
+        if at + u(ROOM) > u(digits.size):
+            return np.int64(0)
+        gap = u(indices[j]) + u(1) - before
+        before += gap
+        length = bit_length(gap)
+        low, width, at = put_size(gap, length, depth, context, u(3 * TREE), chance, seen, digits, low, width, at)
+        context = gap_context(length, usual)
+    return settle(digits, low, width, at, out)
+
+
+@kernel
+def read_set(data, start, dim, indices):
+    """Read T = indices.size indices, 0 < T < dim, from data[start] on. Returns where they end, or CORRUPT.
+
+    `data` uint8 has 8 bytes or more.
+    """
+    chance = np.empty(3 * TREE + BITS, dtype=np.int64)
+    seen = np.empty(3 * TREE + BITS, dtype=np.int64)
+    depth = expected_gaps(indices.size, dim, chance, seen)
+    usual = bit_length(u(dim // indices.size))
+    context = u(TREE)
+    code, width, at = big_endian(data, u(start)), u(FULL), u(start + 8)
+    before = u(0)
+    for j in range(indices.size):
+        gap, length, code, width, at = take_size(depth, context, u(3 * TREE), chance, seen, data, code, width, at)
+        before += gap
+        if before > u(dim):
+            return np.int64(CORRUPT)
+        indices[j] = np.uint32(before - u(1))
+        context = gap_context(length, usual)
+    return end_of(data, code, width, at)
+
+
+# Integers: zero or not, sign and size, in the context of the sizes of the two before.
+
+CONTEXTS = 16
+SIGN = CONTEXTS
+SIZES = 32
+SIZE_BITS = SIZES + TREE * CONTEXTS
+
+
+@kernel
+def rounded(value, low_bits):
+    """value / 2^low_bits to the nearest integer, ties upwards."""
+    return (value + (np.int64(1) << np.int64(low_bits) >> np.int64(1))) >> np.int64(low_bits)
+
+
+@kernel
+def longest(integers, low_bits):
+    """The bit length of the largest rounded magnitude."""
+    most = np.int64(0)
+    for j in range(integers.size):
+        most = max(most, abs(rounded(np.int64(integers[j]), low_bits)))
+    return np.int64(bit_length(u(most)))
+
+
+@kernel
+def write_integers(integers, low_bits, length, digits, out):
+    """Write integers (d,), whose high parts have that bit length 1 … 32 at most, and low bits as they are.
+
+    Returns its length in bytes.
+    """
+    chance = np.full(SIZE_BITS + BITS, ONE // 2, dtype=np.int64)
+    seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
+    depth = np.int64(bit_length(u(length - 1)))
+    low, width, at = u(0), u(FULL), u(1)
+    one, two = u(0), u(0)
+    for j in range(integers.size):
+        if at + u(ROOM) > u(digits.size):
+            return np.int64(0)
+        high = rounded(np.int64(integers[j]), low_bits)
+        size = u(abs(high))
+        context = min(bit_length(one + two), u(CONTEXTS - 1))
+        low, width, at = put_bit(size != u(0), context, chance, seen, digits, low, width, at)
+        if size != u(0):
+            low, width, at = put_bit(high < 0, u(SIGN), chance, seen, digits, low, width, at)
+            low, width, at = put_size(
+                size, bit_length(size), depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, digits, low, width, at
+            )
+        if low_bits > 0:
+            low, width, at = put_low(np.int64(integers[j]), high, low_bits, digits, low, width, at)
+        one, two = size, one
+    return settle(digits, low, width, at, out)
+
+
+@kernel
+def read_integers(data, start, low_bits, length, integers):
+    """Read integers (d,) from data[start] on. Returns where they end, or CORRUPT. `data` uint8 has 8 bytes or more."""
+    chance = np.full(SIZE_BITS + BITS, ONE // 2, dtype=np.int64)
+    seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
+    depth = np.int64(bit_length(u(length - 1)))
+    code, width, at = big_endian(data, u(start)), u(FULL), u(start + 8)
+    one, two = u(0), u(0)
+    for j in range(integers.size):
+        if at > u(data.size) + u(8):
+            return np.int64(CORRUPT)
+        context = min(bit_length(one + two), u(CONTEXTS - 1))
+        value = np.int64(0)
+        size = u(0)
+        some, code, width, at = take_bit(context, chance, seen, data, code, width, at)
+        if some:
+            negative, code, width, at = take_bit(u(SIGN), chance, seen, data, code, width, at)
+            size, bits, code, width, at = take_size(
+                depth, u(SIZES) + u(TREE) * context, u(SIZE_BITS), chance, seen, data, code, width, at
+            )
+            if bits > u(length):
+                return np.int64(CORRUPT)
+            value = -np.int64(size) if negative else np.int64(size)
+        if low_bits > 0:
+            value, code, width, at = take_low(value, low_bits, data, code, width, at)
+        integers[j] = value
+        one, two = size, one
+    return end_of(data, code, width, at)
+
+
+@kernel
+def put_low(value, high, low_bits, digits, low, width, at):
+    """What `rounded` left of a value: its low bits as they are."""
+    rest = u(value - (high << np.int64(low_bits)) + (np.int64(1) << np.int64(low_bits) >> np.int64(1)))
+    if low_bits > 32:
+        low, width, at = put_number(rest >> u(32), u(low_bits - 32), digits, low, width, at)
+        return put_number(rest & u(0xFFFFFFFF), u(32), digits, low, width, at)
+    return put_number(rest, u(low_bits), digits, low, width, at)
+
+
+@kernel
+def take_low(high, low_bits, data, code, width, at):
+    """The value whose high part is known, and the decoder's state after its low bits."""
+    rest = u(0)
+    left = low_bits
+    if left > 32:
+        left = 32
+        rest, code, width, at = take_number(u(low_bits - 32), data, code, width, at)
+        rest <<= u(32)
+    low, code, width, at = take_number(u(left), data, code, width, at)
+    value = (high << np.int64(low_bits)) + np.int64(rest | low) - (np.int64(1) << np.int64(low_bits) >> np.int64(1))
+    return value, code, width, at

@@ -1,0 +1,223 @@
+"""Elias' delta and omega codes of the integers n ≥ 1 (Elias 1975): of index sets as gaps, and of QSGD's levels.
+
+A code word is at most 43 bits for n < 2^32 and stands in the low bits of a word, its first bit lowest.
+"""
+
+import numpy as np
+
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
+
+u = np.uint64
+CORRUPT = -1
+
+
+@kernel
+def delta_code(n):
+    """The code word of 1 ≤ n < 2^32, and its length: L = ⌊log2 n⌋ + 1 as gamma code, then the L − 1 low bits of n."""
+    length = bit_length(n)
+    zeros = bit_length(length) - u(1)
+    code = (u(1) | (length - (u(1) << zeros)) << u(1)) << zeros
+    return code | (n - (u(1) << (length - u(1)))) << (u(2) * zeros + u(1)), u(2) * zeros + length
+
+
+@kernel
+def read_delta(word):
+    """The n whose code word the low bits of `word` begin with, and its length; n = 0: none below 2^32."""
+    zeros = trailing_zeros(word)
+    if zeros > u(5):
+        return u(0), u(0)
+    word >>= zeros + u(1)
+    rest = ((u(1) << zeros) | word & ((u(1) << zeros) - u(1))) - u(1)
+    if rest > u(31):
+        return u(0), u(0)
+    return u(1) << rest | (word >> zeros) & ((u(1) << rest) - u(1)), u(2) * zeros + u(1) + rest
+
+
+@kernel
+def omega_code(n):
+    """The code word of 1 ≤ n < 2^32, and its length: …, ⌊log2 n⌋, n in binary, each with its leading 1 first, and a 0."""
+    code, length = u(0), u(1)
+    while n > u(1):
+        width = bit_length(n)
+        code = code << width | (n - (u(1) << (width - u(1)))) << u(1) | u(1)
+        length += width
+        n = width - u(1)
+    return code, length
+
+
+@kernel
+def read_omega(word):
+    """The n whose code word the low bits of `word` begin with, and its length; n = 0: none below 2^32."""
+    n, length = u(1), u(1)
+    while word & u(1):
+        if n > u(31):
+            return u(0), u(0)
+        rest = n
+        n = u(1) << rest | (word >> u(1)) & ((u(1) << rest) - u(1))
+        word >>= rest + u(1)
+        length += rest + u(1)
+    return n, length
+
+
+@kernel
+def code_of(n, omega):
+    if omega:
+        return omega_code(n)
+    return delta_code(n)
+
+
+@kernel
+def read_code(word, omega):
+    if omega:
+        return read_omega(word)
+    return read_delta(word)
+
+
+@kernel
+def put_long(code, length, out, held, nheld, at):
+    """Append a code word of up to 64 bits."""
+    if length <= u(32):
+        return put(code, length, out, held, nheld, at)
+    held, nheld, at = put(code & u(0xFFFFFFFF), u(32), out, held, nheld, at)
+    return put(code >> u(32), length - u(32), out, held, nheld, at)
+
+
+@kernel
+def set_length(indices, omega):
+    """Bits of an increasing index set (T,) uint32 as the codes of its gaps, the first counted from −1."""
+    total, before = u(0), u(0)
+    for j in range(indices.size):
+        index = u(indices[j]) + u(1)
+        total += code_of(index - before, omega)[1]
+        before = index
+    return total
+
+
+@kernel
+def write_set(indices, omega, out):
+    """Write the set into `out`, of as many bytes as its length needs."""
+    held, nheld, at, before = u(0), u(0), u(0), u(0)
+    for j in range(indices.size):
+        index = u(indices[j]) + u(1)
+        code, length = code_of(index - before, omega)
+        held, nheld, at = put_long(code, length, out, held, nheld, at)
+        before = index
+    put_rest(out, held, nheld, at)
+
+
+@kernel
+def read_set(data, bit, omega, dim, indices):
+    """Read T = indices.size indices below `dim` from position `bit` of `data` on. Returns where they end, or CORRUPT."""
+    end, before = u(bit), u(0)
+    for j in range(indices.size):
+        gap, length = read_code(window(data, end), omega)
+        before += gap
+        end += length
+        if gap == u(0) or before > u(dim) or end > u(8) * u(data.size):
+            return CORRUPT
+        indices[j] = np.uint32(before - u(1))
+    return np.int64(end)
+
+
+@kernel
+def size_of(level):
+    """|level| of a signed integer, as uint64."""
+    return u(abs(np.int64(level)))
+
+
+@kernel
+def sparse_levels_length(levels, omega):
+    """Bits of levels (d,) int32 as code of the gap, sign, code of the size, for each that is not 0."""
+    known = short_lengths(omega)
+    total, before = u(0), -1
+    for j in range(levels.size):
+        if levels[j] != 0:
+            total += length_of(u(j - before), omega, known) + u(1) + length_of(size_of(levels[j]), omega, known)
+            before = j
+    return total
+
+
+@kernel
+def dense_levels_length(levels, omega):
+    """Bits of levels (d,) int32 as code of the size + 1 for each, without signs."""
+    known = short_lengths(omega)
+    total = u(0)
+    for j in range(levels.size):
+        total += length_of(size_of(levels[j]) + u(1), omega, known)
+    return total
+
+
+@kernel
+def short_lengths(omega):
+    """Lengths of the code words of n = 1 … 255."""
+    lengths = np.zeros(256, dtype=np.uint64)
+    for n in range(1, 256):
+        lengths[n] = code_of(u(n), omega)[1]
+    return lengths
+
+
+@kernel
+def length_of(n, omega, known):
+    if n < u(256):
+        return known[n]
+    return code_of(n, omega)[1]
+
+
+@kernel
+def write_sparse_levels(levels, omega, out):
+    """Write what `sparse_levels_length` counts; a sign is 1 where the level is negative."""
+    held, nheld, at, before = u(0), u(0), u(0), -1
+    for j in range(levels.size):
+        if levels[j] != 0:
+            gap, length = code_of(u(j - before), omega)
+            held, nheld, at = put_long(gap, length, out, held, nheld, at)
+            size, length = code_of(size_of(levels[j]), omega)
+            held, nheld, at = put_long(u(levels[j] < 0) | size << u(1), length + u(1), out, held, nheld, at)
+            before = j
+    put_rest(out, held, nheld, at)
+
+
+@kernel
+def read_sparse_levels(data, bit, omega, count, levels):
+    """Read `count` levels that are not 0 into `levels` (d,) int32, all 0 before. Returns where they end, or CORRUPT."""
+    end, after = u(bit), u(0)
+    for _ in range(count):
+        gap, length = read_code(window(data, end), omega)
+        end += length
+        after += gap
+        word = window(data, end)
+        size, length = read_code(word >> u(1), omega)
+        end += length + u(1)
+        if gap == u(0) or after > u(levels.size) or size == u(0) or size >= u(1) << u(31) or end > u(8) * u(data.size):
+            return CORRUPT
+        levels[after - u(1)] = -np.int32(size) if word & u(1) else np.int32(size)
+    return np.int64(end)
+
+
+@kernel
+def write_dense_levels(levels, omega, out):
+    """Write the code of the size + 1 for each, with a sign after it where the level is not 0."""
+    held, nheld, at = u(0), u(0), u(0)
+    for j in range(levels.size):
+        code, length = code_of(size_of(levels[j]) + u(1), omega)
+        signed = u(levels[j] != 0)
+        code |= u(levels[j] < 0) << length
+        held, nheld, at = put_long(code, length + signed, out, held, nheld, at)
+    put_rest(out, held, nheld, at)
+
+
+@kernel
+def read_dense_levels(data, bit, omega, levels):
+    """Read all levels (d,) int32. Returns where they end, or CORRUPT."""
+    end = u(bit)
+    for j in range(levels.size):
+        word = window(data, end)
+        size, length = read_code(word, omega)
+        if size == u(0) or size > u(1) << u(31) or end > u(8) * u(data.size):
+            return CORRUPT
+        size -= u(1)
+        negative = (word >> length) & u(1)
+        end += length + u(size != u(0))
+        levels[j] = -np.int32(size) if negative else np.int32(size)
+    return np.int64(end) if end <= u(8) * u(data.size) else CORRUPT

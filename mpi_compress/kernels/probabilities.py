@@ -1,0 +1,191 @@
+"""Probabilities p_j = min(1, |v_j| / m): the m that meets a budget, and the coordinates that are drawn with them.
+
+Both budgets below are solved by Newton's method in m, which moves one way and stops exactly: Σ p_j and Σ v_j²/p_j are linear in 1/m
+or m as long as the same coordinates are certain. Where it takes many steps (magnitudes spread over all scales), a sort settles it.
+
+Magnitudes are multiplied by `scale`, a power of two, so that no square overflows or vanishes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from mpi_compress.kernels import kernel, reassociating_kernel
+from mpi_compress.kernels.select import BLOCK, MAGNITUDE, append_hits, at_least, collect_above
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.uint32]
+_NEWTON_STEPS = 12
+
+
+class Size(NamedTuple):
+    """How large a vector is: `peak` = max |v_j| as it is, the sums over |v_j|·scale."""
+
+    peak: float
+    nonzeros: int
+    sum: float
+    squares: float
+    scale: float
+
+    @property
+    def norm(self) -> float:
+        """‖v‖; NaN or infinity where v has one."""
+        return float(np.sqrt(self.squares)) / self.scale if self.peak < np.inf else self.peak
+
+
+def size_of(v: Vector) -> Size:
+    """The size of v (d,), to full precision whatever its scale."""
+    bits, nonzeros, total, squares = measure(v, 1.0)
+    peak = float(np.int64(bits).view(np.float64))
+    exponent = int(np.frexp(peak)[1]) if 0 < peak < np.inf else 0
+    if -300 <= exponent <= 400:
+        return Size(peak, nonzeros, total, squares, 1.0)
+    scale = 2.0 ** (400 - exponent if exponent > 400 else -300 - exponent)
+    _, _, total, squares = measure(v, scale)
+    return Size(peak, nonzeros, total, squares, scale)
+
+
+@reassociating_kernel
+def measure(v, scale):
+    """The bits of max |v_j|, the number of nonzeros, Σ |v_j|·scale, Σ (v_j·scale)²."""
+    bits = v.view(np.int64)
+    peak, nonzeros, total, squares = np.int64(0), 0, 0.0, 0.0
+    for j in range(v.size):
+        peak = max(peak, bits[j] & MAGNITUDE)
+        nonzeros += v[j] != 0
+        a = abs(v[j]) * scale
+        total += a
+        squares += a * a
+    return peak, nonzeros, total, squares
+
+
+@reassociating_kernel
+def below(v, level, scale):
+    """Of the magnitudes a_j = |v_j|·scale: the number that reach `level`, and Σ a_j and Σ a_j² over the others."""
+    above, total, squares = 0, 0.0, 0.0
+    for j in range(v.size):
+        a = abs(v[j]) * scale
+        inside = a < level
+        above += not inside
+        a = a if inside else 0.0
+        total += a
+        squares += a * a
+    return above, total, squares
+
+
+def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = None) -> float:
+    """m with Σ min(1, a_j/m) = budget, a_j = |v_j|·scale; 0 where the budget covers all nonzeros of v (d,).
+
+    `passes`: stop after so many steps, with Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
+    """
+    if not size.nonzeros > budget:
+        return 0.0
+    m = size.sum / budget
+    for _ in range(_NEWTON_STEPS if passes is None else passes):
+        above, total, _ = below(v, m, size.scale)
+        better = total / (budget - above) if above < budget else m
+        if not better < m:
+            return m
+        m = better
+    if passes is not None:
+        return m
+    a, total, _ = _falling(v, size)
+    left = np.maximum(budget - np.arange(a.size), 0)
+    k = int(np.argmax(left * a <= total))
+    return float(total[k] / left[k]) if left[k] > 0 else m
+
+
+def level_of_variance(v: Vector, size: Size, epsilon: float) -> float:
+    """m with Σ v_j²/p_j = (1 + ε)‖v‖², p_j = min(1, a_j/m), a_j = |v_j|·scale (GSpar Algorithm 2: m = 1/λ)."""
+    if not size.nonzeros:
+        return 0.0
+    extra = epsilon * size.squares
+    m = (extra + size.squares) / size.sum
+    for _ in range(_NEWTON_STEPS):
+        _, total, squares = below(v, m, size.scale)
+        better = (extra + squares) / total if total > 0 else m
+        if not better < m:
+            return m
+        m = better
+    a, total, squares = _falling(v, size)
+    k = int(np.argmax(a * total <= extra + squares))
+    return float((extra + squares[k]) / total[k])
+
+
+def _falling(v: Vector, size: Size) -> tuple[Vector, Vector, Vector]:
+    """The nonzero magnitudes a_(1) ≥ a_(2) ≥ …, and for each k the sums of a_(j) and of a_(j)² over j > k, k from 0."""
+    rising = np.sort(np.abs(v[v != 0]) * size.scale)
+    return rising[::-1], np.cumsum(rising)[::-1], np.cumsum(rising**2)[::-1]
+
+
+def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, NDArray[np.bool_], float]:
+    """Coordinates drawn independently with p_j = min(1, |v_j|/m), m = `level` over the scale.
+
+    Returns:
+        Their increasing indices (r,), which of them were certain (p = 1), and m, which is v_j/p_j for the others. Where v is not
+        finite, what is not finite is certain and nothing else is drawn.
+    """
+    if not size.peak < np.inf:
+        found = at_least(v, np.inf)
+        return found, np.ones(found.size, dtype=np.bool_), 0.0
+    if not level > 0:
+        found = collect_above(v, np.int64(0))
+        return found, np.ones(found.size, dtype=np.bool_), 0.0
+    m = level / size.scale
+    if 0 < m < np.inf:
+        level = m * size.scale  # as it is sent: rounded where it is denormal
+    lift = 2.0**500 if level < 2.0**-500 else 1.0  # 1/level must be a number
+    scale, per_level = size.scale * lift, 256 / (level * lift)
+    u = random_bytes(rng, v.size)
+    found, tied = likely(v, scale, per_level, u)
+    certain = np.empty(found.size, dtype=np.bool_)
+    n = settle(v, scale, per_level, u, rng.random(tied), found, certain)
+    return found[:n], certain[:n], m
+
+
+def random_bytes(rng: Generator, n: int) -> NDArray[np.uint8]:
+    """n random bytes: with ties settled by a second draw they decide as exactly as n floats, for an eighth of the time."""
+    return rng.integers(0, 2**64 - 1, (n + 7) // 8, dtype=np.uint64, endpoint=True).view(np.uint8)[:n]
+
+
+@kernel
+def likely(v, scale, per_level, u):
+    """The coordinates that the bytes u (d,) do not rule out, and how many of them they do not settle.
+
+    These are u_j ≤ ⌊x_j⌋ and u_j = ⌊x_j⌋ for x_j = |v_j|·scale·per_level = 256·p_j.
+    """
+    found = np.empty(v.size + 8, dtype=np.uint32)
+    n = np.uint64(0)
+    tied = 0
+    hit = np.zeros(BLOCK, dtype=np.uint8)
+    for start in range(0, v.size, BLOCK):
+        part, bytes_ = v[start : start + BLOCK], u[start : start + BLOCK]
+        for j in range(part.size):
+            whole = np.int32(min(abs(part[j]) * scale * per_level, 256.0))
+            hit[j] = (bytes_[j] <= whole) & (part[j] != 0)
+            tied += (bytes_[j] == whole) & (part[j] != 0)
+        n = append_hits(hit, part.size, start, found, n)
+    return found[:n].copy(), tied
+
+
+@kernel
+def settle(v, scale, per_level, u, spare, found, certain):
+    """Keep of `found` those with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j.
+
+    Returns how many are left, in front; `certain` says which of them have p = 1.
+    """
+    n, ties = np.uint64(0), np.uint64(0)
+    for i in range(found.size):
+        j = found[i]
+        x = min(abs(v[j]) * scale * per_level, 256.0)
+        whole = np.int32(x)
+        keep = u[j] < whole
+        if u[j] == whole:
+            keep = spare[ties] < x - whole
+            ties += np.uint64(1)
+        found[n] = j
+        certain[n] = whole == 256
+        n += np.uint64(keep)
+    return np.int64(n)

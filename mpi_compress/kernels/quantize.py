@@ -1,0 +1,117 @@
+"""Rounding to the grid scale·{…, −1, 0, 1, …}: at random, so that the mean is exact, or to the nearest point.
+
+Random rounding compares the first eight binary digits of the part after the point with a random byte; where they are equal, which
+is rare, a second draw of 53 bits is compared with the others. Where a scale is not finite its integers are all 1, so that the
+receiver sees it in every coordinate.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.probabilities import random_bytes
+from mpi_compress.kernels.select import BLOCK, append_hits
+
+MOST = 2**53  # the largest integer that is rounded to
+
+
+def round_at_random(v, scales, bucket, top, out, rng: Generator):
+    """out_j: an integer next to v_j / scales[⌊j/bucket⌋], drawn so that it is that in the mean; at most `top` ≤ MOST in size.
+
+    v (d,), out (d,) of integers; a scale is 0 only where its bucket is.
+    """
+    u = random_bytes(rng, v.size)
+    tied = quantize(v, scales, bucket, top, u, out)
+    settle(v, scales, bucket, top, tied, rng.random(tied.size), out)
+    return out
+
+
+@kernel
+def _grid(scale):
+    """lift and per_scale such that |v|·lift·per_scale = 256·|v|/scale, without 1/scale overflowing."""
+    lift = 2.0**300 if scale < 2.0**-900 else 1.0
+    return lift, 256 / (scale * lift)
+
+
+@kernel
+def quantize(v, scales, bucket, top, u, out):
+    """Rounding by the bytes u (d,); the indices are returned where bytes do not tell."""
+    tied = np.empty(v.size + 8, dtype=np.uint32)
+    n = np.uint64(0)
+    tie = np.zeros(BLOCK, dtype=np.uint8)
+    for b in range(scales.size):
+        first, end = b * bucket, min((b + 1) * bucket, v.size)
+        if not 0 < scales[b] < np.inf:
+            out[first:end] = 0 if scales[b] == 0 else 1
+            continue
+        lift, per_scale = _grid(scales[b])
+        for start in range(first, end, BLOCK):
+            stop = min(start + BLOCK, end)
+            _round_block(v[start:stop], lift, per_scale, np.int64(top) << 8, u[start:stop], out[start:stop], tie)
+            n = append_hits(tie, stop - start, start, tied, n)
+    return tied[:n].copy()
+
+
+@kernel
+def _round_block(v, lift, per_scale, top, u, out, tie):
+    """With y = ⌊256·|v|/scale⌋: ⌊y/256⌋, and one more where the last eight bits of y are above u. Only whole numbers, no branch."""
+    for j in range(v.size):
+        y = np.int64(abs(v[j]) * lift * per_scale)
+        y = y if y < top else top
+        r = np.int64(u[j])
+        tie[j] = (y & 255) == r
+        sign = np.int64(v[j] < 0)
+        out[j] = (((y + 255 - r) >> 8) ^ -sign) + sign
+
+
+@kernel
+def settle(v, scales, bucket, top, tied, spare, out):
+    """The rounding at `tied`, by `spare` uniform on [0, 1)."""
+    for i in range(tied.size):
+        j = tied[i]
+        lift, per_scale = _grid(scales[j // bucket])
+        x = min(abs(v[j]) * lift * per_scale, 256.0 * top)
+        size = (np.int64(x) >> 8) + (spare[i] < x - np.floor(x))
+        out[j] = -size if v[j] < 0 else size
+
+
+@kernel
+def round_to_nearest(v, step, out):
+    """out_j: the integer for which step·out_j, rounded to a float as the receiver will, is nearest to v_j."""
+    for j in range(v.size):
+        x = np.rint(v[j] / step)
+        off = v[j] - step * x
+        if off > 0.5 * step:
+            x += 1
+        elif off < -0.5 * step:
+            x -= 1
+        out[j] = np.int64(x)
+
+
+@kernel
+def bucket_peaks(v, bucket, out):
+    """out_b = max |v_j| over bucket b; NaN where there is one."""
+    for b in range(out.size):
+        peak = 0.0
+        for j in range(b * bucket, min((b + 1) * bucket, v.size)):
+            a = abs(v[j])
+            if not a <= peak:
+                peak = a
+                if np.isnan(a):
+                    break
+        out[b] = peak
+
+
+@kernel
+def bucket_norms(v, bucket, out):
+    """out_b = ‖v_bucket b‖, without overflow or underflow in the squares."""
+    bucket_peaks(v, bucket, out)
+    for b in range(out.size):
+        peak = out[b]
+        if not 0 < peak < np.inf:
+            continue
+        lift = 1.0 if 1e-140 < peak < 1e140 else (2.0**600 if peak < 1 else 2.0**-600)
+        total = 0.0
+        for j in range(b * bucket, min((b + 1) * bucket, v.size)):
+            total += (v[j] * lift) * (v[j] * lift)
+        out[b] = np.sqrt(total) / lift

@@ -1,0 +1,97 @@
+"""Golomb–Rice codes with parameter 2^k of an index set's gaps (Golomb 1966, Rice 1979).
+
+A gap g, counted from 0 (the indices left out between two that are in), is ⌊g / 2^k⌋ zeros, a 1, and the k low bits of g.
+"""
+
+import numpy as np
+
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
+
+u = np.uint64
+CORRUPT = -1
+
+
+@kernel
+def best_parameter(indices):
+    """The k that makes the set (T,) uint32 shortest, found from the mean gap downhill, and the bits that it takes."""
+    if indices.size == 0:
+        return u(0), u(0)
+    T = u(indices.size)
+    k = bit_length((u(indices[indices.size - 1]) + u(1)) // T)
+    best = quotients(indices, k) + T * (k + u(1))
+    if k < u(31):
+        bits = quotients(indices, k + u(1)) + T * (k + u(2))
+        while bits < best and k < u(31):
+            k, best = k + u(1), bits
+            bits = quotients(indices, k + u(1)) + T * (k + u(2))
+    while k > u(0):
+        bits = quotients(indices, k - u(1)) + T * k
+        if bits >= best:
+            break
+        k, best = k - u(1), bits
+    return k, best
+
+
+@kernel
+def quotients(indices, k):
+    """Σ ⌊gap / 2^k⌋."""
+    total, after = u(0), u(0)
+    for j in range(indices.size):
+        total += (u(indices[j]) - after) >> k
+        after = u(indices[j]) + u(1)
+    return total
+
+
+@kernel
+def write_set(indices, k, out):
+    """Write the set into `out`, of as many bytes as it needs."""
+    held, nheld, at, after = u(0), u(0), u(0), u(0)
+    mask = (u(1) << k) - u(1)
+    for j in range(indices.size):
+        gap = u(indices[j]) - after
+        after = u(indices[j]) + u(1)
+        zeros = gap >> k
+        low = gap & mask
+        if zeros + k < u(32):
+            held, nheld, at = put((u(1) | low << u(1)) << zeros, zeros + k + u(1), out, held, nheld, at)
+        else:
+            for _ in range(zeros // u(32)):
+                held, nheld, at = put(u(0), u(32), out, held, nheld, at)
+            held, nheld, at = put(u(0), zeros & u(31), out, held, nheld, at)
+            held, nheld, at = put(u(1), u(1), out, held, nheld, at)
+            held, nheld, at = put(low, k, out, held, nheld, at)
+    put_rest(out, held, nheld, at)
+
+
+@kernel
+def read_set(data, bit, k, dim, indices):
+    """Read T = indices.size indices below `dim` from position `bit` of `data` on. Returns where they end, or CORRUPT.
+
+    `data` uint8 has 8 bytes or more, k ≤ 31.
+    """
+    end, after = u(bit), u(0)
+    size = u(8) * u(data.size)
+    mask = (u(1) << k) - u(1)
+    for j in range(indices.size):
+        word = window(data, end)
+        zeros = trailing_zeros(word)
+        if zeros > u(24):  # the rare long run; k more bits might not be in the word
+            while word & u((1 << 32) - 1) == u(0):
+                end += u(32)
+                after += u(32) << k
+                if end >= size or after > u(dim):
+                    return CORRUPT
+                word = window(data, end)
+            zeros = trailing_zeros(word)
+            end += zeros
+            after += zeros << k
+            zeros = u(0)
+            word = window(data, end)
+        after += zeros << k | (word >> (zeros + u(1))) & mask
+        end += zeros + u(1) + k
+        if after >= u(dim) or end > size:
+            return CORRUPT
+        indices[j] = np.uint32(after)
+        after += u(1)
+    return np.int64(end)

@@ -1,0 +1,99 @@
+"""Claims are figures taken from results, seed by seed, and conditions on them."""
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress import UserError, claims
+from mpi_compress.__main__ import main
+from mpi_compress.job import load_job
+from mpi_compress.report import results_of
+
+JOB = """
+data = { generator = "gspar", samples = 60, dim = 30 }
+objective = { mu = "1e-2 L" }
+workers = { count = 3 }
+stop = { rounds = 40 }
+[[run]]
+label = "GD"
+algorithm = { name = "gd" }
+[[run]]
+label = "top"
+algorithm = { name = "gd" }
+up = { compressor = { name = "top-k", k = 3 } }
+[[run]]
+label = "later"
+algorithm = { name = "gd", step = "0.5/L" }
+[grid]
+seed = [0, 1]
+"""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    file = tmp_path_factory.mktemp("claims") / "job.toml"
+    file.write_text(JOB)
+    for label in ("GD", "top"):
+        mc.run(load_job(file, only=label), out=file.parent)
+    return file
+
+
+def judged(job, value, holds):
+    text = f'[[claim]]\nid = "X"\nsays = "it is so"\nvalue = """{value}"""\nholds = "{holds}"\n'
+    job.with_name("claimed.toml").write_text(JOB + text)
+    claimed = load_job(job.with_name("claimed.toml"))
+    done = results_of(load_job(job), job.parent)
+    return claims.check(claimed, done)[0]
+
+
+def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
+    gd, top = (r for r in mc.run(load_job(job).only(index=0), out=job.parent) + mc.run(load_job(job).only(index=2), out=job.parent))
+    level = float(gd.trace["loss"][20])
+    row = int(np.argmax(top.trace["loss"] <= level))
+    assert judged(job, "elements_up('GD') / 2", "> 0").values == [40 * 3 * 30 / 2] * 2
+    assert judged(job, f"round('GD', loss={level!r})", "> 0").values[0] == 20
+    wanted = top.trace["wire_bits_up"][row] / gd.trace["wire_bits_up"][20] if row else np.inf
+    assert judged(job, f"wire_bits_up('top', loss={level!r}) / wire_bits_up('GD', loss={level!r})", "> 0").values[0] == wanted
+    assert judged(job, "largest('loss', 'GD')", "> 0").values[0] == gd.trace["loss"][0]
+    assert judged(job, "round('GD', loss=-1)", "> 5").values[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "met"),
+    [(">= 3", 3.0, True), ("> 3", 3.0, False), ("< 1e-2", 0.0, True), ("in [0.5, 2]", 2.0, True), ("in [0.5, 2]", 2.1, False),
+     (">= 3", np.nan, False), ("<= 3", np.nan, False), ("in [0, 1]", np.nan, False)],
+)  # fmt: skip
+def test_conditions(condition, value, met):
+    assert claims.meets(condition, value) is met
+
+
+def test_what_has_not_been_run_neither_holds_nor_fails(job):
+    verdict = judged(job, "loss('later')", "< 1")
+    assert verdict.holds is None
+    assert "'later' has no result" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("value", "holds", "complaint"),
+    [("loss('GC')", "> 1", "no run called 'GC'; did you mean 'GD'?"), ("los('GD')", "> 1", "did you mean 'loss'?"), ("loss('GD'", "> 1", "never closed"),
+     ("loss('GD')", "about 3", "is no condition"), ("loss(3)", "> 1", "label in quotes"), ("__import__('os')", "> 1", "no run called 'os'")],
+)  # fmt: skip
+def test_claims_that_cannot_be_read_are_refused(value, holds, complaint, job):
+    with pytest.raises(UserError) as refusal:
+        judged(job, value, holds)
+    assert complaint in str(refusal.value)
+
+
+def test_the_command_tells_each_claim_and_ends_with_1_where_one_fails(job, capfd):
+    claimed = job.with_name("two.toml")
+    good = '[[claim]]\nid = "A"\nsays = "three a message"\nvalue = "elements_up(\'top\')"\nholds = "in [360, 360]"\npaper = 360\n'
+    bad = '[[claim]]\nid = "B"\nsays = "no loss"\nvalue = "loss(\'GD\')"\nholds = "<= 0"\n'
+    claimed.write_text(JOB + good)
+    mc.run(load_job(claimed).only("top"), out=job.parent)
+    assert main(["check", str(claimed), "--out", str(job.parent)]) == 0
+    claimed.write_text(JOB + good + bad)
+    mc.run(load_job(claimed).only("GD"), out=job.parent)
+    assert main(["check", str(claimed), "--out", str(job.parent)]) == 1
+    said = capfd.readouterr().out
+    assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); wanted in [360, 360]: holds" in said
+    assert "wanted <= 0: does not hold" in said

@@ -1,0 +1,112 @@
+"""Cost models: units, plateaus, what was measured."""
+
+import numpy as np
+import pytest
+from conftest import command
+
+from mpi_compress import UserError, calibrate
+from mpi_compress.costs import costs
+
+BITS = np.arange(0.0, 40_000.0, 7.0)
+
+
+def test_payload_affine_and_packets_by_hand():
+    assert costs.build({"name": "payload"}, "").cost(100) == 100
+    assert costs.build({"name": "affine", "c0": "54 B"}, "").cost(100) == 100 + 432
+    assert costs.build({"name": "affine", "c0": 2e-3, "c1": 1e-6}, "").cost(1000) == pytest.approx(3e-3)
+    fig3 = costs.build({"name": "packet", "c1": "576 B", "c0": "64 B", "pmax": "512 B"}, "")
+    assert [fig3.cost(bits) for bits in (1, 4096, 4097)] == [512 + 4608, 512 + 4608, 512 + 2 * 4608]
+    udp = costs.build("udp-ethernet", "")
+    assert [udp.cost(8 * n) for n in (0, 1, 1472, 1473)] == [432, 440, 8 * 1472 + 432, 8 * 1473 + 864]
+    radio = costs.build({"name": "ieee-802.15.4", "overhead": 82}, "")
+    assert [radio.cost(8 * n) for n in (51, 52)] == [8 * 133, 8 * (52 + 164)]
+
+
+@pytest.fixture
+def link_file(tmp_path):
+    link = synthetic()
+    file = tmp_path / "link.toml"
+    file.write_text(link.toml("synthetic"))
+    return file
+
+
+def synthetic(noise=0.01, bad=0, c0=2e-4, c1=1e-8):
+    """A link of 100 Mbit/s and 0.2 ms, whose every trip has two small messages besides."""
+    rng = np.random.default_rng(0)
+    bits = np.unique(np.geomspace(8, 1e6, 25).round()) * 8
+    times = [(c1 * b + 3 * c0) * (1 + noise * rng.standard_normal(30)) for b in bits]
+    for t in times[:bad]:
+        t[0] *= 20
+    return calibrate.fitted(bits, times)
+
+
+def test_the_fit_finds_what_a_link_is_made_of_and_names_outliers():
+    link = synthetic(bad=5)
+    assert link.affine.values["c0"] == pytest.approx(2e-4, rel=0.05)
+    assert link.affine.values["c1"] == pytest.approx(1e-8, rel=0.05)
+    assert link.affine.r2 > 0.99
+    assert len(link.outliers) == 5
+    assert {b for b, _ in link.outliers} == set(link.bits[:5])
+
+
+def test_the_fit_is_not_swayed_by_one_bad_size():
+    bits = np.geomspace(64, 8e6, 25)
+    seconds = 1e-8 * bits + 2e-4
+    seconds[12] *= 10
+    fit = calibrate.affine_fit(bits, seconds)
+    assert fit.values["c1"] == pytest.approx(1e-8, rel=0.05)
+    assert fit.values["c0"] == pytest.approx(2e-4, rel=0.05)
+
+
+def test_packets_are_found_where_there_are_packets():
+    bits = np.unique(np.geomspace(64, 8e5, 400).round())
+    seconds = 3e-4 * np.ceil(bits / (1472 * 8)) + 1e-3
+    fit = calibrate.packet_fit(bits, seconds)
+    assert fit.values["pmax"] == 1472 * 8
+    assert fit.values["c1"] == pytest.approx(3e-4, rel=1e-6)
+    assert fit.values["c0"] == pytest.approx(1e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize("fit", ["affine", "packet", "points"])
+def test_a_table_costs_what_was_measured_and_never_falls(fit, link_file):
+    table = costs.build({"name": "table", "file": str(link_file), "fit": fit}, "cost")
+    cost = table.cost(np.r_[BITS, 1e7, 1e8, 1e9])
+    assert np.all(np.diff(cost) >= 0)
+    assert table.cost(8e6) == pytest.approx(0.08 + 2e-4, rel=0.1)
+    assert table.cost(1e9) == pytest.approx(10, rel=0.1)
+
+
+def test_a_table_that_is_none_is_refused(tmp_path):
+    for content, complaint in [
+        (None, "no such file; `mpi-compress calibrate"),
+        ("a = [", "is no table"),
+        ("[affine]\nc0 = 1", "is no table"),
+    ]:
+        file = tmp_path / "link.toml"
+        if content is not None:
+            file.write_text(content)
+        with pytest.raises(UserError, match=complaint):
+            costs.build({"name": "table", "file": str(file)}, "cost")
+
+
+def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):
+    table = tmp_path / "link.toml"
+    done = command("calibrate", "-o", table, "--repeats", "5", "--largest", "200 kB", ranks=2)
+    assert done.returncode == 0, done.stderr
+    assert "affine" in done.stdout
+    assert "packets" in done.stdout
+    assert table.with_suffix(".png").exists()
+    small_job.write_text(
+        small_job.read_text().replace(
+            'model = "packet"\nc1 = "16 B"\nc0 = "8 B"\npmax = "16 B"', f'model = "table"\nfile = "{table}"'
+        )
+    )
+    done = command("run", small_job, "--only", "CAT", "--out", tmp_path, "--quiet")
+    assert done.returncode == 0, done.stderr
+
+
+def test_calibrate_needs_two_ranks(tmp_path):
+    done = command("calibrate", "-o", tmp_path / "link.toml")
+    assert done.returncode == 2
+    assert "mpiexec -n 2" in done.stderr
+    assert list(tmp_path.iterdir()) == []

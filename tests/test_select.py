@@ -1,0 +1,99 @@
+"""Selection by magnitude is exact, whatever the vector: the NumPy twin sorts all of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mpi_compress.kernels import select
+
+ANY = st.floats(width=64)
+FEW = st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, np.inf, -np.inf, np.nan])
+
+
+def twin(v, k):
+    """The k largest |v_j|: NaN before infinity before numbers, ties to the lowest index."""
+    order = np.lexsort((np.arange(v.size), -np.where(np.isnan(v), np.inf, np.abs(v)), ~np.isnan(v)))
+    return np.sort(order[:k])
+
+
+@given(st.data(), st.sampled_from([ANY, FEW]), st.integers(1, 60))
+@settings(max_examples=150, deadline=None)
+def test_the_largest_are_those_that_a_sort_finds(data, values, d):
+    v = data.draw(arrays(np.float64, d, elements=values))
+    v[np.isnan(v)] = np.nan  # one kind of NaN: others are ordered by their payload
+    k = data.draw(st.integers(0, d + 1))
+    np.testing.assert_array_equal(select.largest(v, k), twin(v, k))
+
+
+def vectors(d):
+    rng = np.random.default_rng(d)
+    return {
+        "normal": rng.standard_normal(d),
+        "heavy": rng.standard_cauchy(d) ** 3,
+        "negative": -rng.random(d),
+        "few values": rng.integers(-2, 3, d) * 1.0,
+        "constant": np.full(d, -3.0),
+        "zero": np.zeros(d),
+        "spike": np.r_[np.zeros(d - 1), 1.0],
+        "rising": np.sort(rng.random(d)),
+        "falling": -np.sort(-rng.random(d)),
+        "denormal": 5e-324 * rng.integers(0, 1000, d),
+        "periodic": np.arange(d) % 64 * 1.0,
+        "NaN": np.where(rng.random(d) < 0.01, np.nan, rng.standard_normal(d)),
+        "two clusters": np.where(rng.random(d) < 0.5, 1 + 1e-15 * rng.integers(0, 9, d), 2 + 1e-15 * rng.integers(0, 9, d)),
+    }
+
+
+@pytest.mark.parametrize("d", [1, 2, 33, 511, 2047, 2048, 5000, 40_000])
+def test_samples_and_blocks_do_not_change_what_is_selected(d):
+    for name, v in vectors(d).items():
+        for k in {1, 2, 32, 33, d // 100, d // 10, d // 2, d - 1, d}:
+            if 0 < k <= d:
+                np.testing.assert_array_equal(select.largest(v, k), twin(v, k), err_msg=f"{name}, k = {k}")
+
+
+def test_a_sample_that_misleads_costs_time_and_changes_nothing():
+    """All large values sit where the sample looks, or where it does not."""
+    d, k = 50_000, 500
+    m = max(d >> 6, 512)
+    seen = select._sample(np.arange(d, dtype=np.float64).view(np.int64), m).view(np.float64).astype(int)
+    for where in (seen, np.setdiff1d(np.arange(d), seen)):
+        v = np.random.default_rng(0).random(d)
+        v[where] += 1
+        for count in (20, k, 10 * k):
+            np.testing.assert_array_equal(select.largest(v, count), twin(v, count))
+
+
+@pytest.mark.parametrize("k", [1, 100, 257, 2000, 4999, 5000])
+def test_the_radix_selection_is_that_of_a_sort(k):
+    for name, v in vectors(5000).items():
+        keys = np.abs(v).view(np.int64)
+        assert select.kth_largest(keys.copy(), k) == np.sort(keys)[-k], name
+
+
+@given(arrays(np.float64, st.integers(0, 40), elements=ANY | FEW), st.floats(5e-324, 1e308))
+@settings(max_examples=100, deadline=None)
+def test_a_threshold_is_reached_by_magnitude(v, threshold):
+    np.testing.assert_array_equal(select.at_least(v, threshold), np.flatnonzero(~(np.abs(v) < threshold)))
+
+
+@pytest.mark.parametrize("share", [0, 1e-3, 0.03, 0.5, 1])
+def test_a_threshold_is_reached_in_sparse_and_dense_blocks(share):
+    rng = np.random.default_rng(1)
+    v = np.where(rng.random(3001) < share, -2.0, 1.0)
+    np.testing.assert_array_equal(select.at_least(v, 2.0), np.flatnonzero(v == -2))
+    np.testing.assert_array_equal(select.at_least(v, np.nextafter(2.0, 3)), [])
+
+
+def test_in_order_is_by_falling_magnitude_with_ties_to_the_lowest_index():
+    v = np.array([1.0, -3.0, 2.0, 3.0, -1.0])
+    np.testing.assert_array_equal(select.in_order(v, np.array([0, 1, 3, 4], dtype=np.uint32)), [1, 3, 0, 4])
+
+
+def test_take_is_indexing():
+    v, at = np.arange(5.0), np.array([1, 4], dtype=np.uint32)
+    out = np.empty(2)
+    select.take(v, at, out)
+    np.testing.assert_array_equal(out, v[at])
