@@ -53,7 +53,9 @@ def sparse_rows(n: int, dim: int, nnz: int, shards: int) -> list[Rows]:
     ]
 
 
-def ours(parts: list[Rows], algorithm: dict, up: dict, codec: dict, every: int, down: str = "auto", apart: bool = False) -> Callable:
+def ours(
+    parts: list[Rows], algorithm: dict, up: dict, codec: dict, every: int, down: str = "auto", apart: bool = False
+) -> Callable:
     """Play some rounds of a run, everything encoded and decoded."""
     n, dim, N = len(parts), parts[0].dim, sum(len(p) for p in parts)
     mu = 1e-4
@@ -67,7 +69,16 @@ def ours(parts: list[Rows], algorithm: dict, up: dict, codec: dict, every: int, 
 
     def play(rounds: int) -> float:
         observer = (Observer if every else NeverLogs)(
-            Local(n), fs, N, mu if apart else 0.0, math.nan, setting.cost, Stop(rounds=rounds), every or 10**9, lambda row: None, lambda *_: None
+            Local(n),
+            fs,
+            N,
+            mu if apart else 0.0,
+            math.nan,
+            setting.cost,
+            Stop(rounds=rounds),
+            every or 10**9,
+            lambda row: None,
+            lambda *_: None,
         )
         start = time.process_time()
         engine.run(method, fs, Local(n), Streams(0), np.full(dim, 1e-3), observer)
@@ -177,6 +188,11 @@ def sparse() -> None:
         )
 
 
+def main(names: list[str] | None = None) -> None:
+    for name, part in (("gisette", gisette), ("madelon", madelon), ("sparse", sparse)):
+        if not names or name in names:
+            part()
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("gisette", "madelon", "sparse"):
-        globals()[name]()
+    main(sys.argv[1:])

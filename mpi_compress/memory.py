@@ -35,9 +35,7 @@ class Memory:
     def keep(self, sent: Compressed) -> None:
         """e ← p − Δ, both over γ: `self.e` holds p/γ, and what was sent of it is taken out."""
         if isinstance(sent, Sparse):
-            before, after = kernels.take_out(sent.indices, sent.values, self.e)
-            left = kernels.squares(self.e)
-            self._note(sent, left - after + before, left)
+            self._note(sent, *kernels.take_out_and_measure(sent.indices, sent.values, self.e))
         else:
             before = kernels.squares(self.e)
             sent.add_to(self.e, -1.0)

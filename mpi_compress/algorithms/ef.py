@@ -8,7 +8,7 @@ from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.kernels.batches import reaching
+from mpi_compress.kernels.threshold import reaching_among
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -94,8 +94,8 @@ class EF(ErrorFeedback):
 
     def send_touched(self, node: Node, worker: Memory, touched: np.ndarray, growth: float, t: Round) -> Message:
         """`send` at the cost of what the gradient touched."""
-        chosen = reaching(worker.e, touched, self.up.compressor.level)  # type: ignore[attr-defined]
-        message = self.up.encode(Sparse(worker.e.size, chosen, worker.e[chosen]))
+        chosen = reaching_among(worker.e, touched, self.up.compressor.level)  # type: ignore[attr-defined]
+        message = self.up.encode(Sparse(worker.e.size, *chosen))
         worker.keep_touched(self.up.unpack(message), growth)  # type: ignore[arg-type]
         return message
 

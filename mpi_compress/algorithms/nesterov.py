@@ -29,6 +29,8 @@ class Nesterov(GD):
         super().check()
         if self.momentum is not None and not 0 <= self.momentum < 1:  # type: ignore[operator]
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
+        if self.momentum is None and "L" not in self.setting.numbers:
+            raise ValueError("momentum = … is needed: the loss is not smooth, so there is no (√L − √µ)/(√L + √µ)")
 
     def tau(self, k: int) -> float:
         """τ_k."""

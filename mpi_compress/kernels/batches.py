@@ -69,12 +69,8 @@ def take_out(indices, values, v):
 
 
 @kernel
-def reaching(v, touched, threshold):
-    """The indices among `touched` (increasing) with |v_j| ≥ threshold, NaN included."""
-    out = np.empty(touched.size, dtype=np.uint32)
-    n = np.uint64(0)
-    for p in range(touched.size):
-        j = touched[p]
-        out[n] = j
-        n += np.uint64(not abs(v[j]) < threshold)
-    return out[:n]
+def take_out_and_measure(indices, values, v):
+    """v[indices] −= values. Returns ‖v‖² before and after."""
+    before, after = take_out(indices, values, v)
+    left = squares(v)
+    return left - after + before, left
