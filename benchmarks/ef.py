@@ -4,6 +4,7 @@ alternating turns.
 python -m benchmarks.ef [gisette] [madelon] [sparse]
 """
 
+import itertools
 import math
 import sys
 import time
@@ -37,7 +38,7 @@ def dense_rows(n: int, dim: int, dtype: Any, shards: int) -> list[Rows]:
     rng = np.random.default_rng(0)
     values, labels = rng.standard_normal((n, dim), dtype=np.float32).astype(dtype), rng.choice([-1.0, 1.0], n)
     cuts = [i * n // shards for i in range(shards + 1)]
-    return [Rows((values[a:b],), labels[a:b], dim) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [Rows((values[a:b],), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
 
 
 def sparse_rows(n: int, dim: int, nnz: int, shards: int) -> list[Rows]:
@@ -49,7 +50,7 @@ def sparse_rows(n: int, dim: int, nnz: int, shards: int) -> list[Rows]:
     cuts = [i * n // shards for i in range(shards + 1)]
     return [
         Rows((np.arange(b - a + 1, dtype=np.uint64) * np.uint64(nnz), indices[a:b].ravel(), values[a:b].ravel()), labels[a:b], dim)
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        for a, b in itertools.pairwise(cuts)
     ]
 
 

@@ -1,4 +1,4 @@
-"""ACCORDION's schedule: how much to send, decided by what every node knows (Agarwal, Wang, Lee, Venkataraman, Papailiopoulos 2021)."""
+"""ACCORDION's schedule: how much to send, by what every node knows (Agarwal, Wang, Lee, Venkataraman, Papailiopoulos 2021)."""
 
 from dataclasses import dataclass
 
