@@ -8,9 +8,9 @@ Average = Literal["last", "uniform", "linear", "geometric"]
 
 
 def weight_ratio(average: Average, step: Any, mu: float, k: int) -> float:
-    """w_(k−1) / w_k for k ≥ 1, with the weights of HT Theorem 9: geometric (1 − µγ/2)^−(t+1) (Theorem 4), uniform 1 (Theorem 5), and
-    linear
-    φ + t, which goes with γ_t = a/(φ + t).
+    """w_(k−1) / w_k for k ≥ 1, with the weights of HT Theorem 9.
+
+    They are geometric, (1 − µγ/2)^−(t+1) (Theorem 4); uniform, 1 (Theorem 5); or linear, φ + t, which goes with γ_t = a/(φ + t).
 
     Raises:
         ValueError: weights that do not go with the step.

@@ -40,6 +40,9 @@ class Setting:
     x_star: Vector | None = None  # (d,), where it is known
 
 
+_OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
+
+
 class Algorithm(ABC):
     """A method of distributed optimisation; its fields are its parameters."""
 
@@ -62,6 +65,10 @@ class Algorithm(ABC):
         for key, is_step in self.formulas().items():
             value = getattr(self, key)
             if value is not None:
+                for name in {
+                    n for formula in formulas_in(value) for n in names_in(formula)
+                } & _OF_COMPRESSORS.keys() - numbers.keys():
+                    raise ValueError(f"{key} = '{value}' needs {_OF_COMPRESSORS[name]} and the uplink's compressor states none")
                 object.__setattr__(bound, key, bind(value, numbers) if is_step else evaluate(value, numbers))
         bound.check()
         return bound
@@ -149,6 +156,19 @@ class Algorithm(ABC):
     def iterate(self, node: Any) -> Vector:
         """The point (d,) to evaluate. Where it is the very array that gradients are asked at, they are not computed twice."""
         return node.x
+
+
+def exact_downlink(algorithm: Algorithm) -> None:
+    """For a method whose nodes add up what they hear: what is lost on the way down would never be made good.
+
+    Raises:
+        ValueError: the downlink compresses, or rounds.
+    """
+    if algorithm.down.compressor.omega(algorithm.setting.dim) != 0.0 or algorithm.down.codec.float != 64:
+        name = type(algorithm).name  # type: ignore[attr-defined]
+        raise ValueError(
+            f"{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
+        )
 
 
 algorithms: Registry[Algorithm] = Registry("algorithm")

@@ -9,13 +9,12 @@ from mpi_compress.kernels import kernel
 def reaching(v, threshold):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there."""
     u = np.uint64
-    n = 0
+    n = np.int64(0)
     for j in range(v.size):
         n += not abs(v[j]) < threshold
     indices = np.empty(n, dtype=np.uint32)
     values = np.empty(n)
-    at = u(0)
-    j = u(0)
+    at = j = u(0)
     while at < u(n):
         if not abs(v[j]) < threshold:
             indices[at] = j
