@@ -14,13 +14,13 @@ def reaching(v, threshold):
         n += not abs(v[j]) < threshold
     indices = np.empty(n, dtype=np.uint32)
     values = np.empty(n)
-    at = j = u(0)
+    at = i = u(0)
     while at < u(n):
-        if not abs(v[j]) < threshold:
-            indices[at] = j
-            values[at] = v[j]
+        if not abs(v[i]) < threshold:
+            indices[at] = i
+            values[at] = v[i]
             at += u(1)
-        j += u(1)
+        i += u(1)
     return indices, values
 
 
