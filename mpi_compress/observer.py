@@ -161,7 +161,7 @@ class Observer:
                 gradient += self.regularizer * x
                 loss += 0.5 * self.regularizer * norm(x) ** 2
             logged = dict(zip(algorithm.logs, means.tolist(), strict=True))
-            columns = {**algorithm.trace_logs(logged), **(self.also(x) if self.also else {})}
+            columns = {**algorithm.trace_logs(logged, node), **(self.also(x) if self.also else {})}
             each = {name: [float(kept[j]) for kept in fold.kept] for j, name in enumerate(algorithm.logs)}
             self.sink(self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks))
             self.progress(k, loss, sum(self.wire_up))

@@ -149,8 +149,8 @@ class Algorithm(ABC):
         """One number for each of `logs`, at logged rounds: /workers has them for each worker, /trace what `trace_logs` says."""
         return ()
 
-    def trace_logs(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """The trace's columns, from the means of `worker_logs` over workers."""
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
         return means
 
     def iterate(self, node: Any) -> Vector:

@@ -76,6 +76,7 @@ class ErrorFeedback(GD):
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         super().all_hear(node, down, t)
+        node.silent += down.elements == 0
         if node.regime is not None:
             node.regime.hear(self.up.compressor, down, t.k, self.epoch, falls_at(self.step, t.k + 1))  # type: ignore[arg-type]
 
@@ -88,5 +89,5 @@ class ErrorFeedback(GD):
     def worker_logs(self, worker: Any) -> Sequence[float]:
         return worker.logs()
 
-    def trace_logs(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        return trace_columns(means)
+    def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
+        return {**trace_columns(means), "silent": node.silent}

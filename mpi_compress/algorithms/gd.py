@@ -27,6 +27,7 @@ class Node:
     ratio: float = 1.0  # Σ of the mean's weights over the last one
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where every node has it; Nesterov's y
     regime: Regime | None = None  # where the compressor follows ACCORDION's
+    silent: int = 0  # rounds in which no worker sent anything, where that is counted
 
 
 @algorithms.register("gd")
