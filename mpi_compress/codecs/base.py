@@ -76,9 +76,11 @@ def count_length(count: int) -> int:
 
 def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
     """The count that starts at data[at], at most `most`, and where it ends."""
+    if at < data.size and (count := data.item(at)) < 128 and count <= most:
+        return count, at + 1
     count = shift = 0
     while at < data.size:
-        group = int(data[at])
+        group = data.item(at)
         at += 1
         count |= (group & 127) << shift
         if count > most:
