@@ -132,7 +132,7 @@ class RunSpec:
         deciding = copy.deepcopy(dict(self.written))
         for key in ("exchange", "master"):
             deciding.get("workers", {}).pop(key, None)
-        for key in ("name", "path"):
+        for key in ("name", "path", "test"):
             deciding["data"].pop(key, None)
         text = json.dumps([deciding, content_id(self.data, self.folder)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]

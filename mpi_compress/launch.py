@@ -31,6 +31,10 @@ class Alone:
         """What `work` gives at rank 0, on every rank; a UserError it raises there is raised on all."""
         return work()
 
+    def each(self, work: Callable[[], object]) -> None:
+        """Every rank does `work`; a UserError on any of them is raised on all, that of the first such rank."""
+        work()
+
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         """Every rank does `work`, after one rank of its host has done it alone."""
         work()
@@ -65,6 +69,20 @@ class Team:
         if isinstance(result, UserError):
             raise SharedUserError(*result.args)
         return result
+
+    def each(self, work: Callable[[], object]) -> None:
+        error: UserError | None = None
+        try:
+            work()
+        except UserError as raised:
+            error = raised
+        found = [e for e in self._channel.to_root(error) if e is not None]
+
+        def tell() -> None:
+            if found:
+                raise found[0]
+
+        self.on_root(tell)
 
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         if self._host.rank == 0:

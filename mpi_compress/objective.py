@@ -1,14 +1,19 @@
 """f_i on one shard: value, gradient, curvature; the mean over shards is f exactly, also where their sizes differ."""
 
+import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mpi_compress.compressed import Vector
 from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
+
+_ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -16,14 +21,19 @@ class Loss:
     """ℓ(y, m); `curvature` bounds ∂²ℓ/∂m², so that curvature · λmax(AᵀA)/N is the data part's smoothness."""
 
     code: int
-    curvature: float
+    curvature: float  # infinite: not smooth
     formula: str
+
+    @property
+    def smooth(self) -> bool:
+        return math.isfinite(self.curvature)
 
 
 LOSSES = {
     "logistic": Loss(loss_kernels.LOGISTIC, 0.25, "log(1 + exp(−y m))"),
     "logistic-base2": Loss(loss_kernels.LOGISTIC_BASE2, 0.25 / np.log(2.0), "log2(1 + exp(−y m))"),
     "squared-hinge": Loss(loss_kernels.SQUARED_HINGE, 2.0, "max(1 − y m, 0)²"),
+    "hinge": Loss(loss_kernels.HINGE, math.inf, "max(1 − y m, 0)"),
     "least-squares": Loss(loss_kernels.LEAST_SQUARES, 1.0, "½ (m − y)²"),
 }
 
@@ -108,6 +118,28 @@ class Objective:
         kernels.gram_product(self.rows.matrix, curvature, v, out)
         out += self.mu * v
         return out
+
+    def hessian(self, curvature: Vector) -> Vector:
+        """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
+        total = np.zeros((self.dim, self.dim))
+        for start in range(0, len(self.rows), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            a = self._block(rows)
+            if sp.issparse(a):
+                total += (a.T @ sp.diags(curvature[rows]) @ a).toarray()
+            else:
+                total += (a.T * curvature[rows]) @ a
+        total[np.diag_indices(self.dim)] += self.mu
+        return total
+
+    def _block(self, rows: slice) -> Any:
+        """Some rows as a SciPy matrix or a dense array."""
+        if len(self.rows.matrix) == 1:
+            return self.rows.matrix[0][rows].astype(np.float64, copy=False)
+        indptr, indices, values = self.rows.matrix
+        ends = indptr[rows.start : rows.stop + 1].astype(np.int64)
+        span = slice(ends[0], ends[-1])
+        return sp.csr_matrix((values[span], indices[span].astype(np.int64), ends - ends[0]), shape=(ends.size - 1, self.dim))
 
     def _pass(self, rows: NDArray[np.uint64], weight: float, x: Vector) -> float:
         return kernels.loss_and_gradient(

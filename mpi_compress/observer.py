@@ -78,6 +78,7 @@ class Observer:
         f_star: f*, NaN if unknown.
         sink: takes every row, at rank 0.
         progress: is told (round, loss or None), at rank 0.
+        also: further columns of a row from its point x, at rank 0; the same columns each time.
     """
 
     def __init__(
@@ -92,10 +93,11 @@ class Observer:
         every: int,
         sink: Callable[[Row], None],
         progress: Callable[[int, float | None, float], None],
+        also: Callable[[Vector], dict[str, float]] | None = None,
     ):
         self.exchange, self.objectives, self.n_samples = exchange, objectives, n_samples
         self.regularizer, self.f_star, self.cost, self.stop, self.every = regularizer, f_star, cost, stop, every
-        self.sink, self.progress = sink, progress
+        self.sink, self.progress, self.also = sink, progress, also
         self.clock = Clock()
         self.wire_up, self.paper_up = [0] * exchange.n, [0.0] * exchange.n
         self.elements = self.wire_down = 0
@@ -157,7 +159,8 @@ class Observer:
             if self.regularizer:
                 gradient += self.regularizer * x
                 loss += 0.5 * self.regularizer * norm(x) ** 2
-            self.sink(self._row(k, loss, samples, norm(gradient), dict(zip(algorithm.logs, means, strict=True)), fold.peaks))
+            added = dict(zip(algorithm.logs, means, strict=True)) | (self.also(x) if self.also else {})
+            self.sink(self._row(k, loss, samples, norm(gradient), added, fold.peaks))
             self.progress(k, loss, sum(self.wire_up))
             verdict = self._judge(loss)
         verdict = Verdict(self.exchange.agree(verdict))

@@ -5,13 +5,14 @@ All of it is computed over the whole set in file order by one process, so no num
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import h5py
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
+from mpi_compress import hinge
 from mpi_compress.compressed import Vector
 from mpi_compress.datasets.store import DataSet, replace
 from mpi_compress.kernels import rows as kernels
@@ -21,6 +22,7 @@ from mpi_compress.objective import Loss, Objective, Rows
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 _DENSE_HESSIAN_UP_TO = 2500
 _NEWTON_STEPS = 200
+_STILL_FALLING = 0.9  # of ‖∇f‖ in a step that no longer lowers f: less is rounding going round
 
 
 def largest_eigenvalue(rows: Rows) -> float:
@@ -44,10 +46,15 @@ def largest_eigenvalue(rows: Rows) -> float:
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     """λmax(A_iᵀA_i) of every shard i of n, kept beside the data."""
     note = data.beside(f"eigenvalues-{n_shards}.json")
-    if not note.exists():
-        values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
-        replace(note, lambda part: part.write_text(json.dumps(values)))
-    return json.loads(note.read_text())
+    try:
+        kept = [float(v) for v in json.loads(note.read_text())]
+        if len(kept) == n_shards:
+            return kept
+    except (OSError, ValueError, TypeError):
+        pass  # not there yet, or damaged
+    values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
+    replace(note, lambda part: part.write_text(json.dumps(values)))
+    return values
 
 
 @dataclass(frozen=True)
@@ -57,31 +64,46 @@ class Optimum:
     x: Vector  # (d,)
     f: float
     accuracy: float  # a bound on f(x) − f*, and on the rounding of f: a smaller suboptimality is not progress
-    reached: float  # ‖∇f(x)‖ / ‖∇f(0)‖
+    reached: float  # ‖∇f(x)‖ / ‖∇f(0)‖; for the hinge the duality gap over f(0) = 1
+
+
+def optimum_file(data: DataSet, loss_name: str, mu: float) -> Path:
+    """Where x* is kept."""
+    return data.beside(f"optimum-{loss_name}-{float(mu).hex()}.h5")
 
 
 def optimum(data: DataSet, loss_name: str, loss: Loss, mu: float) -> Optimum:
     """The minimiser of (1/N) Σ ℓ + (µ/2)‖x‖², kept beside the data by loss and µ."""
-    note = data.beside(f"optimum-{loss_name}-{float(mu).hex()}.h5")
-    if not note.exists():
-        rows = data.read(0, data.n_samples)
-        found = minimize(Objective(rows, loss, 1 / len(rows), mu))
+    note = optimum_file(data, loss_name, mu)
+    try:
+        with h5py.File(note, "r", locking=False) as h5:
+            kept = Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
+            if kept.x.shape == (data.dim,) and np.isfinite(kept.x).all():
+                return kept
+    except (OSError, KeyError, RuntimeError, ValueError):
+        pass  # not there yet, or damaged
+    rows = data.read(0, data.n_samples)
+    found = minimize(Objective(rows, loss, 1 / len(rows), mu))
 
-        def fill(part) -> None:
-            with h5py.File(part, "w") as h5:
-                h5["x"] = found.x
-                h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached)
+    def fill(part: Path) -> None:
+        with h5py.File(part, "w") as h5:
+            h5["x"] = found.x
+            h5.attrs.update(f=found.f, accuracy=found.accuracy, reached=found.reached)
 
-        replace(note, fill)
-    with h5py.File(note, "r", locking=False) as h5:
-        return Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
+    replace(note, fill)
+    return found
 
 
 def minimize(f: Objective) -> Optimum:
-    """Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
+    """x* and f*: for the hinge by its duality gap, otherwise by Newton's method.
+
+    Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
 
     A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does.
     """
+    if not f.loss.smooth:
+        x, value, gap = hinge.minimize(f) if f.mu > 0 else (np.zeros(f.dim), 1.0, 1.0)
+        return Optimum(x, value, gap + 4 * np.finfo(float).eps * value, gap)
     x = np.zeros(f.dim)
     value, g = _at(f, x)
     first = size = norm(g)
@@ -97,7 +119,7 @@ def minimize(f: Objective) -> Optimum:
             new_value, new_g = _at(f, x + t * step)
             if new_value <= value - 1e-4 * t * decrement and decrement > rounding:
                 break
-            if new_value <= value + rounding and norm(new_g) < size:
+            if new_value <= value + rounding and norm(new_g) < _STILL_FALLING * size:
                 break
             t /= 2
         else:
@@ -120,7 +142,7 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
     curvature = f.curvature(x)
     if f.dim <= _DENSE_HESSIAN_UP_TO:
-        hessian = _hessian(f, curvature)
+        hessian = f.hessian(curvature)
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
         try:
             return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
@@ -129,16 +151,3 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     operator = LinearOperator((f.dim, f.dim), matvec=lambda v: f.hessian_product(curvature, v.ravel()), dtype=np.float64)
     step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g
-
-
-def _hessian(f: Objective, curvature: Vector) -> Vector:
-    """∇²f (d, d) = Aᵀ diag(curvature) A + µI."""
-    if len(f.rows.matrix) == 3:
-        indptr, indices, values = f.rows.matrix
-        a = sp.csr_matrix((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=(len(f.rows), f.dim))
-        gram = (a.T @ sp.diags(curvature) @ a).toarray()
-    else:
-        a = f.rows.matrix[0].astype(np.float64, copy=False)
-        gram = (a.T * curvature) @ a
-    gram[np.diag_indices(f.dim)] += f.mu
-    return gram

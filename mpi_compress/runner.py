@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,17 +20,18 @@ import numpy as np
 from mpi_compress import engine
 from mpi_compress.algorithms import Algorithm, Setting
 from mpi_compress.compressed import Vector
-from mpi_compress.datasets.store import DataSet, open_data
+from mpi_compress.datasets.store import DataSet, open_data, open_test
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
 from mpi_compress.expressions import evaluate, names_in
+from mpi_compress.held_out import HeldOut
 from mpi_compress.job import Job, RunSpec
 from mpi_compress.launch import Alone, Team
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.reference import gram_eigenvalues, optimum
+from mpi_compress.reference import gram_eigenvalues, optimum, optimum_file
 from mpi_compress.results import Recorder, Run, read
 from mpi_compress.streams import Streams
 
@@ -44,17 +46,19 @@ class Problem:
     data: DataSet
     loss: str
     mu: float
-    L: float  # smoothness of f, regulariser included
+    L: float  # smoothness of f, regulariser included; NaN where the loss is not smooth
     L_max: float | None  # the largest of the workers' L_i, where the job asks for it
     x_star: Vector | None
     f_star: float
     f_star_accuracy: float
+    test: DataSet | None = None
 
     def numbers(self, n: int) -> dict[str, float]:
         """What formulas may name."""
-        kappa = self.L / self.mu if self.mu > 0 else math.inf
-        sizes = {"n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
-        known = {"L": self.L, "mu": self.mu, "kappa": kappa, **sizes}
+        known = {"mu": self.mu, "n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
+        if not LOSSES[self.loss].smooth:
+            return known
+        known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
         return known if self.L_max is None else {**known, "L_max": self.L_max}
 
 
@@ -96,6 +100,7 @@ def run(
     for i, p in enumerate(prepared):
         if files.index(files[i]) < i:
             raise UserError(f"{p.spec.where}is the same run as another one: label and all settings are equal")
+    team.on_root(partial(_writable, Path(out) / job.name))
     rows: dict[tuple[Path, int], dict[int, Rows]] = {}
     results = []
     for p, file in zip(prepared, files, strict=True):
@@ -115,6 +120,16 @@ def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
     return out / job.name / f"{label}-{run_id}.h5"
 
 
+def _writable(folder: Path) -> None:
+    """Refuse a results folder before the first round, not after the last."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(f"{folder}: results cannot be written there: {error.strerror or error}") from None
+
+
 def _is_done(file: Path, fresh: bool) -> bool:
     return file.exists() and not fresh
 
@@ -123,24 +138,48 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
     try:
         key = json.dumps([spec.written.get(t) for t in ("data", "objective", "workers", "seed")] + [_wants(spec)], default=str)
         if key not in problems:
-            problems[key] = team.on_root(partial(_problem, spec, quiet))
+            real = spec.objective.loss == "least-squares"
+            data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
+            team.on_root(partial(_enough_samples, spec, data))
+            problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
         x0 = team.on_root(partial(_start, spec, problem))
         run_id = team.on_root(lambda: spec.run_id)
-        dim, n = problem.data.dim, spec.workers.count
-        if n > problem.data.n_samples:
-            raise UserError(f"workers.count: {n} workers are more than the {problem.data.n_samples} samples")
-        links = []
-        for name, table in (("up", spec.up), ("down", spec.down)):
-            if not (name == "up" and spec.algorithm.sets_compressor):
-                _checked(partial(table.compressor.check, dim), f"{name}.compressor")
-            links.append(Link(table.compressor, table.codec, dim))
-        apart = problem.mu if _regularizer(spec) == "master" else 0.0
-        setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n))
-        algorithm = _checked(lambda: spec.algorithm.within(setting), "algorithm")
-        return Prepared(spec, run_id, problem, algorithm, x0)
+        team.on_root(partial(_algorithm, spec, problem, told=True))  # what is wrong is told once
+        return Prepared(spec, run_id, problem, _algorithm(spec, problem), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
+
+
+def _enough_samples(spec: RunSpec, data: DataSet) -> None:
+    if spec.workers.count > data.n_samples:
+        raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
+
+
+def _algorithm(spec: RunSpec, problem: Problem, told: bool = False) -> Any:
+    """The run's algorithm, bound to its setting; with `told`, nothing but the check that there is one."""
+    dim, n = problem.data.dim, spec.workers.count
+    links = []
+    for name, table in (("up", spec.up), ("down", spec.down)):
+        if not (name == "up" and spec.algorithm.sets_compressor):
+            _checked(partial(table.compressor.check, dim), f"{name}.compressor")
+        links.append(Link(table.compressor, table.codec, dim))
+    apart = problem.mu if _regularizer(spec) == "master" else 0.0
+    for key in spec.algorithm.formulas():
+        _needs_no_smoothness(getattr(spec.algorithm, key), spec, f"algorithm.{key}")
+    setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n))
+    bound = _checked(lambda: spec.algorithm.within(setting), "algorithm")
+    return None if told else bound
+
+
+def _needs_no_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
+    loss = spec.objective.loss
+    named = names_in(formula) & {"L", "L_max", "kappa"} if formula is not None and not LOSSES[loss].smooth else set()
+    if named:
+        raise UserError(
+            f"{where}: '{formula}' needs {min(named)}, and the {loss} loss is not smooth, so there is none; "
+            "give a number, or a formula in mu, n, d, N"
+        )
 
 
 def _checked(build: Any, where: str) -> Any:
@@ -164,38 +203,49 @@ def _wants(spec: RunSpec) -> tuple[bool, bool]:
     )
 
 
-def _problem(spec: RunSpec, quiet: bool) -> Problem:
-    """Parse or find the data, and compute what they decide. At rank 0 only."""
+def _mu(spec: RunSpec, data: DataSet, L_data: float) -> float:
+    """µ, from either form of the regulariser; in a formula L is the smoothness of the data part."""
+    objective = spec.objective
+    key, factor = ("mu", 1.0) if objective.lambda2 is None else ("lambda2", 2.0)
+    formula = getattr(objective, key)
+    _needs_no_smoothness(formula, spec, f"objective.{key}")
+    sizes = {"L": L_data, "N": float(data.n_samples), "d": float(data.dim), "n": float(spec.workers.count)}
+    value = _checked(lambda: evaluate(formula or 0.0, sizes), f"objective.{key}")
+    if value < 0:
+        raise UserError(f"objective.{key}: {value:g} is negative; it must be 0 or more")
+    return factor * value
+
+
+def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
+    """What the data decide, and the test set. At rank 0 only."""
     objective = spec.objective
     loss = LOSSES[objective.loss]
-    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real_labels=objective.loss == "least-squares")
-    scale = loss.curvature / data.n_samples
-    L_data = scale * gram_eigenvalues(data)[0]
-    sizes = {"L": L_data, "N": float(data.n_samples), "d": float(data.dim), "n": float(spec.workers.count)}
-    formula = objective.mu if objective.lambda2 is None else objective.lambda2
-    mu = _checked(lambda: evaluate(formula or 0.0, sizes), "objective.mu") * (2.0 if objective.lambda2 is not None else 1.0)
-    if mu < 0:
-        raise UserError(f"objective.mu: {mu:g} is negative; it must be 0 or more")
-    if L_data + mu == 0:
+    test = open_test(spec.data, spec.folder, data)
+    gram = gram_eigenvalues(data)[0]
+    if gram == 0:
         raise UserError("data: all samples are zero, so there is nothing to optimise")
+    scale = loss.curvature / data.n_samples
+    L_data = scale * gram if loss.smooth else math.nan
+    mu = _mu(spec, data, L_data)
     wants_L_max, wants_optimum = _wants(spec)
     L_max = None
-    if wants_L_max:
+    if wants_L_max and loss.smooth:
         n = spec.workers.count
         L_max = scale * n * max(gram_eigenvalues(data, n)) + mu
-    known = Problem(data, objective.loss, mu, L_data + mu, L_max, None, math.nan, math.nan)
+    known = Problem(data, objective.loss, mu, L_data + mu, L_max, None, math.nan, math.nan, test)
     if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
         return known
-    if not quiet and not data.beside(f"optimum-{objective.loss}-{mu.hex()}.h5").exists():
+    if not quiet and not optimum_file(data, objective.loss, mu).exists():
         tell(f"{data.title}: computing x* and f* (kept beside the data)")
     best = optimum(data, objective.loss, loss, mu)
     if best.reached > _SOLVED:
         if wants_optimum:
             raise UserError(
-                f"objective: x* cannot be computed: the gradient falls to {best.reached:.1e} of its start only; set mu > 0"
+                f"objective: x* cannot be computed: the {'gradient' if loss.smooth else 'duality gap'} falls to {best.reached:.1e} "
+                "of its start only; set mu > 0"
             )
         return known
-    return Problem(data, objective.loss, mu, L_data + mu, L_max, best.x, best.f, best.accuracy)
+    return Problem(data, objective.loss, mu, L_data + mu, L_max, best.x, best.f, best.accuracy, test)
 
 
 def _start(spec: RunSpec, problem: Problem) -> Vector:
@@ -227,11 +277,14 @@ def _play(p: Prepared, file: Path, team: Alone | Team, rows: dict[tuple[Path, in
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
     objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in own.items()}
     team.first_on_each_host(lambda: _rehearse(p))
+    held_out = None
+    if team.is_root and problem.test is not None:
+        held_out = HeldOut(problem.test.read(0, problem.test.n_samples), LOSSES[problem.loss]).columns
     recorder = Recorder(file, _attributes(p, exchange, team)) if team.is_root else None
     with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress:
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
-            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress,
+            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, held_out,
         )  # fmt: skip
         try:
             verdict, x = engine.run(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer)

@@ -1,11 +1,16 @@
 """The contract of a data generator: a recipe whose parameters are keys of a job's [data] table."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mpi_compress.compressed import Vector
 from mpi_compress.registry import Registry
+
+Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d), and their labels (rows,)
 
 
 @dataclass(frozen=True)
@@ -13,11 +18,32 @@ class Generator(ABC):
     """A synthetic data set: its parameters, its seed among them, decide every number."""
 
     paper: ClassVar[str] = ""
+    real_labels: ClassVar[bool] = False  # labels are numbers to be fitted, not two classes
     seed: int = 0
 
     @abstractmethod
-    def make(self) -> tuple[Any, Vector]:
-        """The samples, a SciPy CSR matrix or an array (N, d), and their labels (N,)."""
+    def make(self) -> Chunk | Iterator[Chunk]:
+        """The whole set, or one chunk of rows after the other where the whole is not to be in memory."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The set in chunks of rows, in order."""
+        made = self.make()
+        return iter([made]) if isinstance(made, tuple) else made
+
+    def size(self) -> tuple[int, int, float] | None:
+        """N, d and about how many nonzeros, where that is known before anything is made: N·d unless a generator knows better."""
+        n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
+        return (n, dim, float(n) * dim) if n is not None and dim is not None else None
+
+    def stream(self, *address: int) -> np.random.Generator:
+        """Random numbers of an address within this set, such as a chunk's number: they do not depend on what else was drawn."""
+        return np.random.default_rng([self.seed, *address])
 
 
 generators: Registry[Generator] = Registry("generator")
+
+
+def positive_sizes(samples: int, dim: int) -> None:
+    """Refuse sets without two samples or without features."""
+    if samples < 2 or dim < 1:
+        raise ValueError(f"samples = {samples} must be at least 2 and dim = {dim} at least 1")

@@ -76,6 +76,13 @@ class Channel:
             return value
         return pickle.loads(self.receive(0, _OBJECT).tobytes())
 
+    def to_root(self, value: Any) -> list[Any]:
+        """Every rank's object, in order of ranks, at rank 0; [] elsewhere."""
+        if self.rank != 0:
+            self.send(np.frombuffer(pickle.dumps(value), dtype=np.uint8), [0], _OBJECT)
+            return []
+        return [value, *(pickle.loads(self.receive(rank, _OBJECT).tobytes()) for rank in range(1, self.size))]
+
     def barrier(self) -> None:
         self.wait(self.comm.Ibarrier())
 

@@ -7,13 +7,13 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 
-LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES = range(4)
+LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES, HINGE = range(5)
 _LN2 = np.log(2.0)
 
 
 @kernel
 def loss_and_slope(loss, y, m):
-    """ℓ(y, m) and ∂ℓ/∂m."""
+    """ℓ(y, m) and ∂ℓ/∂m; for the hinge a subgradient, 0 at its corner."""
     if loss == LOGISTIC or loss == LOGISTIC_BASE2:
         z = y * m
         e = np.exp(-abs(z))
@@ -25,12 +25,15 @@ def loss_and_slope(loss, y, m):
     if loss == SQUARED_HINGE:
         short = max(1.0 - y * m, 0.0)
         return short * short, -2.0 * y * short
+    if loss == HINGE:
+        short = max(1.0 - y * m, 0.0)
+        return short, -y if short > 0.0 else 0.0
     return 0.5 * (m - y) * (m - y), m - y
 
 
 @kernel
 def curvatures(loss, labels, margins, out):
-    """out (N,): ∂²ℓ/∂m² of every sample; for the squared hinge a generalised second derivative."""
+    """out (N,): ∂²ℓ/∂m² of every sample; for the squared hinge a generalised second derivative, for the hinge 0."""
     for i in range(out.size):
         z = labels[i] * margins[i]
         if loss == LOGISTIC or loss == LOGISTIC_BASE2:
@@ -41,4 +44,17 @@ def curvatures(loss, labels, margins, out):
         elif loss == SQUARED_HINGE:
             out[i] = 2.0 if z < 1.0 else 0.0
         else:
-            out[i] = 1.0
+            out[i] = 1.0 if loss == LEAST_SQUARES else 0.0
+
+
+@kernel
+def mean_loss_and_accuracy(loss, labels, margins):
+    """(1/N) Σ ℓ(y_i, m_i), summed with compensation, and the share of samples whose class is told right: +1 where m > 0."""
+    total, lost, right = 0.0, 0.0, 0
+    for i in range(labels.size):
+        value, _ = loss_and_slope(loss, labels[i], margins[i])
+        sum_ = total + value
+        lost += (total - sum_) + value if total >= value else (value - sum_) + total
+        total = sum_
+        right += (margins[i] > 0.0) == (labels[i] > 0.0)
+    return (total + lost) / labels.size, right / labels.size

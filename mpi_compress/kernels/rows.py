@@ -30,6 +30,11 @@ def row_add(matrix, i, scale, out):
     raise NotImplementedError("for kernels only")
 
 
+def row_square(matrix, i):
+    """‖a_i‖²."""
+    raise NotImplementedError("for kernels only")
+
+
 @kernel
 def _sparse_dot(start, stop, indices, values, x):
     a = b = c = d = 0.0
@@ -81,6 +86,24 @@ def _row_add(matrix, i, scale, out):
     return dense
 
 
+@overload(row_square, jit_options=_DENSE)
+def _row_square(matrix, i):
+    def sparse(matrix, i):
+        total = 0.0
+        for p in range(matrix[0][i], matrix[0][i + _ONE]):
+            total += matrix[2][p] * np.float64(matrix[2][p])
+        return total
+
+    def dense(matrix, i):
+        row = matrix[0][i]
+        total = 0.0
+        for j in range(row.size):
+            total += row[j] * np.float64(row[j])
+        return total
+
+    return sparse if len(matrix) == 3 else dense
+
+
 @kernel
 def loss_and_gradient(matrix, labels, rows, loss, weight, mu, x, gradient):
     """Σ weight·ℓ(y_i, a_i·x) + (µ/2)‖x‖² over `rows` uint64, and its gradient (d,), in one pass.
@@ -117,3 +140,18 @@ def gram_product(matrix, weights, v, out):
     out[:] = 0.0
     for i in range(np.uint64(weights.size)):
         row_add(matrix, i, weights[i] * row_dot(matrix, i, v), out)
+
+
+@kernel
+def weighted_sum(matrix, weights, out):
+    """out (d,): Σ_i weights_i a_i, that is Aᵀ weights."""
+    out[:] = 0.0
+    for i in range(np.uint64(weights.size)):
+        row_add(matrix, i, weights[i], out)
+
+
+@kernel
+def squared_norms(matrix, out):
+    """out (N,): ‖a_i‖²."""
+    for i in range(np.uint64(out.size)):
+        out[i] = row_square(matrix, i)

@@ -1,0 +1,64 @@
+"""Parsed rows to their places in a data file. Rows come as (indptr (m+1,), indices (nnz,), values (nnz,)) or as values (m, d)."""
+
+import numpy as np
+
+from mpi_compress.kernels import kernel
+from mpi_compress.kernels.vectors import norm
+
+
+@kernel
+def unit_rows(indptr, values):
+    """values of every row divided by the row's norm; zero rows stay."""
+    for i in range(indptr.size - 1):
+        row = values[indptr[i] : indptr[i + 1]]
+        size = norm(row)
+        if size > 0.0:
+            for p in range(row.size):
+                row[p] /= size
+
+
+@kernel
+def add_squares(indices, values, peaks, out):
+    """out[indices] += (values / peaks[indices])², in order."""
+    for p in range(indices.size):
+        j = indices[p]
+        if peaks[j] > 0.0:
+            out[j] += (values[p] / peaks[j]) * (values[p] / peaks[j])
+
+
+@kernel
+def add_peaks(indices, values, out):
+    """out[indices] = max(out[indices], |values|)."""
+    for p in range(indices.size):
+        out[indices[p]] = max(out[indices[p]], abs(values[p]))
+
+
+@kernel
+def divide_columns(indices, scale, values):
+    """values /= scale[indices] where the scale is more than 0."""
+    for p in range(indices.size):
+        if scale[indices[p]] > 0.0:
+            values[p] /= scale[indices[p]]
+
+
+@kernel
+def place_sparse(indptr, indices, values, position, starts, out_indices, out_values):
+    """Row i to the place of row position[i], for those with a position ≥ 0; starts (N,): where a placed row begins."""
+    for i in range(position.size):
+        if position[i] >= 0:
+            at = starts[position[i]]
+            for p in range(indptr[i], indptr[i + 1]):
+                out_indices[at] = np.uint32(indices[p])
+                out_values[at] = values[p]
+                at += 1
+
+
+@kernel
+def place_dense(indptr, indices, values, position, out):
+    """The same into rows of an array (N, d), their zeros written out."""
+    for i in range(position.size):
+        if position[i] >= 0:
+            row = out[position[i]]
+            row[:] = 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                row[indices[p]] = values[p]

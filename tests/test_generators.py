@@ -1,0 +1,113 @@
+"""Generated sets: what their papers and parameters say, and nothing that depends on how they are made."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mpi_compress.datasets import generators
+from mpi_compress.datasets.store import DataTable, open_data
+from mpi_compress.errors import UserError
+
+SMALL = {
+    "gspar": {"samples": 50, "dim": 8},
+    "gspar-svm": {"samples": 9000, "dim": 8},
+    "rcv1-like": {"samples": 9000, "dim": 3000, "nonzeros": 20.0},
+    "url-like": {"samples": 9000, "dim": 100_000, "nonzeros": 30.0},
+    "gisette-like": {"samples": 1200, "dim": 30},
+    "least-squares": {"samples": 50, "dim": 8},
+}
+ALL = pytest.mark.parametrize("name", sorted(SMALL))
+
+
+def made(name, **parameters):
+    chunks = list(generators.build({"name": name, **SMALL[name], **parameters}, "data").chunks())
+    stack = sp.vstack if sp.issparse(chunks[0][0]) else np.vstack
+    return stack([a for a, _ in chunks], **({"format": "csr"} if stack is sp.vstack else {})), np.concatenate(
+        [y for _, y in chunks]
+    )
+
+
+def entries(a):
+    """All values, and where sparse ones stand."""
+    return (a.indptr, a.indices, a.data) if sp.issparse(a) else (a,)
+
+
+def test_every_generator_is_tried_here():
+    assert set(SMALL) == set(generators)
+
+
+@ALL
+def test_a_set_is_decided_by_its_parameters_and_seed(name):
+    (a, y), (again, labels), (other, _) = made(name), made(name), made(name, seed=1)
+    for one, two in zip(entries(a), entries(again), strict=True):
+        np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(y, labels)
+    assert entries(a)[-1][:100].tobytes() != entries(other)[-1][:100].tobytes() or np.any(a.indices[:100] != other.indices[:100])
+
+
+@ALL
+def test_size_is_known_beforehand(name):
+    a, y = made(name)
+    n, dim, nonzeros = generators.build({"name": name, **SMALL[name]}, "data").size()
+    assert a.shape == (n, dim)
+    assert y.shape == (n,)
+    assert (a.nnz if sp.issparse(a) else a.size) == pytest.approx(nonzeros, rel=0.03)
+
+
+@ALL
+def test_what_is_read_is_what_was_made(name, tmp_path):
+    a, y = made(name)
+    real = generators[name].real_labels
+    data = open_data(DataTable(generator=name, parameters=SMALL[name]), tmp_path, "contiguous", 0, real)
+    rows = data.read(0, data.n_samples)
+    np.testing.assert_array_equal(rows.labels, y)
+    np.testing.assert_array_equal(rows.matrix[-1].ravel(), a.data if sp.issparse(a) else a.ravel())
+    if not real:
+        assert 0.2 < np.mean(y > 0) < 0.8
+
+
+@pytest.mark.parametrize("name", ["rcv1-like", "url-like"])
+def test_rows_have_unit_norm_and_features_follow_zipfs_law(name):
+    a, _ = made(name)
+    np.testing.assert_allclose(np.sqrt(a.multiply(a).sum(axis=1)).A1, 1, rtol=1e-12)
+    assert a.has_sorted_indices
+    counts = np.sort(np.diff(a.tocsc().indptr))[::-1]
+    tail = counts[20:400]  # rank k is met about 1/k as often: the slope of log count in log rank is −1
+    slope = np.polyfit(np.log(np.arange(20, 400) + 1.5), np.log(tail), 1)[0]
+    assert slope == pytest.approx(-1, abs=0.1)
+
+
+def test_gspar_svm_has_the_papers_scales_and_labels():
+    a, y = made("gspar-svm", dim=400, samples=4096, c1=0.01, c2=0.9)
+    deviations = a.std(axis=0)
+    assert np.mean(deviations < 0.01) == pytest.approx(0.9, abs=0.05)
+    assert deviations.max() <= 1.05
+    assert set(y) == {-1.0, 1.0}
+
+
+def test_gisette_like_is_dense_within_bounds_and_mostly_empty():
+    a, _ = made("gisette-like")
+    assert a.min() == -1
+    assert a.max() < 1
+    assert np.mean(a == -1) == pytest.approx(0.87, abs=0.01)
+
+
+def test_noise_is_what_a_least_squares_fit_leaves():
+    a, y = made("least-squares", samples=4000, noise=0.5)
+    x = np.linalg.lstsq(a, y, rcond=None)[0]
+    assert np.std(a @ x - y) == pytest.approx(0.5, rel=0.05)
+    a, y = made("least-squares")
+    assert np.linalg.norm(a @ np.linalg.lstsq(a, y, rcond=None)[0] - y) <= 1e-12 * np.linalg.norm(y)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("gspar", {"samples": 1}), ("gspar-svm", {"dim": 0}), ("rcv1-like", {"nonzeros": 0.0}), ("url-like", {"noise": -1.0}),
+        ("gisette-like", {"empty": 2.0}), ("least-squares", {"condition": 0.5}), ("least-squares", {"samples": 7}),
+        ("least-squares", {"noise": -1.0}),
+    ],
+)  # fmt: skip
+def test_impossible_parameters_are_refused(name, wrong):
+    with pytest.raises(UserError, match=next(iter(wrong))):
+        generators.build({"name": name, **SMALL[name], **wrong}, "data")

@@ -1,0 +1,123 @@
+"""Each loss against its formula in plain NumPy, finite differences and eigenvalues."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
+from mpi_compress.objective import LOSSES, Objective, Rows
+
+FORMULAS = {  # ℓ(y, m) as SPEC §1 has it
+    "logistic": lambda y, m: np.logaddexp(0, -y * m),
+    "logistic-base2": lambda y, m: np.logaddexp(0, -y * m) / np.log(2),
+    "squared-hinge": lambda y, m: np.maximum(1 - y * m, 0) ** 2,
+    "hinge": lambda y, m: np.maximum(1 - y * m, 0),
+    "least-squares": lambda y, m: (m - y) ** 2 / 2,
+}
+ALL = pytest.mark.parametrize("name", sorted(LOSSES))
+SMOOTH = pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
+MARGINS = np.concatenate([np.linspace(-4, 4, 41) + 1e-3, [-700.0, 700.0, -1e8, 1e8]])
+
+
+def problem(name: str, sparse: bool, dtype: type = np.float64, mu: float = 0.3) -> tuple[Objective, np.ndarray]:
+    """An objective on 40 samples with d = 7, and the samples as an array."""
+    rng = np.random.default_rng(5)
+    a = rng.standard_normal((40, 7)) * (rng.random((40, 7)) < 0.5)
+    a[3] = 0
+    a = a.astype(dtype)
+    labels = rng.standard_normal(40) if name == "least-squares" else np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    csr = sp.csr_matrix(a)
+    parts = (csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), csr.data)
+    return Objective(Rows(parts if sparse else (a,), labels, 7), LOSSES[name], 1 / 40, mu), a.astype(np.float64)
+
+
+def test_every_loss_has_its_formula_here():
+    assert set(FORMULAS) == set(LOSSES)
+
+
+@ALL
+@pytest.mark.parametrize("y", [1.0, -1.0])
+def test_value_is_the_formula_for_any_margin(name, y):
+    ours = [loss_and_slope(LOSSES[name].code, y, m)[0] for m in MARGINS]
+    np.testing.assert_allclose(ours, FORMULAS[name](y, MARGINS), rtol=1e-14)
+
+
+@ALL
+@pytest.mark.parametrize("y", [1.0, -1.0])
+def test_slope_is_the_derivative_and_finite(name, y):
+    h = 1e-6
+    for m in MARGINS:
+        slope = loss_and_slope(LOSSES[name].code, y, m)[1]
+        assert np.isfinite(slope)
+        if abs(m) < 10:
+            assert slope == pytest.approx((FORMULAS[name](y, m + h) - FORMULAS[name](y, m - h)) / (2 * h), rel=1e-6, abs=1e-8)
+
+
+@SMOOTH
+def test_curvature_is_the_second_derivative_and_stays_under_its_bound(name):
+    m = np.linspace(-4, 4, 2001) + 1e-4
+    for y in (1.0, -1.0):
+        ours = np.empty(m.size)
+        curvatures(LOSSES[name].code, np.full(m.size, y), m, ours)
+        slopes = [np.array([loss_and_slope(LOSSES[name].code, y, x + s)[1] for x in m]) for s in (-1e-6, 1e-6)]
+        np.testing.assert_allclose(ours, (slopes[1] - slopes[0]) / 2e-6, rtol=1e-6, atol=1e-8)
+        assert ours.max() <= LOSSES[name].curvature * (1 + 1e-15)
+    assert ours.max() >= LOSSES[name].curvature * (1 - 1e-6)  # the bound is reached
+
+
+@ALL
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_value_and_gradient_of_rows(name, sparse, dtype):
+    f, a = problem(name, sparse, dtype)
+    x = np.random.default_rng(1).standard_normal(7)
+    margins, y = a @ x, f.rows.labels
+    value, gradient = f.value_and_gradient(x)
+    assert value == pytest.approx(FORMULAS[name](y, margins).mean() + 0.15 * x @ x, rel=1e-14)
+    slopes = np.array([loss_and_slope(LOSSES[name].code, u, m)[1] for u, m in zip(y, margins, strict=True)])
+    np.testing.assert_allclose(gradient, a.T @ slopes / 40 + 0.3 * x, rtol=1e-12, atol=1e-14)
+
+
+@SMOOTH
+@pytest.mark.parametrize("sparse", [True, False])
+def test_hessian_is_the_derivative_of_the_gradient(name, sparse):
+    f, _ = problem(name, sparse)
+    x, v = np.random.default_rng(2).standard_normal((2, 7))
+    curvature = f.curvature(x)
+    sides = []
+    for t in (1e-6, -1e-6):
+        f.forget()
+        sides.append(f.value_and_gradient(x + t * v)[1].copy())
+    np.testing.assert_allclose(f.hessian_product(curvature, v), (sides[0] - sides[1]) / 2e-6, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(f.hessian(curvature) @ v, f.hessian_product(curvature, v), rtol=1e-12)
+
+
+@SMOOTH
+def test_smoothness_is_the_largest_eigenvalue_that_a_hessian_can_have(name):
+    f, a = problem(name, sparse=True, mu=0.0)
+    L = LOSSES[name].curvature * np.linalg.eigvalsh(a.T @ a)[-1] / 40
+    rng = np.random.default_rng(3)
+    largest = max(np.linalg.eigvalsh(f.hessian(f.curvature(x)))[-1] for x in [np.zeros(7), *rng.standard_normal((50, 7))])
+    assert largest <= L * (1 + 1e-12)
+    assert largest >= L * (1 - 1e-12)  # all four reach it at x = 0
+
+
+def test_hinge_gradient_is_a_subgradient():
+    f, _ = problem("hinge", sparse=True)
+    rng = np.random.default_rng(4)
+    for x, z in rng.standard_normal((100, 2, 7)):
+        f.forget()
+        value, g = f.value_and_gradient(x)
+        g = g.copy()
+        f.forget()
+        assert f.value_and_gradient(z)[0] >= value + g @ (z - x) - 1e-14
+
+
+@ALL
+def test_held_out_loss_is_the_mean_and_accuracy_the_share_told_right(name):
+    rng = np.random.default_rng(6)
+    m, y = rng.standard_normal(101), np.where(rng.random(101) < 0.5, 1.0, -1.0)
+    m[0] = 0.0  # counts as −1
+    loss, accuracy = mean_loss_and_accuracy(LOSSES[name].code, y, m)
+    assert loss == pytest.approx(FORMULAS[name](y, m).mean(), rel=1e-14)
+    assert accuracy == np.mean(np.where(m > 0, 1, -1) == y)

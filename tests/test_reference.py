@@ -1,0 +1,123 @@
+"""L, x* and f*: against published values, other solvers, and duality."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+from sklearn.svm import LinearSVC
+
+from mpi_compress import hinge
+from mpi_compress.datasets.store import DataTable, open_data
+from mpi_compress.objective import LOSSES, Objective
+from mpi_compress.reference import gram_eigenvalues, minimize, optimum, optimum_file
+from test_losses import problem
+
+
+def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
+    """The objective on all rows, and L of the data part; `mu` is its share of that, where the loss is smooth."""
+    data = open_data(table, tmp_path, "contiguous", 0, loss == "least-squares")
+    rows = data.read(0, data.n_samples)
+    if not LOSSES[loss].smooth:
+        return Objective(rows, LOSSES[loss], 1 / len(rows), mu), np.nan
+    L = LOSSES[loss].curvature * gram_eigenvalues(data)[0] / data.n_samples
+    return Objective(rows, LOSSES[loss], 1 / len(rows), mu * L), L
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "L", "f_star", "digits"),
+    [
+        ("madelon", None, 29790805.649, 0.66791955, 5e-9),
+        ("mushrooms", 8000, 2.59380464, 0.0232243210, 6e-11),
+        ("a9a", 32000, 1.57221824, 0.3249566847, 6e-11),
+    ],
+)
+def test_published_smoothness_and_minimum(real_data, tmp_path, name, rows, L, f_star, digits):
+    f, ours = whole(DataTable(name=name, rows=rows), "logistic", 1e-4, tmp_path)
+    assert ours == pytest.approx(L, rel=4e-9)  # as many digits as were published
+    best = minimize(f)
+    assert abs(best.f - f_star) <= digits
+    assert best.reached <= 1e-12
+
+
+@pytest.mark.slow
+def test_text_of_many_features_is_solved(real_data, tmp_path):
+    table = DataTable(name="news20", positive=[float(i) for i in range(1, 11)], normalize="rows")
+    best = minimize(whole(table, "logistic", 1e-4, tmp_path)[0])
+    assert best.reached <= 3e-12  # 1e-12, or as far as rounding lets it
+    assert best.accuracy <= 1e-15
+    assert best.f == pytest.approx(0.02944803653, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
+@pytest.mark.parametrize("mu", [0.3, 1e-6])
+def test_minimum_is_the_one_that_another_solver_finds(name, mu):
+    f, a = problem(name, sparse=True, mu=mu)
+    best = minimize(f)
+
+    def value(x):
+        f.forget()
+        value, gradient = f.value_and_gradient(x)
+        return value, gradient.copy()
+
+    other = scipy.optimize.minimize(value, np.zeros(7), jac=True, method="BFGS", options={"gtol": 1e-9})
+    assert best.reached <= 1e-12
+    assert best.f <= other.fun + 1e-15
+    assert best.f == pytest.approx(other.fun, abs=1e-9)
+
+
+def test_conjugate_gradients_and_a_dense_hessian_agree(monkeypatch, tmp_path):
+    f, _ = whole(DataTable(generator="gspar", parameters={"samples": 200, "dim": 60}), "logistic", 1e-3, tmp_path)
+    dense = minimize(f)
+    monkeypatch.setattr("mpi_compress.reference._DENSE_HESSIAN_UP_TO", 0)
+    iterated = minimize(f)
+    assert iterated.reached <= 1e-12
+    np.testing.assert_allclose(iterated.x, dense.x, atol=1e-10 * np.abs(dense.x).max())
+
+
+@pytest.mark.parametrize("solver", ["interior point", "coordinate ascent"])
+@pytest.mark.parametrize("mu", [0.1, 1e-3])
+def test_hinge_minimum_is_within_its_duality_gap(monkeypatch, tmp_path, solver, mu):
+    if solver == "coordinate ascent":
+        monkeypatch.setattr(hinge, "_INTERIOR_UP_TO", 0)
+    table = DataTable(generator="gspar-svm", parameters={"samples": 300, "dim": 20})
+    f, _ = whole(table, "hinge", mu, tmp_path)
+    x, value, gap = hinge.minimize(f)
+    assert 0 <= gap <= hinge.GAP
+    f.forget()
+    assert f.value_and_gradient(x)[0] == value
+    svc = LinearSVC(loss="hinge", C=1 / (mu * 300), fit_intercept=False, tol=1e-6, max_iter=1_000_000, random_state=0)
+    theirs = svc.fit(f.rows.matrix[0], f.rows.labels).coef_[0]
+    f.forget()
+    other = f.value_and_gradient(theirs)[0]
+    assert value - gap <= other + 1e-15  # no point is below f* ≥ P − gap
+    assert value == pytest.approx(other, abs=1e-5)
+
+
+def test_hinge_without_a_regulariser_has_no_f_star(tmp_path):
+    f, _ = whole(DataTable(generator="gspar-svm", parameters={"samples": 30, "dim": 5}), "hinge", 0.0, tmp_path)
+    assert minimize(f).reached == 1.0
+
+
+def test_least_squares_has_the_condition_number_and_the_minimum_that_were_asked_for(tmp_path):
+    table = DataTable(generator="least-squares", parameters={"samples": 300, "dim": 20, "condition": 1e4})
+    f, L = whole(table, "least-squares", 0.0, tmp_path)
+    assert L == pytest.approx(1, rel=1e-12)
+    eigenvalues = np.linalg.eigvalsh(f.hessian(f.curvature(np.zeros(20))))
+    assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(1e4, rel=1e-9)
+    assert minimize(f).f <= 1e-20  # interpolated
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "truncated"])
+def test_a_damaged_optimum_is_computed_again(tmp_path, damage):
+    data = open_data(
+        DataTable(generator="gspar", parameters={"samples": 50, "dim": 6, "seed": 7}), tmp_path, "contiguous", 0, False
+    )
+    first = optimum(data, "logistic", LOSSES["logistic"], 0.1)
+    file, notes = optimum_file(data, "logistic", 0.1), data.beside("eigenvalues-1.json")
+    eigenvalues = gram_eigenvalues(data)
+    content = file.read_bytes()
+    file.write_bytes({"empty": b"", "text": b"nonsense", "truncated": content[: len(content) // 2]}[damage])
+    notes.write_text(notes.read_text()[:3])
+    again = optimum(data, "logistic", LOSSES["logistic"], 0.1)
+    assert again.f == first.f
+    np.testing.assert_array_equal(again.x, first.x)
+    assert gram_eigenvalues(data) == eigenvalues
