@@ -5,7 +5,7 @@ import pytest
 from kinds import lattice, same
 
 from mpi_compress.codecs import codecs
-from mpi_compress.compressed import Compressed, Lattice
+from mpi_compress.compressed import Compressed, Lattice, Sparse
 from mpi_compress.compressors import Compressor, compressors
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.link import Link, Message
@@ -45,6 +45,15 @@ def test_parameters_of_a_round_are_set_for_that_round_and_cost_no_bits():
 def test_a_name_that_a_compressor_has_no_use_for_is_passed_over():
     link = Link(compressors["identity"](), codecs["dense"](), 3)
     assert link.at(sigma=0.1) == link
+
+
+@pytest.mark.parametrize("name", ["dense", "fixed", "auto"])
+def test_a_sparse_mean_goes_through_a_dense_link(name):
+    link = Link(compressors["identity"](), codecs[name](), 100)
+    mean = Sparse(100, np.array([3, 50], dtype=np.uint32), np.array([1.0, -2.0]))
+    message = link.pack(mean, ROUND)
+    assert np.array_equal(link.unpack(Message(message.data)).dense(), mean.dense())
+    assert message.data.size < 30 or name != "auto"
 
 
 def test_bytes_left_over_are_refused():

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ class Codec(ABC):
 
     A message delimits itself: a reader that knows the kind of message and its dimension knows where it ends.
     """
+
+    tells_kind: ClassVar[bool] = False  # whether a message itself says if it is sparse or dense
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
