@@ -99,7 +99,7 @@ def bound(c: mc.Compressed) -> float:
 
 
 def main() -> None:
-    names = [n for n in mc.codecs.codecs]
+    names = list(mc.codecs.codecs)
     print("# Bits of every compressor by every codec\n")
     print("Made by `python docs/bits_table.py > docs/bits.md`. Floats have 64 bits, vectors unit norm. *paper*: the paper's formula. *bound*: ")
     print("log2 C(d, T) for an index set, one bit for a sign, the empirical entropy of integers, d·log2(M/σ) for the lattice's worst")

@@ -50,7 +50,7 @@ def test_text_of_many_features_is_solved(real_data, tmp_path):
 @pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
 @pytest.mark.parametrize("mu", [0.3, 1e-6])
 def test_minimum_is_the_one_that_another_solver_finds(name, mu):
-    f, a = problem(name, sparse=True, mu=mu)
+    f, _ = problem(name, sparse=True, mu=mu)
     best = minimize(f)
 
     def value(x):
