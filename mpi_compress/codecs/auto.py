@@ -31,9 +31,12 @@ SETS: tuple[type[IndexCodec], ...] = (*QUICK, EliasDelta, EliasOmega, Entropy)
 class Auto(Codec):
     """For each message the shortest that any codec makes of it; one byte ahead says which.
 
-    A sparse vector may also be written dense. `search = "quick"` leaves out, for sparse vectors, codes that take time and gain
-    little where values are sent along: Elias' and the entropy coder's.
+    A sparse vector may also be written dense, and where dense ones are expected sparse ones may come: a mean of sparse vectors.
+    `search = "quick"` leaves out, for sparse vectors, codes that take time and gain little where values are sent along: Elias'
+    and the entropy coder's.
     """
+
+    tells_kind = True
 
     search: Literal["full", "quick"] = "full"
 
@@ -67,8 +70,8 @@ class Auto(Codec):
         if at >= data.size or data[at] >= len(CHOICES):
             raise CorruptMessage("the first byte names no codec")
         choice = CHOICES[data[at]]
-        if choice is DenseFloats and kind is Sparse:
-            kind = Dense
+        if kind in (Sparse, Dense):
+            kind = Dense if choice is DenseFloats else Sparse
         codec = choice(self.float)
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")
