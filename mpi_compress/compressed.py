@@ -194,9 +194,8 @@ class Levels(Compressed):
         adding.levels_add(self.levels, self.scales, self.bucket, scale, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        sparse = elias.sparse_levels_length(self.levels, True)
-        dense = self.levels.size + elias.dense_levels_length(self.levels, True)  # a sign for each, 0 too
-        return 32 * self.scales.size + min(sparse, dense)
+        count, sparse, dense = elias.levels_lengths(self.levels, True)
+        return 32 * self.scales.size + min(sparse + count, dense + self.levels.size)  # dense: a sign for each, 0 too
 
     def is_finite(self) -> bool:
         return bool(kernels.all_finite(self.scales))

@@ -272,7 +272,9 @@ def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunS
         workers=checked(WorkersTable, table("workers"), f"{at}workers"),
         algorithm=algorithm,
         up=_link(table("up") or {"compressor": {"name": algorithm.compressor}}, f"{at}up"),
-        down=_link(table("down") or {"compressor": {"name": "identity"}, "codec": {"name": "auto"}}, f"{at}down"),
+        down=_link(
+            table("down") or {"compressor": {"name": "identity"}, "codec": {"name": "auto", "search": "quick"}}, f"{at}down"
+        ),
         cost=costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost"),
         start=checked(StartTable, table("start"), f"{at}start"),
         stop=checked(Stop, table("stop"), f"{at}stop"),

@@ -1,13 +1,15 @@
 """One direction of the network: how a vector becomes bytes, and bytes a vector."""
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.codecs import Codec
-from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.codecs.base import number_bytes, read_number
+from mpi_compress.compressed import Compressed, Dense, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.streams import Round
@@ -61,7 +63,10 @@ class Link:
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
         if isinstance(v, Compressed):
-            return self.encode(self.compressor.compress_again(v, t))
+            again = self.compressor.compress_again(v, t)
+            if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
+                again = Dense(again.dense())
+            return self.encode(again)
         return self.encode(self.compressor.compress(v, t))
 
     def encode(self, compressed: Compressed) -> Message:
@@ -79,13 +84,54 @@ class Link:
             CorruptMessage: bytes that the codec cannot have written.
         """
         if message.content is None:
-            known = self.compressor.known(self.dim)
-            content, end = self.codec.decode(message.data, 0, self.dim, self.compressor.makes, known)
+            content, end = self._read(message.data)
             if end != message.data.size:
                 raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
             message.content = content
         return message.content
 
+    def _read(self, data: Bytes) -> tuple[Compressed, int]:
+        return self.codec.decode(data, 0, self.dim, self.compressor.makes, self.compressor.known(self.dim))
+
     def paper_bits(self, content: Compressed) -> float:
         """The paper's count for a message, from what was decoded."""
         return self.codec.paper_bits(content)
+
+
+@dataclass(frozen=True)
+class WithScalar(Compressed):
+    """A number beside a vector, in one message.  Paper bits: the vector's + FPP."""
+
+    scalar: float
+    vector: Compressed
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        return self.vector.dim
+
+    @property
+    def elements(self) -> int:
+        return self.vector.elements
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        self.vector.add_to(out, scale)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.vector.paper_bits(fpp, indices_counted) + fpp
+
+    def is_finite(self) -> bool:
+        return isfinite(self.scalar) and self.vector.is_finite()
+
+
+@dataclass(frozen=True)
+class ScalarLink(Link):
+    """A link whose messages begin with a number, a float of the codec's."""
+
+    def encode(self, compressed: Compressed) -> Message:
+        assert isinstance(compressed, WithScalar)
+        return Message(np.concatenate([number_bytes(compressed.scalar, self.codec.float), self.codec.encode(compressed.vector)]))
+
+    def _read(self, data: Bytes) -> tuple[Compressed, int]:
+        scalar, at = read_number(data, 0, self.codec.float)
+        vector, end = self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
+        return WithScalar(scalar, vector), end

@@ -79,6 +79,17 @@ class StochasticSparsification(Improvement):
         return np.minimum(np.minimum(1.0, gained[-1] + (high - m) * slope), high * (g.squares / g.absolute**2))
 
 
+def omega_of(g: Vector, top: Indices) -> float:
+    """ω(T) of g (d,) for T = top.size, whose largest coordinates `top` are; 1 where g is zero."""
+    peak = float(np.max(np.abs(g)))
+    if not 0 < peak < np.inf:
+        return 1.0 if peak == 0 else np.nan
+    scaled = g / peak if not 1e-140 < peak < 1e140 else g
+    absolute, squares, _ = tuning.sums_and_above(scaled, np.inf)
+    largest = np.abs(scaled[select.in_order(scaled, top)])
+    return float(StochasticSparsification().of(Top(largest, absolute, squares))[-1])
+
+
 class BudgetSearch:
     """The smallest T in [1, d] that maximises improvement(T)/C(T).
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vectors import fixed, hard, real
 
+from mpi_compress.codecs import codecs
 from mpi_compress.compressed import Sparse
 from mpi_compress.compressors import Compressor, compressors
 from mpi_compress.compressors.accordion import Accordion
@@ -19,6 +20,7 @@ from mpi_compress.compressors.sq import SQ, alistarh_budget
 from mpi_compress.compressors.top_k import TopK
 from mpi_compress.compressors.unisp import UniSp
 from mpi_compress.errors import UserError
+from mpi_compress.link import Link, Message
 from mpi_compress.streams import Role, Round, Streams
 
 STREAMS = Streams(0)
@@ -110,12 +112,12 @@ def test_contractive_compressors_lose_at_most_their_stated_share(spec, v):
 @every(lambda C: C.unbiased(12))
 @pytest.mark.parametrize("name", fixed())
 def test_unbiased_compressors_have_the_vector_as_mean(spec, name):
-    """Each coordinate within 5 standard errors, but for the rounding of denormal numbers."""
+    """Each coordinate within 5 standard errors."""
     C, v = built(spec), fixed()[name]
-    if name == "huge" and C.omega(v.size) is None:
-        return
+    if name in ("huge", "tiny") and C.omega(v.size) is None:
+        return  # a grid of fixed size would have to be drawn from for longer
     lost = losses(C, v)
-    error = np.maximum(np.std(lost, axis=0), relative_norm(v) / DRAWS) / np.sqrt(DRAWS)
+    error = np.maximum(np.std(lost, axis=0) / np.sqrt(DRAWS), relative_norm(v) / DRAWS)  # what is too rare to have been seen
     assert np.all(np.abs(np.mean(lost, axis=0)) <= 5 * error)
 
 
@@ -174,6 +176,19 @@ def test_a_compressed_vector_is_compressed_like_a_dense_one(spec):
     C = built(spec)
     held = Sparse(12, np.array([1, 4, 5, 9], dtype=np.uint32), np.array([0.2, -3.0, 0.7, 1.0]))
     np.testing.assert_array_equal(C.compress_again(held, at()).dense(), C.compress(held.dense(), at()).dense())
+
+
+@every(lambda C: True)
+def test_what_a_compressor_makes_goes_through_the_codec_that_its_paper_counts(spec):
+    C, codec = built(spec), codecs.build(built(spec).codec, "up.codec")
+    assert codec.writes(C.makes)
+    for name, v in fixed(40).items():
+        if name != "huge" or C.variance(v.size) is None:  # a fixed grid does not reach that far
+            c = C.compress(v, at())
+            link = Link(C, codec, v.size)
+            received = link.unpack(Message(link.encode(c).data))
+            np.testing.assert_array_equal(received.dense(), c.dense(), err_msg=name)
+            assert received.elements == c.elements
 
 
 @given(v=hard(), k=st.integers(1, 30))
@@ -235,19 +250,20 @@ def test_alistarhs_budget_is_the_smallest_whose_sum_reaches_the_norm(v):
         return
     a = np.sort(np.abs(v / np.max(np.abs(v))))[::-1]
     reached = np.cumsum(a) >= np.linalg.norm(a) * (1 - 1e-12)
-    assert T == np.argmax(reached) + 1
-    assert T <= np.ceil(np.sqrt(v.size))
+    assert np.argmax(reached) + 1 == T
+    assert np.ceil(np.sqrt(v.size)) >= T
 
 
 @given(v=hard(largest_exponent=3), ratio=st.floats(-10, 1), stochastic=st.booleans())
 @FAST
 def test_lattice_error_is_at_most_sigma_always_and_twice_that_where_it_is_random(v, ratio, stochastic):
-    norm = np.linalg.norm(v)
+    scale = np.max(np.abs(v)) or 1.0
+    norm = scale * relative_norm(v)
     sigma = max(norm, 1e-290) * 10.0**ratio
     c = LatticeQuantizer(sigma, stochastic).compress(v, at())
-    error = np.linalg.norm(v - c.dense())
+    error = scale * np.linalg.norm((v - c.dense()) / scale)
     assert error <= sigma * (1 + stochastic) * (1 + 1e-12) + norm * 2**-52
-    assert c.radius >= norm
+    assert c.radius >= norm * (1 - 1e-15)
 
 
 def test_the_lattice_is_exact_to_sigma_where_every_coordinate_is_half_way():

@@ -57,8 +57,7 @@ def test_samples_and_blocks_do_not_change_what_is_selected(d):
 def test_a_sample_that_misleads_costs_time_and_changes_nothing():
     """All large values sit where the sample looks, or where it does not."""
     d, k = 50_000, 500
-    m = max(d >> 6, 512)
-    seen = select._sample(np.arange(d, dtype=np.float64).view(np.int64), m).view(np.float64).astype(int)
+    seen = select._sample(np.arange(d, dtype=np.float64).view(np.int64), d >> 6).view(np.float64).astype(int)
     for where in (seen, np.setdiff1d(np.arange(d), seen)):
         v = np.random.default_rng(0).random(d)
         v[where] += 1

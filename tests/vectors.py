@@ -38,7 +38,7 @@ def fixed(d=12):
         "normal": rng.standard_normal(d),
         "heavy": rng.standard_cauchy(d),
         "constant": np.full(d, -0.7),
-        "spike": np.r_[5.0, np.full(d - 1, 0.01)],
+        "spike": np.r_[5.0, np.full(d - 1, 0.3)],
         "zeros": np.r_[1.0, -2.0, np.zeros(d - 2)],
         "zero": np.zeros(d),
         "tiny": 1e-310 * rng.standard_normal(d),

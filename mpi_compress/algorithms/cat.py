@@ -1,62 +1,162 @@
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.gd import GD, Node
-from mpi_compress.compressed import Sparse
+from mpi_compress.compressed import Compressed, Dense, Indices, Sparse, Vector, index_bits
+from mpi_compress.compressors.sq import SQ, alistarh_budget, signs_at
+from mpi_compress.compressors.stochastic import Stochastic
 from mpi_compress.compressors.top_k import TopK
-from mpi_compress.link import Message
+from mpi_compress.costs.base import CostModel
+from mpi_compress.kernels import select
+from mpi_compress.link import Link, Message, ScalarLink, WithScalar
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
-from mpi_compress.tuning import BudgetSearch, Sparsification
+from mpi_compress.tuning import BudgetSearch, Improvement, SignQuantisation, Sparsification, StochasticSparsification, omega_of
+
+
+class Scheme(ABC):
+    """What CAT needs of a compressor with a budget T: its improvement, its payload, its message with the step folded in."""
+
+    improvement: ClassVar[type[Improvement]]
+
+    def __init__(self, link: Link):
+        self.link = link
+        self.fpp = link.codec.float
+        self.index_bits = index_bits(link.dim) * (link.codec.indices == "counted")
+
+    @abstractmethod
+    def payload(self, T: Any) -> Any:
+        """P(T) in bits (CAT eq. 5), for numbers and arrays."""
+
+    @abstractmethod
+    def message(self, g: Vector, top: Indices, t: Round) -> Message:
+        """Q_T(g) for the T = top.size largest coordinates of g."""
+
+
+class Sparsified(Scheme):
+    """Q_T(g) (CAT eq. 2); γ = 1/L."""
+
+    improvement = Sparsification
+
+    def payload(self, T: Any) -> Any:
+        return T * (self.index_bits + self.fpp)
+
+    def message(self, g: Vector, top: Indices, t: Round) -> Message:
+        return self.link.encode(Sparse(g.size, top, g[top]))
+
+
+class SignQuantised(Scheme):
+    """√β/√T·‖g‖·sign(g_j) on I_T(g) (CAT eq. 3, 11): γL folded into the one magnitude, which is the mean |g_j| over I_T(g)."""
+
+    improvement = SignQuantisation
+
+    def payload(self, T: Any) -> Any:
+        return self.fpp + T * self.index_bits
+
+    def message(self, g: Vector, top: Indices, t: Round) -> Message:
+        return self.link.encode(signs_at(g, top, float(np.mean(np.abs(g[top])))))
+
+
+class Stochastically(Scheme):
+    """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω."""
+
+    improvement = StochasticSparsification
+
+    def __init__(self, link: Link):
+        super().__init__(link)
+        self.link = ScalarLink(link.compressor, link.codec, link.dim)
+
+    def payload(self, T: Any) -> Any:
+        return self.fpp + T * (self.index_bits + self.fpp)
+
+    def message(self, g: Vector, top: Indices, t: Round) -> Message:
+        return self.link.encode(WithScalar(omega_of(g, top), Stochastic(k=top.size).compress(g, t)))
+
+
+SCHEMES: dict[type, type[Scheme]] = {TopK: Sparsified, SQ: SignQuantised, Stochastic: Stochastically}
 
 
 @dataclass
 class Worker:
     budget: int = 0  # T of the last round
+    hint: float = np.inf  # a magnitude near which the last search ended: it saves time and changes no result
 
 
 @algorithms.register("cat")
 @dataclass(frozen=True)
 class CAT(GD):
-    """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8, 9 and 16.
+    """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8–16.
 
-    worker sends     Q_T(g),  g = ∇f_i(x),  T = argmax α(T)/C(T),  α(T) = ‖Q_T(g)‖²/‖g‖²
-    master answers   ĝ = (1/n) Σ Q_T(g)
-    everyone         x ← x − γ ĝ,   γ = 1/L
+    worker sends     γL·Q_T(g),  g = ∇f_i(x),  T = argmax improvement(T)/C(T)
+    master answers   ĝ = (1/n) Σ γL·Q_T(g)
+    everyone         x ← x − (1/L) ĝ
 
-    C(T) is the cost model's for a message of T entries. Every worker tunes its own T in every round.
+    C(T) is the cost model's for a message of budget T. Every worker tunes its own T in every round:
+
+    compressor    improvement                       γL
+    top-k         α(T) = ‖Q_T(g)‖²/‖g‖²             1
+    sq            β(T) = ⟨g, Q_T(g)⟩²/(T‖g‖⁴)       √β/√T, the worker's own: with very unlike shards it can stall
+    stochastic    ω(T) = ‖g‖²/E‖Q_T(g)‖²            min_j ω_j, applied by the master: steps of one's own would bias the mean
     """
 
-    paper = "CAT eq. 8, 9, 16"
+    paper = "CAT eq. 8–16"
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)
-    budget: Literal["cat"] | int = "cat"  # or a fixed T
+    budget: Literal["cat", "alistarh"] | int = "cat"  # or Alistarh's rule for S+Q, or a fixed T
 
     def check(self) -> None:
         super().check()
-        if not isinstance(self.up.compressor, TopK) or self.up.compressor.k is not None:
-            raise ValueError('cat sets k itself: write up = { compressor = { name = "top-k" } }, without k')
-        if self.budget != "cat" and not 1 <= self.budget <= self.setting.dim:
-            raise ValueError(f'budget = {self.budget} must be "cat" or a T from 1 to d = {self.setting.dim}')
+        compressor = self.up.compressor
+        if type(compressor) not in SCHEMES or compressor.k is not None:  # type: ignore[attr-defined]
+            names = ", ".join(f'"{c.name}"' for c in SCHEMES)  # type: ignore[attr-defined]
+            raise ValueError(f"cat sets k itself: its compressor is {{ name = … }}, one of {names}, without k")
+        if self.budget == "alistarh" and not isinstance(compressor, SQ):
+            raise ValueError('budget = "alistarh" is a rule for the compressor "sq"')
+        if isinstance(self.budget, int) and not 1 <= self.budget <= self.setting.dim:
+            raise ValueError(f'budget = {self.budget} must be "cat", "alistarh" or a T from 1 to d = {self.setting.dim}')
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        return SCHEMES[type(self.up.compressor)](self.up)
 
     @cached_property
     def search(self) -> BudgetSearch:
-        codec, cost = self.up.codec, self.setting.cost
-        bits = Sparse.bits_per_element(self.setting.dim, codec.float, codec.indices == "counted")
-        return BudgetSearch(lambda T: cost.cost(T * bits), self.setting.dim)
+        cost: CostModel = self.setting.cost
+        return BudgetSearch(self.scheme.improvement(), lambda T: cost.cost(self.scheme.payload(T)), self.setting.dim)
+
+    def uplink(self, node: Node, k: int) -> Link:
+        return self.scheme.link
 
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker()
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         g = f.gradient(node.x)
-        chosen = self.search.best(g) if self.budget == "cat" else TopK(self.budget).compress(g, t)
-        worker.budget = chosen.elements
-        return self.up.encode(chosen)
+        if self.budget == "cat":
+            top, worker.hint = self.search.best(g, worker.hint)
+        else:
+            top = select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget)
+        worker.budget = top.size
+        return self.scheme.message(g, top, t)
+
+    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        if isinstance(self.scheme, Stochastically):
+            mean = self.mean([u.vector for u in ups])  # type: ignore[attr-defined]
+            return self.down.pack(scaled(mean, min(u.scalar for u in ups)), t)  # type: ignore[attr-defined]
+        return self.down.pack(self.mean(ups), t)
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return (worker.budget,)
+
+
+def scaled(c: Compressed, factor: float) -> Compressed:
+    """factor · c, sparse where c is."""
+    assert isinstance(c, Sparse | Dense)
+    return replace(c, values=factor * c.values)

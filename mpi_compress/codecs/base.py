@@ -4,14 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.errors import CorruptMessage
-from mpi_compress.kernels.sets import shorten
+from mpi_compress.kernels.floats import put_count, shorten, take_floats
 from mpi_compress.registry import Registry
 
 Bytes = NDArray[np.uint8]
@@ -25,6 +25,8 @@ class Codec(ABC):
 
     A message delimits itself: a reader that knows the kind of message and its dimension knows where it ends.
     """
+
+    tells_kind: ClassVar[bool] = False  # whether a message itself says if it is sparse or dense
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
@@ -64,19 +66,23 @@ codecs: Registry[Codec] = Registry("codec")
 
 def count_bytes(count: int) -> Bytes:
     """A count in seven-bit groups, low ones first, the top bit set on all but the last."""
-    groups = []
-    while count >= 128:
-        groups.append(count & 127 | 128)
-        count >>= 7
-    groups.append(count)
-    return np.array(groups, dtype=np.uint8)
+    out = np.empty(count_length(count), dtype=np.uint8)
+    put_count(count, out)
+    return out
+
+
+def count_length(count: int) -> int:
+    """The length of `count_bytes`."""
+    return 1 if count < 128 else (count.bit_length() + 6) // 7
 
 
 def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
     """The count that starts at data[at], at most `most`, and where it ends."""
+    if at < data.size and (count := data.item(at)) < 128 and count <= most:
+        return count, at + 1
     count = shift = 0
     while at < data.size:
-        group = int(data[at])
+        group = data.item(at)
         at += 1
         count |= (group & 127) << shift
         if count > most:
@@ -97,9 +103,14 @@ def float_bytes(values: Vector, bits: int) -> Bytes:
         return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
     short = np.empty(values.size, dtype="<f4")
     if not shorten(values, short):
-        worst = np.max(np.abs(values[np.isfinite(values)]))
-        raise OverflowError(f"a value of magnitude {worst:g} overflows a float of 32 bits; use float = 64")
+        refuse(values)
     return short.view(np.uint8)
+
+
+def refuse(values: Vector) -> NoReturn:
+    """Raise the OverflowError that says which value does not fit a float of 32 bits."""
+    worst = np.max(np.abs(values[np.isfinite(values)]))
+    raise OverflowError(f"a value of magnitude {worst:g} overflows a float of 32 bits; use float = 64")
 
 
 def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, int]:
@@ -108,7 +119,7 @@ def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, in
     if end > data.size:
         raise CorruptMessage(f"{count} floats of {bits} bits need {end} bytes; there are {data.size}")
     values = np.empty(count)
-    values[:] = data[at:end].view("<f8" if bits == 64 else "<f4")
+    take_floats(data, at, bits, values)
     return values, end
 
 

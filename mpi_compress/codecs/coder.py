@@ -10,7 +10,7 @@ from mpi_compress.codecs.base import Bytes, readable, within
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.kernels import adaptive as kernels
 
-LONGEST = 32  # bits of a magnitude
+LEARNED = 31  # bits of a magnitude
 
 
 def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
@@ -24,24 +24,22 @@ def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
         room *= 2
 
 
-def write_integers(integers: NDArray[Any], low_bits: int = 0) -> Bytes:
-    """A byte for the bit length of the largest magnitude, then the integers (d,); that byte alone where all are 0.
+def write_integers(integers: NDArray[Any]) -> Bytes:
+    """A byte for the bit length n of the largest magnitude, then the integers (d,); that byte alone where all are 0.
 
-    Raises:
-        OverflowError: a magnitude of 2^32 or more once the low bits are cut off.
+    The n − 31 lowest bits, where n is more, are sent as they are.
     """
-    longest = kernels.longest(integers, low_bits)
-    if longest > LONGEST:
-        raise OverflowError(f"integers of {longest} bits are too long; at most {LONGEST} can be coded")
-    if longest == 0 and low_bits == 0:
+    longest = kernels.longest(integers, 0)
+    if longest == 0:
         return np.zeros(1, dtype=np.uint8)
-    room = integers.size * (longest + low_bits + 4) // 16
-    out = coded(lambda digits, out: kernels.write_integers(integers, low_bits, longest, digits, out), room, ahead=1)
+    low_bits, high = split(longest)
+    room = integers.size * (longest + 4) // 16
+    out = coded(lambda digits, out: kernels.write_integers(integers, low_bits, high, digits, out), room, ahead=1)
     out[0] = longest
     return out
 
 
-def read_integers(data: Bytes, at: int, integers: NDArray[Any], longest: int = LONGEST, low_bits: int = 0) -> int:
+def read_integers(data: Bytes, at: int, integers: NDArray[Any], longest: int) -> int:
     """Fill `integers` (d,) from data[at] on. Returns where they end.
 
     Raises:
@@ -49,7 +47,13 @@ def read_integers(data: Bytes, at: int, integers: NDArray[Any], longest: int = L
     """
     if at >= data.size or data[at] > longest:
         raise CorruptMessage(f"no bit length up to {longest} stands at byte {at} of {data.size}")
-    if data[at] == 0 and low_bits == 0:
+    if data[at] == 0:
         integers[:] = 0
         return at + 1
-    return within(kernels.read_integers(readable(data), at + 1, low_bits, int(data[at]), integers), data)
+    low_bits, high = split(int(data[at]))
+    return within(kernels.read_integers(readable(data), at + 1, low_bits, high, integers), data)
+
+
+def split(longest: int) -> tuple[int, int]:
+    """Low bits to send as they are, and the bit length of what is above them, rounding included."""
+    return (0, longest) if longest <= LEARNED else (longest - LEARNED, LEARNED + 1)

@@ -12,16 +12,18 @@ from mpi_compress.codecs.base import (
     Bytes,
     Codec,
     count_bytes,
+    count_length,
     float_bytes,
     number_bytes,
     read_count,
     read_floats,
     read_number,
     readable,
+    refuse,
 )
 from mpi_compress.compressed import Compressed, Flags, Hybrid, Indices, SignSparse, Sparse
 from mpi_compress.errors import CorruptMessage
-from mpi_compress.kernels import bits, sets
+from mpi_compress.kernels import bits, floats, sets
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,10 @@ class IndexCodec(Codec):
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse):
-            count = count_bytes(compressed.indices.size)
-            values = float_bytes(compressed.values, self.float)
-            start = len(count) + values.size
-            out = self.write_set(compressed.indices, compressed.dim, start)
-            out[: len(count)] = count
-            out[len(count) : start] = values
+            T = compressed.indices.size
+            out = self.write_set(compressed.indices, compressed.dim, ahead=count_length(T) + T * self.float // 8)
+            if not floats.put_count_and_floats(compressed.values, self.float, out):
+                refuse(compressed.values)
             return out
         if isinstance(compressed, SignSparse):
             parts = [

@@ -49,10 +49,9 @@ class LatticePoints(Codec):
             raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
         room = c.dim * (low_bits + FINE + 4) // 8
         gaussian = coded(lambda digits, out: kernels.write_gaussian(c.integers, low_bits, below, digits, out), room)
-        if adaptive.longest(c.integers, low_bits) <= 32:
-            learned = write_integers(c.integers, low_bits)
-            if learned.size < gaussian.size:
-                return with_form(ADAPTIVE, head, learned)
+        learned = write_integers(c.integers)
+        if learned.size < gaussian.size:
+            return with_form(ADAPTIVE, head, learned)
         return with_form(GAUSSIAN, head, gaussian)
 
     def decode(
@@ -76,7 +75,7 @@ class LatticePoints(Codec):
         if form == GAUSSIAN:
             at = within(kernels.read_gaussian(readable(data), at, low_bits, below, guesses, integers), data)
         else:
-            at = read_integers(data, at, integers, min(32, MOST_BITS - low_bits), low_bits)
+            at = read_integers(data, at, integers, MOST_BITS)
         return Lattice(integers, sigma, radius, sent, stochastic), at
 
 

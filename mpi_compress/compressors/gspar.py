@@ -11,8 +11,8 @@ from mpi_compress.streams import Round
 class GSpar(Compressor):
     """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|); those with p_j = 1 are sent as they are, the others as ±1/λ (GSpar §2).
 
-    epsilon: Algorithm 2, the fewest Σ p_j with Σ g_j²/p_j ≤ (1 + ε)‖g‖², so ω = ε. With λ = Σ_{j>k}|g_(j)| / (ε‖g‖² + Σ_{j>k}g_(j)²)
-    for the smallest k that meets eq. 11 (the printed algorithm says 10).
+    epsilon: Algorithm 2, the fewest Σ p_j with Σ g_j²/p_j ≤ (1 + ε)‖g‖², so ω = ε: the smallest k that meets eq. 11 (the printed
+    algorithm says 10), λ = Σ_{j>k}|g_(j)| / (ε‖g‖² + Σ_{j>k}g_(j)²).
     kappa: Algorithm 3, Σ p_j → κd from below in `passes` rounds, p ← min(cp, 1) over those with p ≠ 1. Every c ≥ 1, so
     ω ≤ 1/κ; with many rounds it is the compressor `stochastic` with k = κd.
     """
@@ -35,9 +35,9 @@ class GSpar(Compressor):
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         size = probabilities.size_of(v)
-        indices, certain, m = probabilities.draw(v, size, self.level(v, size), t.rng)
-        drawn = indices[~certain]
-        return Hybrid(v.size, indices[certain], v[indices[certain]], drawn, v[drawn] < 0, m)
+        found, certain, m = probabilities.draw(v, size, self.level(v, size), t.rng)
+        indices, values, drawn, negative = probabilities.split(v, found, certain)
+        return Hybrid(v.size, indices, values, drawn, negative, m)
 
     def level(self, v: Vector, size: probabilities.Size) -> float:
         """1/λ, times the scale of `size`."""

@@ -23,8 +23,9 @@ class Stochastic(Compressor):
         size = probabilities.size_of(v)
         level = probabilities.level_of_budget(v, size, count_of(self.k, v.size))
         indices, certain, m = probabilities.draw(v, size, level, t.rng)
-        values = v[indices]
-        return Sparse(v.size, indices, np.where(certain, values, np.copysign(m, values)))
+        values = np.empty(indices.size)
+        probabilities.values_at(v, indices, certain, m, values)
+        return Sparse(v.size, indices, values)
 
     def check(self, dim: int) -> None:
         count_of(self.k, dim)

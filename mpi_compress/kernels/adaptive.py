@@ -160,9 +160,9 @@ def read_set(data, start, dim, indices):
 
 # Integers: zero or not, sign and size, in the context of the sizes of the two before.
 
-CONTEXTS = 16
+CONTEXTS = 34
 SIGN = CONTEXTS
-SIZES = 32
+SIZES = CONTEXTS + 1
 SIZE_BITS = SIZES + TREE * CONTEXTS
 
 

@@ -12,6 +12,36 @@ u = np.uint64
 CORRUPT = -1
 
 
+def omega_word(n: int) -> tuple[int, int]:
+    """`omega_code` in plain Python, for the tables."""
+    code, length = 0, 1
+    while n > 1:
+        width = n.bit_length()
+        code = code << width | (n - (1 << (width - 1))) << 1 | 1
+        length += width
+        n = width - 1
+    return code, length
+
+
+def delta_word(n: int) -> tuple[int, int]:
+    """`delta_code` in plain Python, for the tables."""
+    length = n.bit_length()
+    zeros = length.bit_length() - 1
+    code = (1 | (length - (1 << zeros)) << 1) << zeros
+    return code | (n - (1 << (length - 1))) << (2 * zeros + 1), 2 * zeros + length
+
+
+SHORT = 256  # numbers below it are coded by table
+KEY = 10  # bits that the reader looks up at once
+WORDS = np.array([[(0, 0), *map(word, range(1, SHORT))] for word in (delta_word, omega_word)], dtype=np.uint64)
+FOUND = np.zeros((2, 1 << KEY, 2), dtype=np.uint64)  # by the next bits: n and the length of its word, 0 where that is longer
+for row in range(2):
+    for n in range(1, SHORT):
+        word, length = map(int, WORDS[row, n])
+        if length <= KEY:
+            FOUND[row, word :: 1 << length] = n, length
+
+
 @kernel
 def delta_code(n):
     """The code word of 1 ≤ n < 2^32, and its length: L = ⌊log2 n⌋ + 1 as gamma code, then the L − 1 low bits of n."""
@@ -62,6 +92,9 @@ def read_omega(word):
 
 @kernel
 def code_of(n, omega):
+    """The code word and its length."""
+    if n < u(SHORT):
+        return WORDS[u(omega), n, u(0)], WORDS[u(omega), n, u(1)]
     if omega:
         return omega_code(n)
     return delta_code(n)
@@ -69,6 +102,10 @@ def code_of(n, omega):
 
 @kernel
 def read_code(word, omega):
+    """The n and the length of its code word; n = 0: there is none."""
+    key = word & u((1 << KEY) - 1)
+    if FOUND[u(omega), key, u(0)] != u(0):
+        return FOUND[u(omega), key, u(0)], FOUND[u(omega), key, u(1)]
     if omega:
         return read_omega(word)
     return read_delta(word)
@@ -127,46 +164,25 @@ def size_of(level):
 
 
 @kernel
-def sparse_levels_length(levels, omega):
-    """Bits of levels (d,) int32 as code of the gap, sign, code of the size, for each that is not 0."""
-    known = short_lengths(omega)
-    total, before = u(0), -1
+def levels_lengths(levels, omega):
+    """How many of the levels (d,) int32 are not 0, and bits without their signs in two forms.
+
+    sparse: code of the gap and code of the size for each that is not 0; dense: code of the size + 1 for each.
+    """
+    count, sparse, dense, before = u(0), u(0), u(0), -1
     for j in range(levels.size):
-        if levels[j] != 0:
-            total += length_of(u(j - before), omega, known) + u(1) + length_of(size_of(levels[j]), omega, known)
+        size = size_of(levels[j])
+        dense += code_of(size + u(1), omega)[1]
+        if size != u(0):
+            count += u(1)
+            sparse += code_of(u(j - before), omega)[1] + code_of(size, omega)[1]
             before = j
-    return total
-
-
-@kernel
-def dense_levels_length(levels, omega):
-    """Bits of levels (d,) int32 as code of the size + 1 for each, without signs."""
-    known = short_lengths(omega)
-    total = u(0)
-    for j in range(levels.size):
-        total += length_of(size_of(levels[j]) + u(1), omega, known)
-    return total
-
-
-@kernel
-def short_lengths(omega):
-    """Lengths of the code words of n = 1 … 255."""
-    lengths = np.zeros(256, dtype=np.uint64)
-    for n in range(1, 256):
-        lengths[n] = code_of(u(n), omega)[1]
-    return lengths
-
-
-@kernel
-def length_of(n, omega, known):
-    if n < u(256):
-        return known[n]
-    return code_of(n, omega)[1]
+    return count, sparse, dense
 
 
 @kernel
 def write_sparse_levels(levels, omega, out):
-    """Write what `sparse_levels_length` counts; a sign is 1 where the level is negative."""
+    """Write the sparse form with signs, 1 where the level is negative."""
     held, nheld, at, before = u(0), u(0), u(0), -1
     for j in range(levels.size):
         if levels[j] != 0:
@@ -197,7 +213,7 @@ def read_sparse_levels(data, bit, omega, count, levels):
 
 @kernel
 def write_dense_levels(levels, omega, out):
-    """Write the code of the size + 1 for each, with a sign after it where the level is not 0."""
+    """Write the dense form, with a sign after each code of a level that is not 0."""
     held, nheld, at = u(0), u(0), u(0)
     for j in range(levels.size):
         code, length = code_of(size_of(levels[j]) + u(1), omega)

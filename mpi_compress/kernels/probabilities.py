@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.select import BLOCK, MAGNITUDE, append_hits, at_least, collect_above
+from mpi_compress.kernels.select import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
@@ -80,7 +80,7 @@ def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = N
 
     `passes`: stop after so many steps, with Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
     """
-    if not size.nonzeros > budget:
+    if size.nonzeros == 0 or (passes is None and size.nonzeros <= budget):
         return 0.0
     m = size.sum / budget
     for _ in range(_NEWTON_STEPS if passes is None else passes):
@@ -156,17 +156,18 @@ def likely(v, scale, per_level, u):
 
     These are u_j ≤ ⌊x_j⌋ and u_j = ⌊x_j⌋ for x_j = |v_j|·scale·per_level = 256·p_j.
     """
-    found = np.empty(v.size + 8, dtype=np.uint32)
-    n = np.uint64(0)
+    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tied = 0
     hit = np.zeros(BLOCK, dtype=np.uint8)
     for start in range(0, v.size, BLOCK):
-        part, bytes_ = v[start : start + BLOCK], u[start : start + BLOCK]
-        for j in range(part.size):
-            whole = np.int32(min(abs(part[j]) * scale * per_level, 256.0))
-            hit[j] = (bytes_[j] <= whole) & (part[j] != 0)
-            tied += (bytes_[j] == whole) & (part[j] != 0)
-        n = append_hits(hit, part.size, start, found, n)
+        found = with_room(found, n)
+        size = min(BLOCK, v.size - start)
+        for j in range(size):
+            i = np.uint64(start) + np.uint64(j)
+            whole = np.int32(min(abs(v[i]) * scale * per_level, 256.0))
+            hit[j] = (u[i] <= whole) & (v[i] != 0)
+            tied += (u[i] == whole) & (v[i] != 0)
+        n = append_hits(hit, size, start, found, n)
     return found[:n].copy(), tied
 
 
@@ -189,3 +190,29 @@ def settle(v, scale, per_level, u, spare, found, certain):
         certain[n] = whole == 256
         n += np.uint64(keep)
     return np.int64(n)
+
+
+@kernel
+def values_at(v, found, certain, m, out):
+    """out (r,): v_j where certain, else m with the sign of v_j."""
+    for i in range(found.size):
+        a = v[found[i]]
+        out[i] = a if certain[i] else np.copysign(m, a)
+
+
+@kernel
+def split(v, found, certain):
+    """Indices and values of the certain ones of `found` (r,), indices and signs (true: negative) of the others."""
+    sure = 0
+    for i in range(found.size):
+        sure += certain[i]
+    indices, values = np.empty(sure + 1, dtype=np.uint32), np.empty(sure + 1)
+    drawn, negative = np.empty(found.size - sure + 1, dtype=np.uint32), np.empty(found.size - sure + 1, dtype=np.bool_)
+    s, r = np.uint64(0), np.uint64(0)
+    for i in range(found.size):  # each is written to both, and stays in one: no branch to mispredict
+        j = found[i]
+        indices[s], values[s] = j, v[j]
+        drawn[r], negative[r] = j, v[j] < 0
+        s += np.uint64(certain[i])
+        r += np.uint64(not certain[i])
+    return indices[:s], values[:s], drawn[:r], negative[:r]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from mpi_compress.kernels import kernel
-from mpi_compress.kernels.probabilities import random_bytes
-from mpi_compress.kernels.select import BLOCK, append_hits
+from mpi_compress.kernels.probabilities import measure, random_bytes
+from mpi_compress.kernels.select import BLOCK, append_hits, with_room
 
 MOST = 2**53  # the largest integer that is rounded to
 
@@ -36,8 +36,7 @@ def _grid(scale):
 @kernel
 def quantize(v, scales, bucket, top, u, out):
     """Rounding by the bytes u (d,); the indices are returned where bytes do not tell."""
-    tied = np.empty(v.size + 8, dtype=np.uint32)
-    n = np.uint64(0)
+    tied, n = with_room(np.empty(v.size >> 6, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tie = np.zeros(BLOCK, dtype=np.uint8)
     for b in range(scales.size):
         first, end = b * bucket, min((b + 1) * bucket, v.size)
@@ -47,6 +46,7 @@ def quantize(v, scales, bucket, top, u, out):
         lift, per_scale = _grid(scales[b])
         for start in range(first, end, BLOCK):
             stop = min(start + BLOCK, end)
+            tied = with_room(tied, n)
             _round_block(v[start:stop], lift, per_scale, np.int64(top) << 8, u[start:stop], out[start:stop], tie)
             n = append_hits(tie, stop - start, start, tied, n)
     return tied[:n].copy()
@@ -89,29 +89,16 @@ def round_to_nearest(v, step, out):
 
 
 @kernel
-def bucket_peaks(v, bucket, out):
-    """out_b = max |v_j| over bucket b; NaN where there is one."""
+def bucket_sizes(v, bucket, euclidean, out):
+    """out_b: ‖·‖ of bucket b, where `euclidean`, else its largest magnitude; NaN and infinity propagate."""
+    bits = out.view(np.int64)
     for b in range(out.size):
-        peak = 0.0
-        for j in range(b * bucket, min((b + 1) * bucket, v.size)):
-            a = abs(v[j])
-            if not a <= peak:
-                peak = a
-                if np.isnan(a):
-                    break
-        out[b] = peak
-
-
-@kernel
-def bucket_norms(v, bucket, out):
-    """out_b = ‖v_bucket b‖, without overflow or underflow in the squares."""
-    bucket_peaks(v, bucket, out)
-    for b in range(out.size):
-        peak = out[b]
-        if not 0 < peak < np.inf:
-            continue
-        lift = 1.0 if 1e-140 < peak < 1e140 else (2.0**600 if peak < 1 else 2.0**-600)
-        total = 0.0
-        for j in range(b * bucket, min((b + 1) * bucket, v.size)):
-            total += (v[j] * lift) * (v[j] * lift)
-        out[b] = np.sqrt(total) / lift
+        part = v[b * bucket : min((b + 1) * bucket, v.size)]
+        peak, _, _, squares = measure(part, 1.0)
+        bits[b] = peak
+        if euclidean and 0 < out[b] < np.inf:
+            lift = 1.0
+            if not 1e-140 < out[b] < 1e140:  # squares that are no floats
+                lift = 2.0**600 if out[b] < 1 else 2.0**-600
+                _, _, _, squares = measure(part, lift)
+            out[b] = np.sqrt(squares) / lift

@@ -139,6 +139,8 @@ def settle(digits, low, width, at, out):
 
 @kernel
 def end_of(data, code, width, at):
-    """Where the message ends that was decoded up to this state, or CORRUPT where that is beyond the end of `data`."""
-    end = at - u(8) + bytes_to_end(big_endian(data, at - u(8)) - code, width)[0]
-    return np.int64(end) if end <= u(data.size) else CORRUPT
+    """Where the message ends that was decoded up to this state; CORRUPT where it is not all there or ends otherwise."""
+    value = big_endian(data, at - u(8))
+    nbytes, number = bytes_to_end(value - code, width)
+    end = at - u(8) + nbytes
+    return np.int64(end) if end <= u(data.size) and value - number <= u(FULL) >> (u(8) * nbytes) else CORRUPT

@@ -11,13 +11,13 @@ costs more than a few passes, and the result never depends on the sample.
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import inlined_kernel, kernel
 
 Indices = NDArray[np.uint32]
 MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
 BLOCK = 512  # coordinates compared at once, in vector registers
-_DENSE = 32  # hits in a block from which on testing eight at a time no longer pays
+_GLANCE = 64  # of which one look tells whether any is wanted
 _HEAP_UP_TO = 256
 _ONE_PASS_UP_TO = 32
 _DIGIT = np.int64(11)  # bits of a step of the radix selection
@@ -56,40 +56,49 @@ def take(v, indices, out):
 @kernel
 def collect_above(v, threshold):
     """The increasing indices of all magnitudes above `threshold`."""
-    found = np.empty(v.size + 8, dtype=np.uint32)  # pages that are never written are never there
-    n = np.uint64(0)
+    u = np.uint64
+    bits = v.view(np.int64)
+    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
     hit = np.zeros(BLOCK, dtype=np.uint8)
     for start in range(0, v.size, BLOCK):
-        bits = v[start : start + BLOCK].view(np.int64)
-        for j in range(bits.size):
-            hit[j] = (bits[j] & MAGNITUDE) > threshold
-        n = append_hits(hit, bits.size, start, found, n)
+        found = with_room(found, n)
+        size = min(BLOCK, v.size - start)
+        for j in range(size):
+            hit[j] = (bits[u(start) + u(j)] & MAGNITUDE) > threshold
+        n = append_hits(hit, size, start, found, n)
     return found[:n].copy()
 
 
-@kernel
+@inlined_kernel
 def append_hits(hit, size, start, found, n):
-    """Append to the n indices `found` each start + j, j < size ≤ BLOCK, where hit (BLOCK,) is 1 and not 0. Returns the new n.
+    """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n.
 
-    `found` has room for 8 more than there can be: what is written is sometimes written over.
+    `found` is `with_room`: what is written is sometimes written over. Most of 64 and most of 8 neighbours are passed over at once.
     """
     for j in range(size, BLOCK):
         hit[j] = 0
-    hits = 0
-    for j in range(BLOCK):
-        hits += hit[j]
-    if hits >= _DENSE:
-        for j in range(size):
-            found[n] = start + j
-            n += np.uint64(hit[j])
-    elif hits:
-        eight = hit.view(np.uint64)
-        for w in range(eight.size):
-            if eight[w]:
-                for j in range(8 * w, 8 * w + 8):
-                    found[n] = start + j
-                    n += np.uint64(hit[j])
+    eight = hit.view(np.uint64)
+    for first in range(0, (size + 7) >> 3, 8):
+        any_of_64 = np.uint64(0)
+        for w in range(first, first + 8):
+            any_of_64 |= eight[w]
+        if any_of_64:
+            for w in range(first, first + 8):
+                if eight[w]:
+                    for j in range(8 * w, 8 * w + 8):
+                        found[n] = start + j
+                        n += np.uint64(hit[j])
     return n
+
+
+@kernel
+def with_room(found, n):
+    """`found`, or a longer copy of its first n, with room for the indices of one more block."""
+    if np.int64(n) + BLOCK + 8 <= found.size:
+        return found
+    longer = np.empty(2 * found.size + BLOCK + 8, dtype=np.uint32)
+    longer[:n] = found[:n]
+    return longer
 
 
 @kernel
@@ -103,14 +112,14 @@ def take_few_largest(v, out):
     k = out.size
     last = u(k - 1)
     best = np.full(k, max(_sampled_largest(bits, k) - 1, _BELOW_ALL))
-    for start in range(0, bits.size, 64):
-        part = bits[start : start + 64]
-        hit = np.int64(0)  # negative as soon as one magnitude is above the last of the best
-        for j in range(part.size):
-            hit |= best[last] - (part[j] & MAGNITUDE)
-        if hit < 0:
-            for j in range(part.size):
-                key = part[j] & MAGNITUDE
+    for start in range(0, bits.size, _GLANCE):
+        sign = np.int64(0)
+        size = min(_GLANCE, bits.size - start)
+        for j in range(size):
+            sign |= best[last] - (bits[u(start) + u(j)] & MAGNITUDE)
+        if sign < 0:
+            for j in range(start, start + size):
+                key = bits[j] & MAGNITUDE
                 if key > best[last]:
                     i = last
                     while i > u(0) and best[i - u(1)] < key:
@@ -118,14 +127,14 @@ def take_few_largest(v, out):
                         out[i] = out[i - u(1)]
                         i -= u(1)
                     best[i] = key
-                    out[i] = start + j
+                    out[i] = j
     out.sort()
 
 
 @kernel
 def _sampled_largest(bits, k):
     """The k-th largest magnitude of a part of the vector: never above that of the whole."""
-    m = max(bits.size >> 6, 512)
+    m = max(bits.size >> 6, 2 * _ONE_PASS_UP_TO)
     if bits.size < 4 * m:
         return _BELOW_ALL
     return kth_largest(_sample(bits, m), k)

@@ -62,15 +62,3 @@ def disjoint(a, b):
         else:
             j += u(1)
     return True
-
-
-@kernel
-def shorten(values, out):
-    """Round values (T,) to `out` (T,) float32. Returns whether no finite one overflows."""
-    right = True
-    for j in range(values.size):
-        short = np.float32(values[j])
-        if abs(short) == np.inf and abs(values[j]) < np.inf:
-            right = False
-        out[j] = short
-    return right

@@ -1,0 +1,64 @@
+"""One of each kind of message, and whether two are the same."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.compressed import Compressed, Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+
+KINDS: tuple[type[Compressed], ...] = (Dense, Sparse, SignSparse, Hybrid, Levels, Ternary, Lattice)
+
+
+def index_set(rng: np.random.Generator, dim: int, count: int):
+    return np.sort(rng.choice(dim, count, replace=False)).astype(np.uint32)
+
+
+def lattice(v, sigma: float, radius: float, sent: bool = False, stochastic: bool = False) -> Lattice:
+    """The lattice point nearest to v (d,)."""
+    if sigma >= radius:
+        return Lattice(np.zeros(v.size, dtype=np.int64), sigma, radius, sent, stochastic)
+    return Lattice(np.rint(v / (2 * sigma / np.sqrt(v.size))).astype(np.int64), sigma, radius, sent, stochastic)
+
+
+def known_of(c: Compressed) -> dict[str, Any]:
+    """What both ends know beforehand."""
+    if isinstance(c, Levels):
+        return {"bucket": c.bucket}
+    if isinstance(c, Lattice):
+        return {"sigma": c.sigma, "radius": None if c.radius_sent else c.radius, "stochastic": c.stochastic}
+    return {}
+
+
+def messages(dim: int, rng: np.random.Generator) -> Iterator[Compressed]:
+    """Messages of every kind: empty, full, usual and uneven ones; all values are floats of 32 bits."""
+    short = lambda size: rng.normal(size=size).astype(np.float32).astype(np.float64)  # noqa: E731
+    yield Dense(short(dim))
+    sets = [index_set(rng, dim, T) for T in sorted({0, 1, min(dim, 3), dim // 10, dim // 2, dim})]
+    sets.append(np.arange(dim - min(dim, 5), dim, dtype=np.uint32))
+    for indices in sets:
+        T = indices.size
+        yield Sparse(dim, indices, short(T))
+        yield SignSparse(dim, indices, rng.random(T) < 0.5, 1.5)
+        own = rng.random(T) < 0.3
+        yield Hybrid(dim, indices[own], short(own.sum()), indices[~own], rng.random(T - own.sum()) < 0.5, 0.25)
+    for spread in (0, 0.3, 2, 100, 2**24):
+        levels = np.rint(rng.normal(size=dim) * spread).astype(np.int32)
+        yield Levels(levels, short(1), dim)
+        yield Levels(levels, short(-(-dim // 3)), 3)
+    yield Levels(np.full(dim, -(2**31) + 1, dtype=np.int32), short(1), dim)
+    for signs in (rng.integers(-1, 2, dim), np.ones(dim), np.zeros(dim)):
+        yield Ternary(signs.astype(np.int8), 3.0)
+    for v in (rng.normal(size=dim), np.ones(dim), np.eye(1, dim, dim - 1)[0], rng.normal(size=dim) * (np.arange(dim) < dim / 9)):
+        radius = float(np.float32(np.linalg.norm(v) * 1.01))
+        for share in (1e-10, 1e-3, 0.3, 0.99, 1.0, 2.0):
+            yield lattice(v, share * radius, radius, sent=True)
+            yield lattice(v, share * radius, radius, stochastic=True)
+
+
+def same(a: Compressed, b: Compressed) -> bool:
+    """Whether all fields are equal, to the last bit but for the sign of zeros."""
+    return type(a) is type(b) and all(
+        np.array_equal(value, getattr(b, name), equal_nan=isinstance(value, float) or np.asarray(value).dtype.kind == "f")
+        for name, value in vars(a).items()
+    )
