@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mpi_compress as mc
-from mpi_compress import launch
+from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
 
 
@@ -55,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--repeats", type=int, default=30, metavar="N", help="round trips for each size (default: 30)")
     calibrate.add_argument("--largest", default="8 MB", metavar="SIZE", help="the largest message (default: 8 MB)")
     calibrate.set_defaults(command=_calibrate)
+
+    data_command.add_to(commands)
 
     listing = commands.add_parser("list", help="what exists, its parameters, its paper")
     listing.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")

@@ -31,7 +31,7 @@ from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.reference import gram_eigenvalues, optimum, optimum_file
+from mpi_compress.reference import Optimum, gram_eigenvalues, optimum, optimum_file
 from mpi_compress.results import Recorder, Run, read
 from mpi_compress.streams import Streams
 
@@ -246,6 +246,13 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
             )
         return known
     return Problem(data, objective.loss, mu, L_data + mu, L_max, best.x, best.f, best.accuracy, test)
+
+
+def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
+    """A run's problem with its minimiser, however large it is; in this process."""
+    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.objective.loss == "least-squares")
+    problem = _problem(spec, data, quiet=True)
+    return problem, optimum(data, problem.loss, LOSSES[problem.loss], problem.mu)
 
 
 def _start(spec: RunSpec, problem: Problem) -> Vector:

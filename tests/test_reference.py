@@ -99,8 +99,8 @@ def test_hinge_without_a_regulariser_has_no_f_star(tmp_path):
 
 def test_least_squares_has_the_condition_number_and_the_minimum_that_were_asked_for(tmp_path):
     table = DataTable(generator="least-squares", parameters={"samples": 300, "dim": 20, "condition": 1e4})
-    f, L = whole(table, "least-squares", 0.0, tmp_path)
-    assert pytest.approx(1, rel=1e-12) == L
+    f, smoothness = whole(table, "least-squares", 0.0, tmp_path)
+    assert smoothness == pytest.approx(1, rel=1e-12)
     eigenvalues = np.linalg.eigvalsh(f.hessian(f.curvature(np.zeros(20))))
     assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(1e4, rel=1e-9)
     assert minimize(f).f <= 1e-20  # interpolated
