@@ -5,7 +5,7 @@ One thread, after warm-up, times in microseconds of processor time, medians of c
 
 import numpy as np
 
-from benchmarks.timing import side_by_side
+from benchmarks._clock import side_by_side
 from mpi_compress.compressors import compressors
 from mpi_compress.kernels import reassociating_kernel, select
 from mpi_compress.streams import Role, Round, Streams
@@ -95,11 +95,7 @@ def all_compressors():
             print(f"{d:>9,}  {shown:<58}{times['v']:>10.1f}{times['w']:>10.1f}{times['v'] / times['read']:>7.1f}")
 
 
-def main():
+def main() -> None:
     selection()
     thresholds()
     all_compressors()
-
-
-if __name__ == "__main__":
-    main()

@@ -24,7 +24,7 @@ from mpi_compress.link import Link, Message
 from mpi_compress.streams import Role, Round, Streams
 
 STREAMS = Streams(0)
-FAST = settings(max_examples=60, deadline=None, derandomize=True)
+FAST = settings(max_examples=25, deadline=None, derandomize=True)
 DRAWS = 400
 OVERFLOW = "grid of .* is finer|steps of"  # how a grid that floats cannot hold is refused
 

@@ -159,6 +159,7 @@ def likely(v, scale, per_level, u):
     found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tied = 0
     hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
     for start in range(0, v.size, BLOCK):
         found = with_room(found, n)
         size = min(BLOCK, v.size - start)
@@ -167,7 +168,7 @@ def likely(v, scale, per_level, u):
             whole = np.int32(min(abs(v[i]) * scale * per_level, 256.0))
             hit[j] = (u[i] <= whole) & (v[i] != 0)
             tied += (u[i] == whole) & (v[i] != 0)
-        n = append_hits(hit, size, start, found, n)
+        n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy(), tied
 
 

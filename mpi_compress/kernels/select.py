@@ -60,29 +60,31 @@ def collect_above(v, threshold):
     bits = v.view(np.int64)
     found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
     hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
     for start in range(0, v.size, BLOCK):
         found = with_room(found, n)
         size = min(BLOCK, v.size - start)
         for j in range(size):
             hit[j] = (bits[u(start) + u(j)] & MAGNITUDE) > threshold
-        n = append_hits(hit, size, start, found, n)
+        n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy()
 
 
 @inlined_kernel
-def append_hits(hit, size, start, found, n):
+def append_hits(hit, eight, size, start, found, n):
     """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n.
 
-    `found` is `with_room`: what is written is sometimes written over. Most of 64 and most of 8 neighbours are passed over at once.
+    `eight` is `hit` as words of eight: where hits are rare, 64 or 8 neighbours are passed over at once. `found` is `with_room`:
+    what is written is sometimes written over.
     """
+    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
     for j in range(size, BLOCK):
         hit[j] = 0
-    eight = hit.view(np.uint64)
     for first in range(0, (size + 7) >> 3, 8):
-        any_of_64 = np.uint64(0)
-        for w in range(first, first + 8):
-            any_of_64 |= eight[w]
-        if any_of_64:
+        a = np.uint64(first)
+        b = a + four
+        low = eight[a] | eight[a + one] | eight[a + two] | eight[a + two + one]
+        if low | eight[b] | eight[b + one] | eight[b + two] | eight[b + two + one]:
             for w in range(first, first + 8):
                 if eight[w]:
                     for j in range(8 * w, 8 * w + 8):
