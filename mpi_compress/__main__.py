@@ -26,10 +26,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--fresh", action="store_true", help="run again what is done")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
+    run.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
     run.set_defaults(command=_run)
 
     plan = commands.add_parser("plan", help="list the runs of a job; runs nothing")
     _job_arguments(plan)
+    plan.add_argument("--ranks", type=int, metavar="R", help="memory for so many ranks (default: one a worker, and the master)")
+    plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
 
     plot = commands.add_parser("plot", help="draw a job's figure, or results")
@@ -89,16 +92,20 @@ def _run(options: argparse.Namespace) -> int:
     team = launch.Alone() if options.one_process else launch.launched()
     team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
     job = _load(options)
-    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team)
+    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team, force=options.force)
     failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return 3 if failed else 0
 
 
 def _plan(options: argparse.Namespace) -> int:
+    from mpi_compress.footprint import refuse_what_fits_nowhere
     from mpi_compress.report import plan_lines
 
-    for line in plan_lines(_load(options), Path(options.out)):
+    job = _load(options)
+    for line in plan_lines(job, Path(options.out), options.ranks):
         print(line)
+    if not options.force:
+        refuse_what_fits_nowhere(job, options.ranks)
     return 0
 
 

@@ -150,8 +150,8 @@ def _described(file: Path) -> Iterator[str]:
     yield f"  samples    {length.size}"
     published = KNOWN[name].mismatch(length.size, largest) or "as published" if name in KNOWN else ""
     yield f"  features   {largest}, the largest index" + (f" ({published})" if published else "")
-    mean = length.mean()
-    yield f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a row, mean {mean:.4g}, {mean / max(1, largest):.3%} of all"
+    share = length.mean() / max(1, largest)
+    yield f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a row, mean {length.mean():.4g}, {share:.3%} of all"
     if largest:
         yield f"  values     {low:.6g} to {high:.6g}; rows have norms from {norm.min():.6g} to {norm.max():.6g}"
     ordered = sorted(counts)
