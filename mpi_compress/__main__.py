@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mpi_compress as mc
-from mpi_compress import launch
+from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
 
 
@@ -26,10 +26,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--fresh", action="store_true", help="run again what is done")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
+    run.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
     run.set_defaults(command=_run)
 
     plan = commands.add_parser("plan", help="list the runs of a job; runs nothing")
     _job_arguments(plan)
+    plan.add_argument("--ranks", type=int, metavar="R", help="memory for so many ranks (default: one a worker, and the master)")
+    plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
 
     plot = commands.add_parser("plot", help="draw a job's figure, or results")
@@ -55,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--repeats", type=int, default=30, metavar="N", help="round trips for each size (default: 30)")
     calibrate.add_argument("--largest", default="8 MB", metavar="SIZE", help="the largest message (default: 8 MB)")
     calibrate.set_defaults(command=_calibrate)
+
+    data_command.add_to(commands)
 
     listing = commands.add_parser("list", help="what exists, its parameters, its paper")
     listing.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")
@@ -87,16 +92,20 @@ def _run(options: argparse.Namespace) -> int:
     team = launch.Alone() if options.one_process else launch.launched()
     team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
     job = _load(options)
-    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team)
+    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team, force=options.force)
     failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return 3 if failed else 0
 
 
 def _plan(options: argparse.Namespace) -> int:
+    from mpi_compress.footprint import refuse_what_fits_nowhere
     from mpi_compress.report import plan_lines
 
-    for line in plan_lines(_load(options), Path(options.out)):
+    job = _load(options)
+    for line in plan_lines(job, Path(options.out), options.ranks):
         print(line)
+    if not options.force:
+        refuse_what_fits_nowhere(job, options.ranks)
     return 0
 
 

@@ -201,12 +201,12 @@ def load_job(
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     try:
         job = parse_job(tables, path.stem, path.parent, {}).only(only, index)
-        if not overrides:
-            return job
-        labels, numbers = {r.label for r in job.runs}, None if index is None else {index}
-        return parse_job(tables, path.stem, path.parent, overrides, labels, numbers).only(only, index)
+        if overrides:
+            labels, numbers = {r.label for r in job.runs}, None if index is None else {index}
+            job = parse_job(tables, path.stem, path.parent, overrides, labels, numbers).only(only, index)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+    return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for what only the data can tell
 
 
 def parse_job(

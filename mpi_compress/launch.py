@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from mpi_compress.errors import UserError
@@ -26,6 +26,7 @@ class Alone:
     rank, size = 0, 1
     is_root = True
     library = "none"
+    ranks_here: Sequence[int] = (0,)  # those of this host
 
     def on_root(self, work: Callable[[], T]) -> T:
         """What `work` gives at rank 0, on every rank; a UserError it raises there is raised on all."""
@@ -56,6 +57,8 @@ class Team:
         self._host = Channel(comm.Split_type(MPI.COMM_TYPE_SHARED), self._channel.crowded)
         self.rank, self.size = comm.rank, comm.size
         self.is_root = self.rank == 0
+        everyone, here = comm.Get_group(), self._host.comm.Get_group()
+        self.ranks_here: Sequence[int] = MPI.Group.Translate_ranks(here, list(range(here.size)), everyone)
         self.library = MPI.Get_library_version().split("\n")[0].strip().rstrip("\x00")
 
     def on_root(self, work: Callable[[], T]) -> T:

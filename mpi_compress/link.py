@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.codecs import Codec
 from mpi_compress.codecs.base import number_bytes, read_number
-from mpi_compress.compressed import Compressed, Sparse, Vector
+from mpi_compress.compressed import Compressed, Dense, Sparse, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.streams import Round
@@ -64,7 +64,10 @@ class Link:
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
         if isinstance(v, Compressed):
-            return self.encode(self.compressor.compress_again(v, t))
+            again = self.compressor.compress_again(v, t)
+            if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
+                again = Dense(again.dense())
+            return self.encode(again)
         return self.encode(self.compressor.compress(v, t))
 
     def encode(self, compressed: Compressed) -> Message:

@@ -43,9 +43,14 @@ def largest_eigenvalue(rows: Rows) -> float:
     return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
 
 
+def eigenvalues_file(data: DataSet, n_shards: int = 1) -> Path:
+    """Where the shards' λmax are kept."""
+    return data.beside(f"eigenvalues-{n_shards}.json")
+
+
 def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     """λmax(A_iᵀA_i) of every shard i of n, kept beside the data."""
-    note = data.beside(f"eigenvalues-{n_shards}.json")
+    note = eigenvalues_file(data, n_shards)
     try:
         kept = [float(v) for v in json.loads(note.read_text())]
         if len(kept) == n_shards:

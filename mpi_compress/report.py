@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress import footprint
 from mpi_compress.algorithms import algorithms
 from mpi_compress.codecs import codecs
 from mpi_compress.compressors import compressors
@@ -24,12 +25,12 @@ from mpi_compress.runner import result_file
 COMPARED = ("trace", "workers")  # /final too; /timing is measured, and never compared
 
 
-def plan_lines(job: Job, out: Path) -> Iterator[str]:
-    """One line a run: index, label, run id, and what became of it."""
+def plan_lines(job: Job, out: Path, ranks: int | None = None) -> Iterator[str]:
+    """One line a run: index, label, run id, the memory that it needs, and what became of it."""
     width = max(len(s.label) for s in job.runs)
     for index, spec in enumerate(job.runs):
         file = result_file(job, spec, spec.run_id, out)
-        yield f"{index:3d}  {spec.label:{width}s}  {spec.run_id}  {_state(file)}"
+        yield f"{index:3d}  {spec.label:{width}s}  {spec.run_id}  {footprint.text(spec, ranks)}  {_state(file)}"
 
 
 def _state(file: Path) -> str:

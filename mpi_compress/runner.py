@@ -24,6 +24,7 @@ from mpi_compress.datasets.store import DataSet, open_data, open_test
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
 from mpi_compress.expressions import evaluate, names_in
+from mpi_compress.footprint import refuse_what_cannot_fit
 from mpi_compress.held_out import HeldOut
 from mpi_compress.job import Job, RunSpec
 from mpi_compress.launch import Alone, Team
@@ -31,7 +32,7 @@ from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.reference import gram_eigenvalues, optimum, optimum_file
+from mpi_compress.reference import Optimum, eigenvalues_file, gram_eigenvalues, optimum, optimum_file
 from mpi_compress.results import Recorder, Run, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
@@ -82,6 +83,7 @@ def run(
     fresh: bool = False,
     quiet: bool = True,
     team: Alone | Team | None = None,
+    force: bool = False,
 ) -> list[Run]:
     """Run a job: in this process, or on the ranks of an mpi4py communicator.
 
@@ -89,6 +91,7 @@ def run(
 
     Args:
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
+        force: try also what needs more memory than there is.
 
     Returns:
         the results in the job's order, at rank 0; nothing elsewhere.
@@ -97,7 +100,7 @@ def run(
 
     team = team or team_of(comm)
     problems: dict[str, Problem] = {}
-    prepared = [_prepare(spec, team, problems, quiet) for spec in job.runs]
+    prepared = [_prepare(spec, team, problems, quiet, force) for spec in job.runs]
     files = [result_file(job, p.spec, p.run_id, Path(out)) for p in prepared]
     for i, p in enumerate(prepared):
         if files.index(files[i]) < i:
@@ -136,13 +139,16 @@ def _is_done(file: Path, fresh: bool) -> bool:
     return file.exists() and not fresh
 
 
-def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], quiet: bool) -> Prepared:
+def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
     try:
         key = json.dumps([spec.written.get(t) for t in ("data", "objective", "workers", "seed")] + [_wants(spec)], default=str)
         if key not in problems:
             real = spec.objective.loss == "least-squares"
             data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
             team.on_root(partial(_enough_samples, spec, data))
+            if not force:
+                solve = data.nonzeros <= SOLVED_UP_TO or not eigenvalues_file(data).exists()
+                team.each(partial(refuse_what_cannot_fit, spec, data, team.size, team.ranks_here, solve))
             problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
         x0 = team.on_root(partial(_start, spec, problem))
@@ -250,6 +256,13 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
             )
         return known
     return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, best.x, best.f, best.accuracy, test)
+
+
+def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
+    """A run's problem with its minimiser, however large it is; in this process."""
+    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.objective.loss == "least-squares")
+    problem = _problem(spec, data, quiet=True)
+    return problem, optimum(data, problem.loss, LOSSES[problem.loss], problem.mu)
 
 
 def _start(spec: RunSpec, problem: Problem) -> Vector:

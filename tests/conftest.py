@@ -7,6 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("kernels", deadline=None)  # the first call of a kernel may compile it
+settings.load_profile("kernels")
 
 _CACHE = tempfile.TemporaryDirectory(prefix="mpi-compress-tests-")
 os.environ["MPI_COMPRESS_CACHE"] = _CACHE.name

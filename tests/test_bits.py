@@ -23,7 +23,7 @@ def test_fields_are_packed_lowest_bit_first_and_come_back(width):
     for count in (0, 1, 7, 100):
         fields = rng.integers(0, 2**width, count, dtype=np.uint64).astype(np.uint32)
         out = np.empty((count * width + 7) // 8, dtype=np.uint8)
-        bits.pack_fields(fields, width, out)
+        bits.pack_fields(fields, width, out, 0)
         wanted = "".join(f"{f:0{width}b}"[::-1] for f in fields) if width else ""
         assert bit_string(out)[: count * width] == wanted
         back = np.empty(count, dtype=np.uint32)

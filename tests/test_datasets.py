@@ -8,9 +8,9 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from conftest import BIN
 from sklearn.datasets import load_svmlight_file
 
-from conftest import BIN
 from mpi_compress.datasets import libsvm
 from mpi_compress.datasets.store import DataTable, cached_file, open_data, open_test
 from mpi_compress.errors import UserError

@@ -108,12 +108,15 @@ def test_an_interrupt_ends_all_ranks_and_keeps_the_rows(ranks, small_job, tmp_pa
     launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
     line = [*launcher, BIN / "mpi-compress", "run", small_job, "--out", tmp_path, "--only", "GD", "--set", "stop.rounds=100000000"]
     program = subprocess.Popen([str(a) for a in line], stderr=subprocess.PIPE, text=True, env=os.environ)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("*.part")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    time.sleep(1)
-    program.send_signal(signal.SIGINT)
-    _, said = program.communicate(timeout=20)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.rglob("*.part")) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(1)
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=20)
+    finally:
+        program.kill()
     assert program.returncode != 0
     assert "Traceback" not in said
     if ranks is None:

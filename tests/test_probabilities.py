@@ -13,7 +13,7 @@ from mpi_compress.compressors.gspar import GSpar
 from mpi_compress.kernels import probabilities, quantize
 from mpi_compress.kernels.probabilities import level_of_budget, level_of_variance, size_of
 
-FAST = settings(max_examples=150, deadline=None, derandomize=True)
+FAST = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 def shares(v):
@@ -181,7 +181,7 @@ def test_lemma_3_and_theorem_4_hold_on_real_gradients():
 
 
 @given(v=hard(most=8), level=st.floats(0.01, 4))
-@FAST
+@settings(FAST, max_examples=15)
 def test_bytes_decide_with_the_exact_probability(v, level):
     """Over all 256 bytes: those below ⌊256p⌋ say yes, and the equal one leaves 256p − ⌊256p⌋ to the second draw."""
     a = shares(v)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.optimize
 from sklearn.svm import LinearSVC
+from test_losses import problem
 
 from mpi_compress import hinge
 from mpi_compress.datasets.store import DataTable, open_data
 from mpi_compress.objective import LOSSES, Objective
 from mpi_compress.reference import gram_eigenvalues, minimize, optimum, optimum_file
-from test_losses import problem
 
 
 def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
@@ -50,7 +50,7 @@ def test_text_of_many_features_is_solved(real_data, tmp_path):
 @pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
 @pytest.mark.parametrize("mu", [0.3, 1e-6])
 def test_minimum_is_the_one_that_another_solver_finds(name, mu):
-    f, a = problem(name, sparse=True, mu=mu)
+    f, _ = problem(name, sparse=True, mu=mu)
     best = minimize(f)
 
     def value(x):
@@ -99,8 +99,8 @@ def test_hinge_without_a_regulariser_has_no_f_star(tmp_path):
 
 def test_least_squares_has_the_condition_number_and_the_minimum_that_were_asked_for(tmp_path):
     table = DataTable(generator="least-squares", parameters={"samples": 300, "dim": 20, "condition": 1e4})
-    f, L = whole(table, "least-squares", 0.0, tmp_path)
-    assert L == pytest.approx(1, rel=1e-12)
+    f, smoothness = whole(table, "least-squares", 0.0, tmp_path)
+    assert smoothness == pytest.approx(1, rel=1e-12)
     eigenvalues = np.linalg.eigvalsh(f.hessian(f.curvature(np.zeros(20))))
     assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(1e4, rel=1e-9)
     assert minimize(f).f <= 1e-20  # interpolated

@@ -1,7 +1,5 @@
 """Result files: whole or `.part`, readable while they are written, explaining themselves."""
 
-import os
-import signal
 import subprocess
 import time
 
@@ -47,14 +45,16 @@ def test_a_file_that_is_being_written_can_be_read(tmp_path):
 def test_killed_while_running_leaves_a_part_that_can_be_read_and_no_result(small_job, tmp_path):
     line = [BIN / "mpi-compress", "run", small_job, "--out", tmp_path, "--only", "GD", "--set", "stop.rounds=100000000", "--quiet"]
     program = subprocess.Popen([str(a) for a in line])
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        time.sleep(0.5)
-        parts = list(tmp_path.rglob("*.part"))
-        if parts and parts[0].stat().st_size > 10_000 and "round" in mc.read(parts[0]).trace:
-            break
-    os.kill(program.pid, signal.SIGKILL)
-    program.wait()
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            time.sleep(0.5)
+            parts = list(tmp_path.rglob("*.part"))
+            if parts and parts[0].stat().st_size > 10_000 and "round" in mc.read(parts[0]).trace:
+                break
+    finally:
+        program.kill()
+        program.wait()
     assert not list(tmp_path.rglob("*.h5"))
     run = mc.read(parts[0])
     assert run.status == "running"

@@ -30,9 +30,12 @@ SETS: tuple[type[IndexCodec], ...] = (*QUICK, EliasDelta, EliasOmega, Entropy)
 class Auto(Codec):
     """For each message the shortest that any codec makes of it; one byte ahead says which.
 
-    A sparse vector may also be written dense. `search = "quick"` leaves out, for sparse vectors, codes that take time and gain
-    little where values are sent along: Elias' and the entropy coder's.
+    A sparse vector may also be written dense, and where dense ones are expected sparse ones may come: a mean of sparse vectors.
+    `search = "quick"` leaves out, for sparse vectors, codes that take time and gain little where values are sent along: Elias'
+    and the entropy coder's.
     """
+
+    tells_kind = True
 
     search: Literal["full", "quick"] = "full"
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ class Codec(ABC):
 
     A message delimits itself: a reader that knows the kind of message and its dimension knows where it ends.
     """
+
+    tells_kind: ClassVar[bool] = False  # whether a message itself says if it is sparse or dense
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
@@ -76,9 +78,11 @@ def count_length(count: int) -> int:
 
 def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
     """The count that starts at data[at], at most `most`, and where it ends."""
+    if at < data.size and (count := data.item(at)) < 128 and count <= most:
+        return count, at + 1
     count = shift = 0
     while at < data.size:
-        group = int(data[at])
+        group = data.item(at)
         at += 1
         count |= (group & 127) << shift
         if count > most:

@@ -9,12 +9,13 @@ from mpi_compress.codecs.base import (
     Bytes,
     codecs,
     count_bytes,
+    float_bytes,
     read_count,
     readable,
     within,
 )
 from mpi_compress.codecs.indexed import IndexCodec
-from mpi_compress.codecs.scales import read_scales, scale_bytes
+from mpi_compress.codecs.scales import read_scales
 from mpi_compress.compressed import Compressed, Indices, Levels
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.kernels import elias as kernels
@@ -45,7 +46,7 @@ class Elias(IndexCodec):
         (kernels.write_sparse_levels if sparse else kernels.write_dense_levels)(levels, self.omega, out)
         form = np.array([SPARSE if sparse else DENSE], dtype=np.uint8)
         head = count_bytes(count) if sparse else form[:0]
-        return np.concatenate([form, scale_bytes(compressed.scales, self.float), head, out])
+        return np.concatenate([form, float_bytes(compressed.scales, self.float), head, out])
 
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING

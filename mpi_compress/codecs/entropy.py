@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.codecs.base import NOTHING, Bytes, codecs, number_bytes, read_number, within
+from mpi_compress.codecs.base import NOTHING, Bytes, codecs, float_bytes, number_bytes, read_number, within
 from mpi_compress.codecs.coder import coded, read_integers, write_integers
 from mpi_compress.codecs.indexed import IndexCodec
-from mpi_compress.codecs.scales import read_scales, scale_bytes
+from mpi_compress.codecs.scales import read_scales
 from mpi_compress.compressed import Compressed, Indices, Levels, Ternary
 from mpi_compress.kernels import adaptive as kernels
 
@@ -26,7 +26,7 @@ class Entropy(IndexCodec):
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Levels):
-            return np.concatenate([scale_bytes(compressed.scales, self.float), write_integers(compressed.levels)])
+            return np.concatenate([float_bytes(compressed.scales, self.float), write_integers(compressed.levels)])
         if isinstance(compressed, Ternary):
             return np.concatenate([number_bytes(compressed.magnitude, self.float), write_integers(compressed.signs)])
         return super().encode(compressed)

@@ -34,7 +34,7 @@ class Fixed(IndexCodec):
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)
-        bits.pack_fields(indices, index_bits(dim), out[ahead:])
+        bits.pack_fields(indices, index_bits(dim), out, ahead)
         return out
 
     def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:

@@ -1,15 +1,10 @@
-"""The floats of a message of levels: one scale for each bucket."""
+"""The scales of a message of levels, one for each bucket."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from mpi_compress.codecs.base import Bytes, float_bytes, read_floats
+from mpi_compress.codecs.base import Bytes, read_floats
 from mpi_compress.compressed import Vector
-
-
-def scale_bytes(scales: Vector, bits: int) -> Bytes:
-    """The scales as floats."""
-    return float_bytes(scales, bits)
 
 
 def read_scales(data: Bytes, at: int, dim: int, known: Mapping[str, Any], bits: int) -> tuple[Vector, int, int]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import scipy.sparse as sp
 
 from mpi_compress.compressed import Vector
 from mpi_compress.errors import UserError
@@ -58,9 +59,19 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
         raise UserError(f"{path}: {what}: {error}") from None
 
 
-def open_text(path: Path) -> BinaryIO:
-    """The text of a plain, .gz, .bz2 or .xz file as bytes."""
-    return _OPENERS.get(path.suffix, open)(path, "rb")
+def open_text(path: Path, mode: str = "rb", suffix: str | None = None) -> BinaryIO:
+    """The text of a plain, .gz, .bz2 or .xz file as bytes; `suffix` where the path's own does not tell."""
+    return _OPENERS.get(path.suffix if suffix is None else suffix, open)(path, mode)
+
+
+def write(out: BinaryIO, samples: Any, labels: Vector) -> None:
+    """Rows as text, every number so that it is read back to the last bit."""
+    matrix = sp.csr_matrix(samples)
+    ends, indices, values = matrix.indptr.tolist(), (matrix.indices + 1).tolist(), matrix.data.tolist()
+    for i, label in enumerate(labels.tolist()):
+        row = range(ends[i], ends[i + 1])
+        text = " ".join([f"{label:+.0f}" if label.is_integer() else repr(label), *(f"{indices[p]}:{values[p]!r}" for p in row)])
+        out.write(text.encode() + b"\n")
 
 
 def _blocks(path: Path, part: int, parts: int) -> Iterator[Block]:

@@ -87,17 +87,17 @@ def window(data, bit):
 
 
 @kernel
-def pack_fields(fields, width, out):
-    """Write `fields` (T,) uint32, each below 2^width, into `out` ((T·width + 7) // 8,) uint8; the last byte is padded by 0."""
+def pack_fields(fields, width, out, start):
+    """Write `fields` (T,) uint32, each below 2^width, as (T·width + 7) // 8 bytes from out[start] on, the last padded by 0."""
     if width == 8:
         for j in range(fields.size):
-            out[j] = np.uint8(fields[j])
+            out[u(start) + u(j)] = np.uint8(fields[j])
     elif width == 16:
         for j in range(fields.size):
-            out[2 * j] = np.uint8(fields[j])
-            out[2 * j + 1] = np.uint8(fields[j] >> np.uint32(8))
+            out[u(start) + u(2) * u(j)] = np.uint8(fields[j])
+            out[u(start) + u(2) * u(j) + u(1)] = np.uint8(fields[j] >> np.uint32(8))
     else:
-        held, nheld, at = u(0), u(0), u(0)
+        held, nheld, at = u(0), u(0), u(start)
         for j in range(fields.size):
             held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
         put_rest(out, held, nheld, at)

@@ -159,14 +159,16 @@ def likely(v, scale, per_level, u):
     found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tied = 0
     hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
     for start in range(0, v.size, BLOCK):
         found = with_room(found, n)
-        part, bytes_ = v[start : start + BLOCK], u[start : start + BLOCK]
-        for j in range(part.size):
-            whole = np.int32(min(abs(part[j]) * scale * per_level, 256.0))
-            hit[j] = (bytes_[j] <= whole) & (part[j] != 0)
-            tied += (bytes_[j] == whole) & (part[j] != 0)
-        n = append_hits(hit, part.size, start, found, n)
+        size = min(BLOCK, v.size - start)
+        for j in range(size):
+            i = np.uint64(start) + np.uint64(j)
+            whole = np.int32(min(abs(v[i]) * scale * per_level, 256.0))
+            hit[j] = (u[i] <= whole) & (v[i] != 0)
+            tied += (u[i] == whole) & (v[i] != 0)
+        n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy(), tied
 
 

@@ -38,6 +38,7 @@ def quantize(v, scales, bucket, top, u, out):
     """Rounding by the bytes u (d,); the indices are returned where bytes do not tell."""
     tied, n = with_room(np.empty(v.size >> 6, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tie = np.zeros(BLOCK, dtype=np.uint8)
+    eight = tie.view(np.uint64)
     for b in range(scales.size):
         first, end = b * bucket, min((b + 1) * bucket, v.size)
         if not 0 < scales[b] < np.inf:
@@ -48,7 +49,7 @@ def quantize(v, scales, bucket, top, u, out):
             stop = min(start + BLOCK, end)
             tied = with_room(tied, n)
             _round_block(v[start:stop], lift, per_scale, np.int64(top) << 8, u[start:stop], out[start:stop], tie)
-            n = append_hits(tie, stop - start, start, tied, n)
+            n = append_hits(tie, eight, stop - start, start, tied, n)
     return tied[:n].copy()
 
 

@@ -11,13 +11,13 @@ costs more than a few passes, and the result never depends on the sample.
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import inlined_kernel, kernel
 
 Indices = NDArray[np.uint32]
 MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
 BLOCK = 512  # coordinates compared at once, in vector registers
-_DENSE = 32  # hits in a block from which on testing eight at a time no longer pays
+_GLANCE = 64  # of which one look tells whether any is wanted
 _HEAP_UP_TO = 256
 _ONE_PASS_UP_TO = 32
 _DIGIT = np.int64(11)  # bits of a step of the radix selection
@@ -56,39 +56,40 @@ def take(v, indices, out):
 @kernel
 def collect_above(v, threshold):
     """The increasing indices of all magnitudes above `threshold`."""
-    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), np.uint64(0)), np.uint64(0)
+    u = np.uint64
+    bits = v.view(np.int64)
+    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
     hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
     for start in range(0, v.size, BLOCK):
         found = with_room(found, n)
-        bits = v[start : start + BLOCK].view(np.int64)
-        for j in range(bits.size):
-            hit[j] = (bits[j] & MAGNITUDE) > threshold
-        n = append_hits(hit, bits.size, start, found, n)
+        size = min(BLOCK, v.size - start)
+        for j in range(size):
+            hit[j] = (bits[u(start) + u(j)] & MAGNITUDE) > threshold
+        n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy()
 
 
-@kernel
-def append_hits(hit, size, start, found, n):
-    """Append to the n indices `found` each start + j, j < size ≤ BLOCK, where hit (BLOCK,) is 1 and not 0. Returns the new n.
+@inlined_kernel
+def append_hits(hit, eight, size, start, found, n):
+    """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n.
 
-    `found` is `with_room`: what is written is sometimes written over.
+    `eight` is `hit` as words of eight: where hits are rare, 64 or 8 neighbours are passed over at once. `found` is `with_room`:
+    what is written is sometimes written over.
     """
+    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
     for j in range(size, BLOCK):
         hit[j] = 0
-    hits = 0
-    for j in range(BLOCK):
-        hits += hit[j]
-    if hits >= _DENSE:
-        for j in range(size):
-            found[n] = start + j
-            n += np.uint64(hit[j])
-    elif hits:
-        eight = hit.view(np.uint64)
-        for w in range(eight.size):
-            if eight[w]:
-                for j in range(8 * w, 8 * w + 8):
-                    found[n] = start + j
-                    n += np.uint64(hit[j])
+    for first in range(0, (size + 7) >> 3, 8):
+        a = np.uint64(first)
+        b = a + four
+        low = eight[a] | eight[a + one] | eight[a + two] | eight[a + two + one]
+        if low | eight[b] | eight[b + one] | eight[b + two] | eight[b + two + one]:
+            for w in range(first, first + 8):
+                if eight[w]:
+                    for j in range(8 * w, 8 * w + 8):
+                        found[n] = start + j
+                        n += np.uint64(hit[j])
     return n
 
 
@@ -113,14 +114,14 @@ def take_few_largest(v, out):
     k = out.size
     last = u(k - 1)
     best = np.full(k, max(_sampled_largest(bits, k) - 1, _BELOW_ALL))
-    for start in range(0, bits.size, 64):
-        part = bits[start : start + 64]
-        hit = np.int64(0)  # negative as soon as one magnitude is above the last of the best
-        for j in range(part.size):
-            hit |= best[last] - (part[j] & MAGNITUDE)
-        if hit < 0:
-            for j in range(part.size):
-                key = part[j] & MAGNITUDE
+    for start in range(0, bits.size, _GLANCE):
+        sign = np.int64(0)
+        size = min(_GLANCE, bits.size - start)
+        for j in range(size):
+            sign |= best[last] - (bits[u(start) + u(j)] & MAGNITUDE)
+        if sign < 0:
+            for j in range(start, start + size):
+                key = bits[j] & MAGNITUDE
                 if key > best[last]:
                     i = last
                     while i > u(0) and best[i - u(1)] < key:
@@ -128,7 +129,7 @@ def take_few_largest(v, out):
                         out[i] = out[i - u(1)]
                         i -= u(1)
                     best[i] = key
-                    out[i] = start + j
+                    out[i] = j
     out.sort()
 
 

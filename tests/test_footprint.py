@@ -1,0 +1,109 @@
+"""What `plan` says of memory, and what `run` refuses."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BIN
+
+from mpi_compress import footprint
+from mpi_compress.__main__ import main
+from mpi_compress.job import load_job
+
+JOB = """
+[data]
+generator = "rcv1-like"
+samples = {samples}
+[objective]
+mu = 1e-3
+[workers]
+count = 4
+[algorithm]
+name = "gd"
+[up]
+compressor = "identity"
+[stop]
+rounds = 2
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(JOB.format(samples=20_000))
+    return file
+
+
+def test_plan_tells_what_a_run_then_needs(job, tmp_path):
+    job.write_text(JOB.format(samples=100_000))
+    spec = load_job(job).runs[0]
+    told = footprint.PROCESS + footprint.needs(spec, footprint.shape_of(spec), 1)[0]
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    script = tmp_path / "measured.py"
+    script.write_text(
+        "import resource, sys\nfrom mpi_compress.__main__ import main\nassert main(sys.argv[1:]) == 0\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    line = [sys.executable, script, "run", job, "--out", tmp_path / "out", "--quiet"]
+    done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=240)
+    measured = int(done.stdout) * (1024 if sys.platform == "linux" else 1)
+    assert 0.5 * told <= measured <= 1.1 * told
+
+
+def test_ranks_share_the_rows_and_the_first_one_solves(job):
+    spec = load_job(job).runs[0]
+    shape = footprint.Shape(10**7, 1000, 10**9)
+    alone, spread = footprint.needs(spec, shape, 1)[0], footprint.needs(spec, shape, 5)
+    assert alone == pytest.approx(12e9, rel=0.1)
+    assert spread[0] == pytest.approx(alone, rel=0.1)  # λmax and x* are computed on the whole set
+    assert spread[1:] == [pytest.approx(alone / 4, rel=0.05)] * 4
+    assert footprint.needs(spec, shape, 5, solve=False)[0] < alone / 100
+
+
+def test_what_cannot_fit_is_refused_unless_forced(job, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(footprint, "available", lambda: 1e7)
+    for command in (["plan"], ["run", "--quiet"]):
+        assert main([*command, str(job), "--out", str(tmp_path / "out")]) == 2
+        (told,) = capfd.readouterr().err.splitlines()
+        assert "of memory" in told
+        assert "--force" in told
+        assert str(job) in told
+    assert not (tmp_path / "out").exists()
+    assert main(["plan", str(job), "--force"]) == 0
+    assert main(["run", str(job), "--out", str(tmp_path / "out"), "--force", "--quiet"]) == 0
+
+
+def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_path):
+    spec = load_job(job).runs[0]
+    needs = footprint.needs(spec, footprint.shape_of(spec), 3)
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys\nfrom mpi_compress import footprint\nfrom mpi_compress.__main__ import main\n"
+        "footprint.available = lambda: float(sys.argv[1])\nsys.exit(main(sys.argv[2:]))\n"
+    )
+
+    def under_mpiexec(free: float) -> subprocess.CompletedProcess:
+        line = [BIN / "mpiexec", "-n", "3", sys.executable, script, free, "run", job, "--out", tmp_path / "out", "--quiet"]
+        return subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=240, env=os.environ)
+
+    refused = under_mpiexec(0.9 * sum(needs))
+    assert refused.returncode == 2
+    assert len([text for text in refused.stderr.splitlines() if "3 of 3 ranks on this host" in text]) == 1
+    assert under_mpiexec(1.1 * sum(needs)).returncode == 0
+
+
+def test_what_is_free_is_a_share_of_this_machine():
+    assert 0 < footprint.available() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_set_that_nobody_has_counted_is_not_guessed(tmp_path, capsys):
+    (tmp_path / "data").write_text("1 1:1\n-1 1:2\n")
+    job = tmp_path / "job.toml"
+    job.write_text('[data]\npath = "data"\n[algorithm]\nname = "gd"\n[stop]\nrounds = 1\n')
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    assert "memory not known before the data are parsed" in capsys.readouterr().out
+    assert main(["run", str(job), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["plan", str(job), "--out", str(tmp_path / "out")]) == 0
+    assert "GiB in one process" in capsys.readouterr().out
