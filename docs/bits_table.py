@@ -101,9 +101,15 @@ def bound(c: mc.Compressed) -> float:
 def main() -> None:
     names = list(mc.codecs.codecs)
     print("# Bits of every compressor by every codec\n")
-    print("Made by `python docs/bits_table.py > docs/bits.md`. Floats have 64 bits, vectors unit norm. *paper*: the paper's formula. *bound*: ")
-    print("log2 C(d, T) for an index set, one bit for a sign, the empirical entropy of integers, d·log2(M/σ) for the lattice's worst")
-    print("vector, floats as they are; clustered sets and uneven lattice vectors can cost less. Wire bits hold the 4-byte length and all padding.")
+    print(
+        "Made by `python docs/bits_table.py > docs/bits.md`. Floats have 64 bits, vectors unit norm. *paper*: the paper's formula. *bound*: "
+    )
+    print(
+        "log2 C(d, T) for an index set, one bit for a sign, the empirical entropy of integers, d·log2(M/σ) for the lattice's worst"
+    )
+    print(
+        "vector, floats as they are; clustered sets and uneven lattice vectors can cost less. Wire bits hold the 4-byte length and all padding."
+    )
     for title, v in vectors():
         v = v / np.linalg.norm(v)
         print(f"\n## {title} (d = {v.size:,})\n")
@@ -124,7 +130,11 @@ def main() -> None:
                 assert np.allclose(restored.dense(), c.dense(), rtol=1e-12, atol=0), (spec, name)
                 cells.append(f"{message.wire_bits:,}")
             given = ", ".join(f"{k} = {x}" for k, x in spec.items() if k != "name")
-            print(f"| {spec['name']} {given} | {c.elements:,} | {c.paper_bits(64):,.0f} | {bound(c):,.0f} | " + " | ".join(cells) + " |")
+            print(
+                f"| {spec['name']} {given} | {c.elements:,} | {c.paper_bits(64):,.0f} | {bound(c):,.0f} | "
+                + " | ".join(cells)
+                + " |"
+            )
 
 
 if __name__ == "__main__":

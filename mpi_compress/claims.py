@@ -1,8 +1,8 @@
 """Claims: what a paper says, held against a job's results. Formulas are parsed, never `eval`ed; nothing is typed in by hand.
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
-`cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')` and `smallest`
-are its extremes over the run. Runs that differ in their seed alone are taken seed by seed.
+`cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
+and `mean` are taken over the rows of the run. Runs that differ in their seed alone are taken seed by seed.
 """
 
 import ast
@@ -24,6 +24,8 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">": lambda a, b: a > b,
     "<": lambda a, b: a < b,
 }
+
+_OVER_ROWS: dict[str, Callable[[np.ndarray], float]] = {"largest": np.nanmax, "smallest": np.nanmin, "mean": np.nanmean}
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,9 @@ def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
 
     def call(node: ast.Call) -> float:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in ("largest", "smallest") and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
+        if name in _OVER_ROWS and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
             column = run_of(node.args[1]).column(str(node.args[0].value))
-            return float(np.nanmax(column) if name == "largest" else np.nanmin(column))
+            return float(_OVER_ROWS[name](column))
         if len(node.args) != 1:
             raise ValueError(f"'{ast.unparse(node)}' should be column('label') or column('label', loss=0.4)")
         run = run_of(node.args[0])

@@ -1,6 +1,7 @@
 """One direction of the network: how a vector becomes bytes, and bytes a vector."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.codecs import Codec
 from mpi_compress.codecs.base import number_bytes, read_number
-from mpi_compress.compressed import Compressed, Dense, Vector
+from mpi_compress.compressed import Compressed, Dense, Sparse, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.streams import Round
@@ -75,7 +76,14 @@ class Link:
         Raises:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
+        if type(compressed) is Sparse and compressed.indices.size == 0:
+            return self._nothing
         return Message(self.codec.encode(compressed))
+
+    @cached_property
+    def _nothing(self) -> Message:
+        """The message of no coordinates: always the same, and the most frequent one of a hard threshold."""
+        return Message(self.codec.encode(Sparse(self.dim, np.empty(0, dtype=np.uint32), np.empty(0))))
 
     def unpack(self, message: Message) -> Compressed:
         """What the receiver sees.

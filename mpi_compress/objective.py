@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mpi_compress.compressed import Vector
+from mpi_compress.compressed import Indices, Sparse, Vector
+from mpi_compress.kernels import batches as batch_kernels
 from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
 
@@ -69,6 +70,7 @@ class Objective:
         self.borrowed = 0.0
         self._all = np.arange(len(rows), dtype=np.uint64)
         self._gradient = np.zeros(rows.dim)
+        self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept_at: Vector | None = None
         self._kept = (0.0, 0.0)  # value, seconds it took
 
@@ -84,8 +86,8 @@ class Objective:
             self._kept_at, self._kept = x, (value, time.perf_counter() - start)
         return self._kept[0], self._gradient
 
-    def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None) -> Vector:
-        """∇f_i(x) (d,); for a minibatch of `rows`, the mean over them in place of the mean over the shard."""
+    def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
+        """∇f_i(x) (d,); for a minibatch of `rows`, at scale · x, the mean over them in place of the mean over the shard."""
         if rows is None:
             kept = self._kept_at is x
             _, gradient = self.value_and_gradient(x)
@@ -93,12 +95,48 @@ class Objective:
             self.borrowed += self._kept[1] if kept else 0.0
             self.samples += len(self.rows)
             return gradient
-        start = time.perf_counter()
         self.forget()
-        self._pass(rows, self.weight * len(self.rows) / rows.size, x)
-        self.seconds += time.perf_counter() - start
-        self.samples += rows.size
+        self._gradient[:] = 0.0
+        self.add_gradient(self._gradient, x, rows, scale)
         return self._gradient
+
+    def add_gradient(self, out: Vector, x: Vector, rows: NDArray[np.uint64] | None, scale: float = 1.0) -> None:
+        """out += `gradient(x, rows, scale)`, out (d,) not being what `gradient` returns."""
+        if rows is None:
+            out += self.gradient(x)
+            return
+        start = time.perf_counter()
+        weight = self.weight * len(self.rows) / rows.size
+        batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, scale, out)
+        self.samples += rows.size
+        self.seconds += time.perf_counter() - start
+
+    @property
+    def touches_little(self) -> bool:
+        """Whether the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
+        return len(self.rows.matrix) == 3 and self.mu == 0.0
+
+    def add_touching(self, out: Vector, x: Vector, rows: NDArray[np.uint64], scale: float) -> tuple[Indices, float]:
+        """`add_gradient` where it `touches_little`: the increasing coordinates that were touched, and what ‖out‖² grew by."""
+        start = time.perf_counter()
+        indptr, indices, values = self.rows.matrix
+        touched = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
+        weight = self.weight * len(self.rows) / rows.size
+        growth = batch_kernels.add_touching(
+            indptr, indices, values, self.rows.labels, rows, self.loss.code, weight, x, scale, out, touched
+        )
+        self.samples += rows.size
+        self.seconds += time.perf_counter() - start
+        return (touched if rows.size == 1 else np.unique(touched)), growth
+
+    def sparse_gradient(self, x: Vector, rows: NDArray[np.uint64], scale: float = 1.0) -> Sparse:
+        """`gradient` where it `touches_little`, held as what it touches."""
+        if self._work.size == 0:
+            self._work = np.zeros(self.dim)
+        touched, _ = self.add_touching(self._work, x, rows, scale)
+        values = self._work[touched]
+        self._work[touched] = 0.0
+        return Sparse(self.dim, touched, values)
 
     def forget(self) -> None:
         """x is about to change: drop the kept gradient."""

@@ -149,18 +149,21 @@ class Observer:
             return Verdict.GO_ON
         self._logged = k
         x = algorithm.iterate(node)
-        fold = Fold(n_peaks=3)
+        logs = len(algorithm.logs)
+        fold = Fold(n_peaks=3, n_kept=logs)
         self.exchange.collect(self._reports(x, algorithm, workers), fold)
         verdict = Verdict.GO_ON
         if self.exchange.is_root:
-            n, logs = self.exchange.n, len(algorithm.logs)
-            loss, samples = float(fold.sums[0] / n), float(fold.sums[1])
-            means, gradient = fold.sums[2 : 2 + logs] / n, fold.sums[2 + logs :] / n
+            n = self.exchange.n
+            means, gradient = fold.sums[:logs] / n, fold.sums[logs + 2 :] / n
+            loss, samples = float(fold.sums[logs] / n), float(fold.sums[logs + 1])
             if self.regularizer:
                 gradient += self.regularizer * x
                 loss += 0.5 * self.regularizer * norm(x) ** 2
-            added = dict(zip(algorithm.logs, means, strict=True)) | (self.also(x) if self.also else {})
-            self.sink(self._row(k, loss, samples, norm(gradient), added, fold.peaks))
+            logged = dict(zip(algorithm.logs, means.tolist(), strict=True))
+            columns = {**algorithm.trace_logs(logged, node), **(self.also(x) if self.also else {})}
+            each = {name: [float(kept[j]) for kept in fold.kept] for j, name in enumerate(algorithm.logs)}
+            self.sink(self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks))
             self.progress(k, loss, sum(self.wire_up))
             verdict = self._judge(loss)
         verdict = Verdict(self.exchange.agree(verdict))
@@ -177,15 +180,24 @@ class Observer:
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
         """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations;
-        f_i(x), samples used so far, the worker's logs, ∇f_i(x)."""
+        the worker's logs, f_i(x), samples used so far, ∇f_i(x)."""
         charged = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
         seconds = (charged, self.clock.sends - (charged - borrowed), borrowed)
         for i, f in self.objectives.items():
             value, gradient = f.value_and_gradient(x)
-            yield np.concatenate([(*seconds, value, f.samples), algorithm.worker_logs(workers[i]), gradient])
+            yield np.concatenate([(*seconds, *algorithm.worker_logs(workers[i]), value, f.samples), gradient])
 
-    def _row(self, k: int, loss: float, samples: float, grad_norm: float, logs: dict[str, float], slowest: Vector) -> Row:
+    def _row(
+        self,
+        k: int,
+        loss: float,
+        samples: float,
+        grad_norm: float,
+        logs: Mapping[str, float],
+        each: dict[str, list[float]],
+        slowest: Vector,
+    ) -> Row:
         compute, pack, borrowed = (float(s) for s in slowest)
         seconds = self.clock.wall + borrowed
         exchange = max(0.0, seconds - compute - pack - self.clock.update)
@@ -206,7 +218,7 @@ class Observer:
                 "cost_down": self.cost_down,
                 **logs,
             },
-            workers={"wire_bits_up": list(self.wire_up), "paper_bits_up": list(self.paper_up)},
+            workers={"wire_bits_up": list(self.wire_up), "paper_bits_up": list(self.paper_up), **each},
             timing={
                 "seconds": seconds, "compute": compute, "pack": pack, "exchange": exchange,
                 "update": self.clock.update, "evaluate": evaluate,

@@ -34,6 +34,7 @@ from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
 from mpi_compress.reference import Optimum, eigenvalues_file, gram_eigenvalues, optimum, optimum_file
 from mpi_compress.results import Recorder, Run, read
+from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 
 SOLVED_UP_TO = 50_000_000  # nonzeros: for larger sets x* is computed only where a job needs it
@@ -49,6 +50,7 @@ class Problem:
     mu: float
     L: float  # smoothness of f, regulariser included; NaN where the loss is not smooth
     L_max: float | None  # the largest of the workers' L_i, where the job asks for it
+    L_rms: float | None  # √((1/n) Σ L_i²), likewise
     x_star: Vector | None
     f_star: float
     f_star_accuracy: float
@@ -60,7 +62,7 @@ class Problem:
         if not LOSSES[self.loss].smooth:
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
-        return known if self.L_max is None else {**known, "L_max": self.L_max}
+        return {**known, **{k: v for k, v in (("L_max", self.L_max), ("L_rms", self.L_rms)) if v is not None}}
 
 
 @dataclass(frozen=True)
@@ -167,20 +169,21 @@ def _algorithm(spec: RunSpec, problem: Problem, told: bool = False) -> Any:
     dim, n = problem.data.dim, spec.workers.count
     links = []
     for name, table in (("up", spec.up), ("down", spec.down)):
-        if not (name == "up" and spec.algorithm.sets_compressor):
+        if not (name == "up" and spec.algorithm.settles(table.compressor)):
             _checked(partial(table.compressor.check, dim), f"{name}.compressor")
         links.append(Link(table.compressor, table.codec, dim))
     apart = problem.mu if _regularizer(spec) == "master" else 0.0
     for key in spec.algorithm.formulas():
-        _needs_no_smoothness(getattr(spec.algorithm, key), spec, f"algorithm.{key}")
-    setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n))
+        for formula in formulas_in(getattr(spec.algorithm, key)):
+            _needs_no_smoothness(formula, spec, f"algorithm.{key}")
+    setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n), problem.x_star)
     bound = _checked(lambda: spec.algorithm.within(setting), "algorithm")
     return None if told else bound
 
 
 def _needs_no_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
     loss = spec.objective.loss
-    named = names_in(formula) & {"L", "L_max", "kappa"} if formula is not None and not LOSSES[loss].smooth else set()
+    named = names_in(formula) & {"L", "L_max", "L_rms", "kappa"} if formula is not None and not LOSSES[loss].smooth else set()
     if named:
         raise UserError(
             f"{where}: '{formula}' needs {min(named)}, and the {loss} loss is not smooth, so there is none; "
@@ -203,9 +206,9 @@ def _regularizer(spec: RunSpec) -> str:
 
 def _wants(spec: RunSpec) -> tuple[bool, bool]:
     """Whether a run asks for L_max, and whether it cannot do without x*."""
-    formulas = [getattr(spec.algorithm, key) for key in spec.algorithm.formulas()]
-    return any("L_max" in names_in(f) for f in formulas if f is not None), (
-        spec.start.at == "optimum" or spec.stop.suboptimality is not None
+    names = spec.algorithm.names()
+    return "L_max" in names or "L_rms" in names, (
+        spec.start.at == "optimum" or spec.algorithm.needs_optimum or spec.stop.suboptimality is not None
     )
 
 
@@ -234,11 +237,12 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     L_data = scale * gram if loss.smooth else math.nan
     mu = _mu(spec, data, L_data)
     wants_L_max, wants_optimum = _wants(spec)
-    L_max = None
+    L_max = L_rms = None
     if wants_L_max and loss.smooth:
         n = spec.workers.count
-        L_max = scale * n * max(gram_eigenvalues(data, n)) + mu
-    known = Problem(data, objective.loss, mu, L_data + mu, L_max, None, math.nan, math.nan, test)
+        each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
+        L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
+    known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, None, math.nan, math.nan, test)
     if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
         return known
     if not quiet and not optimum_file(data, objective.loss, mu).exists():
@@ -251,7 +255,7 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
                 "of its start only; set mu > 0"
             )
         return known
-    return Problem(data, objective.loss, mu, L_data + mu, L_max, best.x, best.f, best.accuracy, test)
+    return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, best.x, best.f, best.accuracy, test)
 
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
@@ -330,7 +334,8 @@ def _rehearse(p: Prepared) -> None:
         matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
     f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
-    engine.run(p.algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
+    engine.run(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
 
 
 def _nothing(*_: Any) -> None:

@@ -63,6 +63,10 @@ class Round:
         """The stream that this worker's minibatch is drawn from."""
         return self._of(Role.BATCH, self.who)
 
+    def batch_at(self, k: int) -> Generator:
+        """The same for the k-th address, where what is drawn serves several rounds. Valid until the next stream of a batch."""
+        return self._streams.at(Role.BATCH, self.who, k)
+
     @property
     def shared(self) -> Generator:
         """The stream that every node draws alike."""

@@ -41,7 +41,7 @@ def omega(a):
     out = np.ones(a.size)
     for T in range(1, np.count_nonzero(a) + 1):
         k = next(k for k in range(T) if a[k] * (T - k) <= a[k:].sum() * (1 + 1e-15))
-        p = np.r_[np.ones(k), np.minimum(1.0, a[k:] * ((T - k) / a[k:].sum()))]
+        p = np.r_[np.ones(k), np.minimum(1.0, a[k:] * (T - k) / a[k:].sum())]
         out[T - 1] = np.sum(a**2) / np.sum(a[p > 0] ** 2 / p[p > 0])
     return out
 

@@ -184,7 +184,7 @@ def test_columns_are_those_that_jobs_and_figures_rely_on(done):
         "elements_up", "cost_up", "cost_down",
     }  # fmt: skip
     assert set(run.trace) == common | {"budget"}
-    assert set(run.workers) == {"wire_bits_up", "paper_bits_up"}
+    assert set(run.workers) == {"wire_bits_up", "paper_bits_up", "budget"}
     assert set(run.timing) == {"seconds", "compute", "pack", "exchange", "update", "evaluate"}
     assert run.workers["wire_bits_up"].shape == (13, 7)
     assert all(np.all(np.diff(seconds) >= 0) for seconds in run.timing.values() if seconds is not run.timing["exchange"])

@@ -16,11 +16,13 @@ from functools import cached_property
 from typing import Any, ClassVar, get_type_hints
 
 from mpi_compress.compressed import Averager, Compressed, Vector
+from mpi_compress.compressors import Compressor
 from mpi_compress.costs import CostModel
-from mpi_compress.expressions import Expression, evaluate
+from mpi_compress.expressions import Expression, evaluate, names_in
 from mpi_compress.link import Link, Message
 from mpi_compress.objective import Objective
 from mpi_compress.registry import Registry
+from mpi_compress.steps import Step, bind, formulas_in
 from mpi_compress.streams import Round
 
 
@@ -34,7 +36,11 @@ class Setting:
     down: Link
     cost: CostModel
     mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
-    numbers: Mapping[str, float]  # what formulas may name: L, L_max, mu, n, d, N, kappa
+    numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, mu, n, d, N, kappa
+    x_star: Vector | None = None  # (d,), where it is known
+
+
+_OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
 
 
 class Algorithm(ABC):
@@ -43,6 +49,7 @@ class Algorithm(ABC):
     paper: ClassVar[str] = ""
     compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
     sets_compressor: ClassVar[bool] = False  # whether it sets the uplink compressor's parameters itself
+    needs_optimum: ClassVar[bool] = False  # whether it is told x*
     logs: ClassVar[tuple[str, ...]] = ()  # columns that `worker_logs` adds to the trace
     setting: Setting  # set by `within`
 
@@ -54,18 +61,41 @@ class Algorithm(ABC):
         """
         bound = copy.copy(self)
         object.__setattr__(bound, "setting", setting)
-        for key in self.formulas():
+        numbers = {**setting.numbers, **bound.knows()}
+        for key, is_step in self.formulas().items():
             value = getattr(self, key)
             if value is not None:
-                object.__setattr__(bound, key, evaluate(value, setting.numbers))
+                for name in {
+                    n for formula in formulas_in(value) for n in names_in(formula)
+                } & _OF_COMPRESSORS.keys() - numbers.keys():
+                    raise ValueError(f"{key} = '{value}' needs {_OF_COMPRESSORS[name]} and the uplink's compressor states none")
+                object.__setattr__(bound, key, bind(value, numbers) if is_step else evaluate(value, numbers))
         bound.check()
         return bound
 
     @classmethod
-    def formulas(cls) -> list[str]:
-        """The parameters that may be formulas."""
+    def formulas(cls) -> dict[str, bool]:
+        """The parameters that may be formulas, and whether they are steps."""
         hints = get_type_hints(cls, include_extras=True)
-        return [f.name for f in fields(cls) if f.init and hints[f.name] == Expression]  # type: ignore[arg-type]
+        kinds: dict[Any, bool] = {Expression: False, Expression | None: False, Step: True, Step | None: True}
+        return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}  # type: ignore[arg-type]
+
+    def settles(self, compressor: Compressor) -> bool:
+        """Whether this algorithm sets parameters of the uplink compressor itself, so that it checks them itself too."""
+        return self.sets_compressor
+
+    def names(self) -> set[str]:
+        """The quantities that the formulas of this algorithm name."""
+        values = [getattr(self, key) for key in self.formulas()]
+        return {name for value in values if value is not None for formula in formulas_in(value) for name in names_in(formula)}
+
+    def knows(self) -> Mapping[str, float]:
+        """Quantities beyond the setting's that formulas may name, such as a compressor's δ or ω.
+
+        Raises:
+            ValueError: the setting has no such quantity, and the algorithm's theory cannot do without.
+        """
+        return {}
 
     def check(self) -> None:
         """Raise ValueError where the setting and the algorithm do not go together."""
@@ -116,12 +146,29 @@ class Algorithm(ABC):
         """What every node, the master included, makes of the master's message."""
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
-        """One number for each of `logs`, at logged rounds; the trace has their mean over workers."""
+        """One number for each of `logs`, at logged rounds: /workers has them for each worker, /trace what `trace_logs` says."""
         return ()
+
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
+        return means
 
     def iterate(self, node: Any) -> Vector:
         """The point (d,) to evaluate. Where it is the very array that gradients are asked at, they are not computed twice."""
         return node.x
+
+
+def exact_downlink(algorithm: Algorithm) -> None:
+    """For a method whose nodes add up what they hear: what is lost on the way down would never be made good.
+
+    Raises:
+        ValueError: the downlink compresses, or rounds.
+    """
+    if algorithm.down.compressor.omega(algorithm.setting.dim) != 0.0 or algorithm.down.codec.float != 64:
+        name = type(algorithm).name  # type: ignore[attr-defined]
+        raise ValueError(
+            f"{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
+        )
 
 
 algorithms: Registry[Algorithm] = Registry("algorithm")

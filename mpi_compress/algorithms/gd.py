@@ -1,18 +1,33 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Algorithm, algorithms
+from mpi_compress.averages import Average, weight_ratio
 from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.expressions import Expression
 from mpi_compress.link import Message
 from mpi_compress.objective import Objective
+from mpi_compress.regimes import Regime
+from mpi_compress.sampling import Batches, Sampling
+from mpi_compress.steps import Step, step_at
 from mpi_compress.streams import Round
+
+_FOLD_BELOW = 1e-3
 
 
 @dataclass
 class Node:
-    x: Vector  # (d,) iterate
+    x: Vector  # (d,) iterate / scale
+    scale: float = 1.0  # other than 1 only where an algorithm is `lazy`
+    mean: Vector = field(default_factory=lambda: np.empty(0))  # (d,) weighted mean of the iterates, where it is wanted
+    ratio: float = 1.0  # Σ of the mean's weights over the last one
+    m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where every node has it; Nesterov's y
+    regime: Regime | None = None  # where the compressor follows ACCORDION's
+    silent: int = 0  # rounds in which no worker sent anything, where that is counted
 
 
 @algorithms.register("gd")
@@ -20,29 +35,75 @@ class Node:
 class GD(Algorithm):
     """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
 
-    worker sends     Q(∇f_i(x))
-    master answers   ĝ = (1/n) Σ Q(∇f_i(x))
+    worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
+    master answers   ĝ = (1/n) Σ Q(g_i)
     everyone         x ← x − γ (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
     """
 
     paper = "CAT eq. 1"
-    step: Expression = "1/L"  # γ
+    lazy: ClassVar[bool] = False  # whether ∇r of a minibatch run is applied to a scalar, so that a round costs what it touches
+    step: Step = "1/L"  # γ
+    batch: int | None = None  # rows of a minibatch; None: the full gradient
+    sampling: Sampling = "with-replacement"
     regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
+    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
 
     def check(self) -> None:
-        if not self.step > 0:  # type: ignore[operator]
-            raise ValueError(f"step = {self.step} must be more than 0")
+        if self.batch is not None and self.batch < 1:
+            raise ValueError(f"batch = {self.batch} must be at least 1; leave it out for full gradients")
+        weight_ratio(self.average, self.step, self.setting.numbers["mu"], 1)
+
+    def gamma(self, k: int) -> float:
+        """γ_k."""
+        return step_at(self.step, k)  # type: ignore[arg-type]
+
+    @cached_property
+    def batches(self) -> Batches | None:
+        return None if self.batch is None else Batches(self.batch, self.sampling)
+
+    def rows(self, f: Objective, t: Round) -> NDArray[np.uint64] | None:
+        """The rows of this round's minibatch; None: all."""
+        return None if self.batches is None else self.batches.rows(len(f.rows), t)
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy())
+        return self.averaged(Node(x0.copy()))
 
     def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
-        return self.up.pack(f.gradient(node.x), t)
+        return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
 
     def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        if self.setting.mu_apart:
-            node.x *= 1.0 - self.step * self.setting.mu_apart  # type: ignore[operator]
-        down.add_to(node.x, -self.step)  # type: ignore[operator]
+        γ = self.gamma(t.k)
+        self.shrink(node, γ)
+        down.add_to(node.x, -γ / node.scale)
+        self.averaged(node, t.k + 1)
+
+    def shrink(self, node: Node, γ: float) -> None:
+        """x ← x − γ ∇r(x) for a regulariser that is not in the f_i."""
+        if not self.setting.mu_apart:
+            return
+        factor = 1.0 - γ * self.setting.mu_apart
+        if self.lazy and self.batch is not None and factor > _FOLD_BELOW:
+            node.scale *= factor
+            factor = 1.0
+            if node.scale < _FOLD_BELOW:
+                factor, node.scale = node.scale, 1.0
+        if factor != 1.0:
+            node.x *= factor
+
+    def averaged(self, node: Node, k: int = 0) -> Node:
+        """Take the iterate of round k into the weighted mean, if one is wanted."""
+        if self.average != "last":
+            if k == 0:
+                node.mean = node.x.copy()
+            else:
+                node.ratio = 1.0 + node.ratio * weight_ratio(self.average, self.step, self.setting.numbers["mu"], k)
+                node.mean += (node.scale * node.x - node.mean) / node.ratio
+        return node
+
+    def iterate(self, node: Node) -> Vector:
+        if self.average != "last":
+            return node.mean
+        return node.x if node.scale == 1.0 else node.scale * node.x

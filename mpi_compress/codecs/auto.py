@@ -1,6 +1,5 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -45,24 +44,23 @@ class Auto(Codec):
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse | SignSparse):
-            codec = self._by_set(compressed)
-            message = codec.encode(compressed)
+            chosen, message = self._by_set(compressed)
         else:
-            able = able_codecs(type(compressed), self.float)
-            codec, message = min(((codec, codec.encode(compressed)) for codec in able), key=lambda pair: pair[1].size)
-        out = np.empty(1 + message.size, dtype=np.uint8)
-        out[0] = CHOICES.index(type(codec))
-        out[1:] = message
-        return out
+            able = [choice(self.float) for choice in CHOICES if choice(self.float).writes(type(compressed))]
+            messages = [codec.encode(compressed) for codec in able]
+            chosen, message = min(zip(able, messages, strict=True), key=lambda pair: pair[1].size)
+        return np.concatenate([np.array([CHOICES.index(type(chosen))], dtype=np.uint8), message])
 
-    def _by_set(self, c: Sparse | SignSparse) -> Codec:
+    def _by_set(self, c: Sparse | SignSparse) -> tuple[Codec, Bytes]:
         """The codec whose index set is shortest, for the rest of the message is the same; or dense."""
-        tried = set_codecs(self.search, self.float)
+        tried = [choice(self.float) for choice in (QUICK if self.search == "quick" else SETS)]
         set_bytes = [codec.set_bytes(c.indices, c.dim) for codec in tried]
         least = min(set_bytes)
-        if isinstance(c, Sparse) and (c.dim - c.elements) * self.float // 8 <= least:
-            return DenseFloats(self.float)
-        return tried[set_bytes.index(least)]
+        if isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least:
+            dense = DenseFloats(self.float)
+            return dense, dense.encode(c)
+        best = tried[set_bytes.index(least)]
+        return best, best.encode(c)
 
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
@@ -76,17 +74,3 @@ class Auto(Codec):
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")
         return codec.decode(data, at + 1, dim, kind, known)
-
-
-@cache
-def able_codecs(kind: type[Compressed], bits: Literal[32, 64]) -> tuple[Codec, ...]:
-    """The codecs to try for a kind of message; where values are all that there is, one is enough."""
-    if kind is Dense:
-        return (DenseFloats(bits),)
-    return tuple(choice(bits) for choice in CHOICES if choice(bits).writes(kind))
-
-
-@cache
-def set_codecs(search: str, bits: Literal[32, 64]) -> tuple[IndexCodec, ...]:
-    """The codecs to try for an index set."""
-    return tuple(choice(bits) for choice in (QUICK if search == "quick" else SETS))

@@ -3,8 +3,8 @@ from math import sqrt
 
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.compressors.base import Compressor, compressors, one_of, positive
-from mpi_compress.compressors.top_k import sparse_at
 from mpi_compress.kernels import select
+from mpi_compress.kernels.threshold import reaching
 from mpi_compress.streams import Round
 
 
@@ -27,7 +27,7 @@ class HardThreshold(Compressor):
         positive(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
 
     def compress(self, v: Vector, t: Round) -> Sparse:
-        return sparse_at(v, select.at_least(v, self.level))
+        return Sparse(v.size, *reaching(v, self.level))
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         if not isinstance(c, Sparse):

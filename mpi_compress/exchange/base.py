@@ -54,13 +54,17 @@ class Fold:
 
     Args:
         n_peaks: how many entries, ahead of the others, are to be compared and not added.
+        n_kept: how many of the next ones are held for each worker too.
     """
 
-    def __init__(self, n_peaks: int):
-        self._n_peaks = n_peaks
+    def __init__(self, n_peaks: int, n_kept: int = 0):
+        self._n_peaks, self._n_kept = n_peaks, n_kept
         self._taken: Vector | None = None
+        self.kept: list[Vector] = []  # (n_kept,) of every worker
 
     def add(self, report: Vector) -> None:
+        if self._n_kept:
+            self.kept.append(report[self._n_peaks : self._n_peaks + self._n_kept].copy())
         if self._taken is None:
             self._taken = report.copy()
             return

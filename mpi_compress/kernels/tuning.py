@@ -3,34 +3,36 @@
 import numpy as np
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.select import BLOCK, append_hits
+from mpi_compress.kernels.select import BLOCK, append_hits, with_room
 
 
 @reassociating_kernel
-def _sums(part):
+def _sums(v, start, stop):
     absolute, squares = 0.0, 0.0
-    for a in part:
-        absolute += abs(a)
-        squares += a * a
+    for j in range(start, stop):
+        absolute += abs(v[j])
+        squares += v[j] * v[j]
     return absolute, squares
 
 
 @kernel
 def sums_and_above(v, threshold):
     """Σ|v_j|, Σv_j² and the increasing indices with |v_j| > threshold, in one pass over v (d,)."""
-    found = np.empty(v.size + 8, dtype=np.uint32)  # pages that are never written are never there
-    n = np.uint64(0)
+    u = np.uint64
+    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
     hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
     absolute, squares = 0.0, 0.0
     for start in range(0, v.size, BLOCK):
-        part = v[start : start + BLOCK]
-        a, s = _sums(part)
+        size = min(BLOCK, v.size - start)
+        a, s = _sums(v, u(start), u(start + size))
         absolute += a
         squares += s
         if s > threshold * threshold or not s >= 0.0:
-            for j in range(part.size):
-                hit[j] = abs(part[j]) > threshold
-            n = append_hits(hit, part.size, start, found, n)
+            found = with_room(found, n)
+            for j in range(size):
+                hit[j] = abs(v[u(start) + u(j)]) > threshold
+            n = append_hits(hit, eight, size, start, found, n)
     return absolute, squares, found[:n].copy()
 
 

@@ -1,0 +1,199 @@
+"""Error feedback beside plain NumPy loops that encode nothing, in the same process: rounds a second of processor time, medians of
+alternating turns.
+
+python -m benchmarks.ef [gisette] [madelon] [sparse]
+"""
+
+import itertools
+import math
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from mpi_compress import engine
+from mpi_compress.algorithms import Setting, algorithms
+from mpi_compress.codecs import codecs
+from mpi_compress.compressors import compressors
+from mpi_compress.costs import costs
+from mpi_compress.exchange import Local
+from mpi_compress.link import Link
+from mpi_compress.objective import LOSSES, Objective, Rows
+from mpi_compress.observer import Observer, Stop, Verdict
+from mpi_compress.streams import Streams
+
+
+class NeverLogs(Observer):
+    """For runs whose evaluation is not what is measured."""
+
+    def _log(self, *_: Any) -> Verdict:
+        return Verdict.GO_ON
+
+
+def dense_rows(n: int, dim: int, dtype: Any, shards: int) -> list[Rows]:
+    """Standard normal samples with random labels, dealt to workers."""
+    rng = np.random.default_rng(0)
+    values, labels = rng.standard_normal((n, dim), dtype=np.float32).astype(dtype), rng.choice([-1.0, 1.0], n)
+    cuts = [i * n // shards for i in range(shards + 1)]
+    return [Rows((values[a:b],), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
+
+
+def sparse_rows(n: int, dim: int, nnz: int, shards: int) -> list[Rows]:
+    """`nnz` random coordinates a row."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice([-1.0, 1.0], n)
+    indices = np.sort(rng.integers(dim // nnz, size=(n, nnz)) + np.arange(nnz) * (dim // nnz), axis=1).astype(np.uint32)
+    values = rng.standard_normal((n, nnz)) / math.sqrt(nnz)
+    cuts = [i * n // shards for i in range(shards + 1)]
+    return [
+        Rows((np.arange(b - a + 1, dtype=np.uint64) * np.uint64(nnz), indices[a:b].ravel(), values[a:b].ravel()), labels[a:b], dim)
+        for a, b in itertools.pairwise(cuts)
+    ]
+
+
+def ours(
+    parts: list[Rows], algorithm: dict, up: dict, codec: dict, every: int, down: str = "auto", apart: bool = False
+) -> Callable:
+    """Play some rounds of a run, everything encoded and decoded."""
+    n, dim, N = len(parts), parts[0].dim, sum(len(p) for p in parts)
+    mu = 1e-4
+    link = Link(compressors.build(up, "up"), codecs.build(codec, "up"), dim)
+    back = Link(compressors.build("identity", "down"), codecs.build({"name": down, "search": "quick"}, "down"), dim)
+    numbers = {"L": 1e3, "mu": mu, "n": float(n), "d": float(dim), "N": float(N), "kappa": 1e4}
+    x_star = np.zeros(dim)
+    setting = Setting(n, dim, link, back, costs.build("payload", "cost"), mu if apart else 0.0, numbers, x_star)
+    method = algorithms.build(algorithm, "algorithm").within(setting)
+    fs = {i: Objective(p, LOSSES["logistic"], n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
+
+    def play(rounds: int) -> float:
+        observer = (Observer if every else NeverLogs)(
+            Local(n),
+            fs,
+            N,
+            mu if apart else 0.0,
+            math.nan,
+            setting.cost,
+            Stop(rounds=rounds),
+            every or 10**9,
+            lambda row: None,
+            lambda *_: None,
+        )
+        start = time.process_time()
+        engine.run(method, fs, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+        return time.process_time() - start
+
+    return play
+
+
+def plain_ef(parts: list[Rows], k: int) -> Callable:
+    """The same method in plain NumPy, nothing encoded."""
+    n, dim, N = len(parts), parts[0].dim, sum(len(p) for p in parts)
+    rng = np.random.default_rng(0)
+
+    def play(rounds: int) -> float:
+        x, e, step, mu = np.full(dim, 1e-3), np.zeros((n, dim)), 1e-3, 1e-4
+        start = time.process_time()
+        for _ in range(rounds):
+            total = np.zeros(dim)
+            for i, part in enumerate(parts):
+                j = rng.integers(len(part))
+                a, y = part.matrix[0][j], part.labels[j]
+                p = e[i] + step * ((n * len(part) / N) * (-y / (1 + math.exp(y * (a @ x)))) * a + mu * x)
+                keep = np.argpartition(np.abs(p), -k)[-k:]
+                total[keep] += p[keep]
+                p[keep] = 0.0
+                e[i] = p
+            x -= total / n
+        return time.process_time() - start
+
+    return play
+
+
+def gradients_alone(parts: list[Rows]) -> Callable:
+    """The full gradients of a round and nothing else."""
+    N = sum(len(p) for p in parts)
+    fs = [Objective(p, LOSSES["logistic"], len(parts) / N, 1e-4) for p in parts]
+
+    def play(rounds: int) -> float:
+        x = np.full(parts[0].dim, 1e-3)
+        start = time.process_time()
+        for _ in range(rounds):
+            for f in fs:
+                f.forget()
+                f.gradient(x)
+        return time.process_time() - start
+
+    return play
+
+
+def side_by_side(title: str, contenders: dict[str, Callable], rounds: int, turns: int = 5) -> None:
+    """Alternate, and print the median rounds a second of each, and the ratio to the last."""
+    for play in contenders.values():
+        play(3)
+    speeds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(turns):
+        for name, play in contenders.items():
+            speeds[name].append(rounds / play(rounds))
+    last = list(contenders)[-1]
+    print(title)
+    for name, found in speeds.items():
+        ratio = median(a / b for a, b in zip(found, speeds[last], strict=True))
+        print(f"  {name:48s} {median(found):9.0f} rounds/s   {ratio:6.2f}")
+
+
+def gisette() -> None:
+    parts = dense_rows(6000, 5000, np.float64, 20)
+    ef = {"name": "ef", "batch": 1}
+    side_by_side(
+        "gisette's shape 6000×5000, 20 workers, batch 1",
+        {
+            "ef, top-10, encoded and decoded": ours(parts, ef, {"name": "top-k", "k": 10}, {"name": "fixed"}, 0),
+            "ef, hard-threshold": ours(parts, ef, {"name": "hard-threshold", "threshold": 20.0}, {"name": "fixed"}, 0),
+            "plain NumPy, top-10, nothing encoded": plain_ef(parts, 10),
+        },
+        400,
+    )
+
+
+def madelon() -> None:
+    for dtype in (np.float64, np.float32):
+        parts = dense_rows(2000, 500, dtype, 20)
+        hard = {"name": "hard-threshold", "threshold": 0.5}
+        side_by_side(
+            f"madelon's shape 2000×500, 20 workers, full gradients, {np.dtype(dtype).name}, logged every 500 rounds",
+            {
+                "ef-gdstar, hard-threshold": ours(parts, {"name": "ef-gdstar"}, hard, {"name": "fixed"}, 500),
+                "ef, hard-threshold": ours(parts, {"name": "ef"}, hard, {"name": "fixed"}, 500),
+                "its 20 gradients alone": gradients_alone(parts),
+            },
+            500,
+        )
+
+
+def sparse() -> None:
+    hard = {"name": "hard-threshold", "threshold": 1.0}
+    for dim in (10**5, 10**6, 10**7):
+        parts = sparse_rows(4000, dim, 80, 8)
+        auto = {"name": "auto", "search": "quick"}
+        side_by_side(
+            f"80 nonzeros a row, d = {dim:.0e}, 8 workers, batch 1, regulariser at the master",
+            {
+                "ef, hard-threshold": ours(parts, {"name": "ef", "batch": 1}, hard, {"name": "fixed"}, 0, apart=True),
+                "sgd": ours(parts, {"name": "sgd", "batch": 1}, {"name": "identity"}, auto, 0, apart=True),
+            },
+            300,
+            3,
+        )
+
+
+def main(names: list[str] | None = None) -> None:
+    for name, part in (("gisette", gisette), ("madelon", madelon), ("sparse", sparse)):
+        if not names or name in names:
+            part()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,76 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.expressions import Expression
+from mpi_compress.link import Message
+from mpi_compress.objective import Objective
+from mpi_compress.steps import Step, step_at
+from mpi_compress.streams import Round
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    h: Vector  # (d,) (1/n) Σ h_i
+
+
+@dataclass
+class Worker:
+    h: Vector  # (d,) h_i, which learns ∇f_i(x*)
+
+
+@algorithms.register("diana")
+@dataclass(frozen=True)
+class DIANA(Algorithm):
+    """DIANA: Mishchenko, Gorbunov, Takáč, Richtárik (2019), Algorithm 1; any unbiased Q as Horváth et al. (2019). All h start at 0.
+
+    worker sends     m_i ← Q(∇f_i(x) − h_i);  h_i ← h_i + α m_i
+    master answers   m ← (1/n) Σ m_i
+    everyone         x ← x − γ (h + m);  h ← h + α m
+
+    Q is unbiased with ω. Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1 with M = 4ω/(nα): α ≤ 1/(1 + ω) and
+    γ ≤ 1/(L_max (1 + 6ω/n)), the defaults; then E‖x_k − x*‖² falls by max(1 − γµ, 1 − α/2) a round.
+    """
+
+    paper = "DIANA, Algorithm 1"
+    compressor = "random-k"
+    step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ
+    alpha: Expression = "1/(1 + omega)"  # α
+
+    def knows(self) -> Mapping[str, float]:
+        omega = self.up.compressor.omega(self.setting.dim)
+        return {} if omega is None else {"omega": omega}
+
+    def check(self) -> None:
+        exact_downlink(self)
+        if not self.up.compressor.unbiased(self.setting.dim):
+            raise ValueError("diana needs an unbiased compressor, such as random-k or qsgd")
+        if not 0 < self.alpha <= 1:  # type: ignore[operator]
+            raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
+        if self.setting.mu_apart:
+            raise ValueError('diana learns the whole of ∇f_i: it needs regularizer = "worker"')
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        m = self.up.pack(f.gradient(node.x) - worker.h, t)
+        self.up.unpack(m).add_to(worker.h, self.alpha)  # type: ignore[arg-type]
+        return m
+
+    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        γ = step_at(self.step, t.k)  # type: ignore[arg-type]
+        node.x -= γ * node.h
+        down.add_to(node.x, -γ)
+        down.add_to(node.h, self.alpha)  # type: ignore[arg-type]

@@ -1,0 +1,67 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.link import Message
+from mpi_compress.objective import Objective
+from mpi_compress.steps import Step, step_at
+from mpi_compress.streams import Round
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    g: Vector  # (d,) (1/n) Σ g_i
+
+
+@dataclass
+class Worker:
+    g: Vector  # (d,) g_i: what everyone believes ∇f_i(x) is
+
+
+@algorithms.register("ef21")
+@dataclass(frozen=True)
+class EF21(Algorithm):
+    """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0, so that at first g_i = C(∇f_i(x)).
+
+    worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
+    master answers   c ← (1/n) Σ c_i
+    everyone         g ← g + c;  x ← x − γ g
+
+    C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
+    """
+
+    paper = "EF21, Algorithm 2"
+    compressor = "top-k"
+    step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ
+
+    def knows(self) -> Mapping[str, float]:
+        delta = self.up.compressor.delta(self.setting.dim)
+        return {} if delta is None else {"delta": delta}
+
+    def check(self) -> None:
+        exact_downlink(self)
+        if self.setting.mu_apart:
+            raise ValueError('ef21 learns the whole of ∇f_i: it needs regularizer = "worker"')
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        c = self.up.pack(f.gradient(node.x) - worker.g, t)
+        self.up.unpack(c).add_to(worker.g)
+        return c
+
+    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.g)
+        node.x -= step_at(self.step, t.k) * node.g  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""What algorithms with error feedback share: the memory, compressors that follow the run, and what is logged."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.base import Setting
+from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.compressors import Compressor
+from mpi_compress.compressors.accordion import Accordion
+from mpi_compress.compressors.hard_threshold import HardThreshold
+from mpi_compress.link import Link, Message
+from mpi_compress.memory import LOGS, Memory, trace_columns
+from mpi_compress.objective import Objective
+from mpi_compress.regimes import Regime
+from mpi_compress.steps import falls_at
+from mpi_compress.streams import Round
+
+
+@dataclass(frozen=True)
+class ErrorFeedback(GD):
+    """The lines of HT's Algorithm 1 that do not depend on what g_i is."""
+
+    compressor = "top-k"
+    logs = LOGS
+    feedback: bool = True  # false: e is dropped after every round
+    reset: int | None = None  # e is dropped after every so many rounds
+
+    def within(self, setting: Setting) -> "ErrorFeedback":
+        bound: ErrorFeedback = super().within(setting)  # type: ignore[assignment]
+        if bound.settles(setting.up.compressor) and isinstance(bound.step, float):
+            object.__setattr__(bound, "setting", replace(setting, up=bound.uplink_of(bound.start(np.zeros(setting.dim)), 0)))
+        return bound
+
+    def settles(self, compressor: Compressor) -> bool:
+        return isinstance(compressor, HardThreshold) and compressor.accuracy is not None
+
+    def check(self) -> None:
+        super().check()
+        if self.reset is not None and self.reset < 1:
+            raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
+
+    def uplink_of(self, node: Node, k: int) -> Link:
+        """The uplink of round k: the threshold of an accuracy settled by γ_k, ACCORDION's k by its regime."""
+        compressor = self.up.compressor
+        if node.regime is not None:
+            return self.up.at(k=node.regime.budget(compressor))  # type: ignore[arg-type]
+        if isinstance(compressor, HardThreshold) and compressor.accuracy is not None:
+            return replace(self.up, compressor=compressor.at_step(self.gamma(k), self.setting.dim))
+        return self.up
+
+    def start(self, x0: Vector) -> Node:
+        node = super().start(x0)
+        if isinstance(self.up.compressor, Accordion):
+            node.regime = Regime(np.zeros_like(x0))
+        return node
+
+    def start_worker(self, node: Node, f: Objective) -> Memory:
+        return Memory(np.zeros(f.dim))
+
+    def send(self, node: Node, worker: Memory, t: Round) -> Message:
+        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ)."""
+        message = self.uplink_of(node, t.k).pack(worker.e, t)
+        worker.keep(self.up.unpack(message))
+        self.forget(worker, t.k)
+        return message
+
+    def forget(self, worker: Memory, k: int) -> None:
+        """Drop the error, where a switch says so."""
+        if not self.feedback or (self.reset and (k + 1) % self.reset == 0):
+            worker.drop()
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        super().all_hear(node, down, t)
+        node.silent += down.elements == 0
+        if node.regime is not None:
+            node.regime.hear(self.up.compressor, down, t.k, self.epoch, falls_at(self.step, t.k + 1))  # type: ignore[arg-type]
+
+    @property
+    def epoch(self) -> int:
+        """Rounds in which a worker sees its shard once."""
+        rows = math.ceil(self.setting.numbers["N"] / self.setting.n)
+        return 1 if self.batch is None else math.ceil(rows / self.batch)
+
+    def worker_logs(self, worker: Any) -> Sequence[float]:
+        return worker.logs()
+
+    def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
+        return {**trace_columns(means), "silent": node.silent}

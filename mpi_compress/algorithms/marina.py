@@ -1,0 +1,92 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
+from mpi_compress.codecs.dense import DenseFloats
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.compressors.identity import Identity
+from mpi_compress.expressions import Expression, evaluate
+from mpi_compress.link import Link, Message
+from mpi_compress.objective import Objective
+from mpi_compress.steps import Step, step_at
+from mpi_compress.streams import Round
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    g: Vector  # (d,) the estimate of ∇f(x) in use
+    full: bool = True  # whether this round's gradients go uncompressed: the coin c_k, tossed alike by all, so it costs no bits
+
+
+@dataclass
+class Worker:
+    before: Vector  # (d,) ∇f_i at the iterate before
+
+
+@algorithms.register("marina")
+@dataclass(frozen=True)
+class MARINA(Algorithm):
+    """MARINA: Gorbunov, Burlachenko, Li, Richtárik (ICML 2021), Algorithm 1. The first round is a full one.
+
+    worker sends     ∇f_i(x) in a full round, else Q(∇f_i(x) − ∇f_i(x⁻)),   x⁻ the iterate before
+    master answers   the mean of what was sent
+    everyone         g ← that mean in a full round, else g + that mean;  x ← x − γ g;  the next round is full with probability p
+
+    Q is unbiased with ω. Theorem 2.1: γ ≤ 1/(L̃ (1 + √((1−p)ω/(pn)))) with L̃ = √((1/n) Σ L_i²), the default; p = 1/(1 + ω) is
+    ζ/d for random-k, with which both kinds of round cost alike.
+    """
+
+    paper = "MARINA, Algorithm 1"
+    compressor = "random-k"
+    step: Step = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"  # γ
+    p: Expression = "1/(1 + omega)"
+
+    def knows(self) -> Mapping[str, float]:
+        omega = self.up.compressor.omega(self.setting.dim)
+        if omega is None:
+            return {}
+        return {"omega": omega, "p": evaluate(self.p, {**self.setting.numbers, "omega": omega})}
+
+    def check(self) -> None:
+        exact_downlink(self)
+        if not self.up.compressor.unbiased(self.setting.dim):
+            raise ValueError("marina needs an unbiased compressor, such as random-k or qsgd")
+        if not 0 < self.p <= 1:  # type: ignore[operator]
+            raise ValueError(f"p = {self.p} must be above 0 and at most 1")
+        if self.setting.mu_apart:
+            raise ValueError('marina compresses differences of the whole of ∇f_i: it needs regularizer = "worker"')
+
+    @cached_property
+    def whole(self) -> Link:
+        """The uplink of a full round."""
+        return Link(Identity(), DenseFloats(self.up.codec.float), self.setting.dim)
+
+    def uplink(self, node: Node, k: int) -> Link:
+        return self.whole if node.full else self.up
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        g = f.gradient(node.x)
+        message = self.whole.pack(g, t) if node.full else self.up.pack(g - worker.before, t)
+        worker.before[:] = g
+        return message
+
+    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        if node.full:
+            node.g[:] = 0.0
+        down.add_to(node.g)
+        node.x -= step_at(self.step, t.k) * node.g  # type: ignore[arg-type]
+        node.full = bool(t.shared.random() < self.p)  # type: ignore[operator]

@@ -1,0 +1,52 @@
+import math
+from dataclasses import dataclass
+
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.expressions import Expression
+from mpi_compress.link import Message
+from mpi_compress.objective import Objective
+from mpi_compress.streams import Round
+
+
+@algorithms.register("nesterov")
+@dataclass(frozen=True)
+class Nesterov(GD):
+    """Nesterov's accelerated gradient method, with compressed gradients: Nesterov (2004), scheme 2.2.9; AIADE paper, baseline.
+
+    worker sends     Q(∇f_i(y))
+    master answers   ĝ = (1/n) Σ Q(∇f_i(y))
+    everyone         x⁺ ← y − γ (ĝ + ∇r(y));  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
+
+    τ = (√L − √µ)/(√L + √µ) if not given, and k/(k + 3) where µ = 0. Batches and the place of the regulariser as in gd.
+    """
+
+    paper = "Nesterov 2004, 2.2.9"
+    momentum: Expression | None = None  # τ
+
+    def check(self) -> None:
+        super().check()
+        if self.momentum is not None and not 0 <= self.momentum < 1:  # type: ignore[operator]
+            raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
+        if self.momentum is None and "L" not in self.setting.numbers:
+            raise ValueError("momentum = … is needed: the loss is not smooth, so there is no (√L − √µ)/(√L + √µ)")
+
+    def tau(self, k: int) -> float:
+        """τ_k."""
+        if self.momentum is not None:
+            return self.momentum  # type: ignore[return-value]
+        L, µ = (math.sqrt(self.setting.numbers[name]) for name in ("L", "mu"))
+        return (L - µ) / (L + µ) if µ else k / (k + 3)
+
+    def start(self, x0: Vector) -> Node:
+        return self.averaged(Node(x0.copy(), m=x0.copy()))
+
+    def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
+        return self.up.pack(f.gradient(node.m, self.rows(f, t)), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        y, x = node.m, node.x.copy()
+        node.x[:] = y
+        super().all_hear(node, down, t)
+        y[:] = node.x + self.tau(t.k) * (node.x - x)

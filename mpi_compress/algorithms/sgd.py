@@ -1,0 +1,32 @@
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.link import Message
+from mpi_compress.objective import Objective
+from mpi_compress.streams import Round
+
+
+@algorithms.register("sgd")
+@dataclass(frozen=True)
+class SGD(GD):
+    """Stochastic gradient descent, compressed without memory: HT Algorithm 1 with e = 0.
+
+    worker sends     C(g_i),   g_i the mean over a minibatch of its shard, weighted n|D_i|/N
+    master answers   ĝ = (1/n) Σ C(g_i)
+    everyone         x ← x − γ_k (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
+
+    Where data are sparse and the regulariser is at the master, gradients are held as what they touch, and x as a scalar times a
+    vector; with the identity and codec "auto" a round then costs what the minibatch touches, whatever d.
+    """
+
+    paper = "HT Algorithm 1, C(p) without e"
+    lazy: ClassVar[bool] = True
+
+    def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
+        rows = self.rows(f, t)
+        if rows is None:
+            return self.up.pack(f.gradient(node.x), t)
+        g = f.sparse_gradient(node.x, rows, node.scale) if f.touches_little else f.gradient(node.x, rows, node.scale)
+        return self.up.pack(g, t)

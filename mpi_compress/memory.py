@@ -1,0 +1,79 @@
+"""What an error-feedback worker remembers: its error, and its size as it goes."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mpi_compress.compressed import Compressed, Sparse, Vector
+from mpi_compress.kernels import batches as kernels
+
+
+@dataclass
+class Memory:
+    """A worker's own state. The error is kept in units of the gradient, e_i/γ: then p/γ = e/γ + g costs one addition."""
+
+    e: Vector  # (d,) e_i/γ
+    step: float = 0.0  # γ of the last round
+    error: float = 0.0  # ‖e_i‖²
+    total: float = 0.0  # Σ_t ‖e_i‖² over the rounds so far
+    corrected: float = 0.0  # ‖p_i/γ‖ of the last round
+    density: float = 0.0  # share of the coordinates that the last message sent
+    m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
+    squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
+    lost: float = 0.0  # and what its additions rounded off
+
+    def rescale(self, step: float) -> None:
+        """γ changes: e_i stays, so e_i/γ does not."""
+        if self.step not in (0.0, step):
+            ratio = self.step / step
+            self.e *= ratio
+            self.squares, self.lost = self.squares * ratio**2, self.lost * ratio**2
+        self.step = step
+
+    def keep(self, sent: Compressed) -> None:
+        """e ← p − Δ, both over γ: `self.e` holds p/γ, and what was sent of it is taken out."""
+        if isinstance(sent, Sparse):
+            self._note(sent, *kernels.take_out_and_measure(sent.indices, sent.values, self.e))
+        else:
+            before = kernels.squares(self.e)
+            sent.add_to(self.e, -1.0)
+            self._note(sent, before, kernels.squares(self.e))
+
+    def keep_touched(self, sent: Sparse, growth: float) -> None:
+        """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`."""
+        self._add(growth)
+        before, after = kernels.take_out(sent.indices, sent.values, self.e)
+        corrected = self.squares + self.lost
+        self._add(after - before)
+        self._note(sent, corrected, max(self.squares + self.lost, 0.0))
+
+    def drop(self) -> None:
+        """e ← 0."""
+        self.e[:] = 0.0
+        self.squares = self.lost = 0.0
+
+    def logs(self) -> tuple[float, ...]:
+        """‖e_i‖², its sum over rounds, density, ‖p_i/γ‖²."""
+        return self.error, self.total, self.density, self.corrected
+
+    def _note(self, sent: Compressed, corrected: float, left: float) -> None:
+        self.error = self.step * self.step * left
+        self.total += self.error
+        self.corrected = corrected
+        self.density = sent.elements / sent.dim
+
+    def _add(self, change: float) -> None:
+        total = self.squares + change
+        big, small = (self.squares, change) if abs(self.squares) >= abs(change) else (change, self.squares)
+        self.lost += (big - total) + small
+        self.squares = total
+
+
+LOGS = ("error_norm", "total_error", "density", "corrected_norm")
+
+
+def trace_columns(means: Mapping[str, float]) -> Mapping[str, float]:
+    """√mean_i‖e_i‖², Σ_t mean_i‖e_i‖², mean density, √mean_i‖p_i/γ‖²."""
+    return {**means, "error_norm": math.sqrt(means["error_norm"]), "corrected_norm": math.sqrt(means["corrected_norm"])}
