@@ -49,7 +49,7 @@ def run(
         if exchange.has_master:
             begun = time.perf_counter()
             uplink = algorithm.uplink(node, k)
-            ups = [None if m.data.size == 0 else uplink.unpack(m) for m in arrived]
+            ups = [m.content or (None if m.data.size == 0 else uplink.unpack(m)) for m in arrived]
             down = _answer(algorithm, node, master, ups, Round(k, streams, Role.MASTER))
             clock.update += time.perf_counter() - begun
         down = exchange.broadcast(down)

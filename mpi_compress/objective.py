@@ -89,12 +89,13 @@ class Objective:
     def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
         """∇f_i(x) (d,); for a minibatch of `rows`, at scale · x, the mean over them in place of the mean over the shard."""
         if rows is None:
-            kept = self._kept_at is x
-            _, gradient = self.value_and_gradient(x)
+            if self._kept_at is x:
+                self.borrowed += self._kept[1]
+            else:
+                self.value_and_gradient(x)
             self.seconds += self._kept[1]
-            self.borrowed += self._kept[1] if kept else 0.0
             self.samples += len(self.rows)
-            return gradient
+            return self._gradient
         self.forget()
         self._gradient[:] = 0.0
         self.add_gradient(self._gradient, x, rows, scale)

@@ -109,7 +109,7 @@ class Observer:
         """Add one round's messages to the counts, at rank 0; paper bits are those of what was decoded."""
         begun = time.perf_counter()
         for i, message in enumerate(arrived):
-            content = uplink.unpack(message)
+            content = message.content or uplink.unpack(message)
             bits = uplink.paper_bits(content)
             self.wire_up[i] += message.wire_bits
             self.paper_up[i] += bits

@@ -6,6 +6,7 @@ from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Vector
+from mpi_compress.kernels.batches import add_difference
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -49,6 +50,5 @@ class EFGDStar(ErrorFeedback):
 
     def worker_sends(self, node: Node, worker: Shifted, f: Objective, t: Round) -> Message:
         worker.rescale(self.gamma(t.k))
-        worker.e += f.gradient(node.x)
-        worker.e -= worker.h
+        add_difference(f.gradient(node.x), worker.h, worker.e)
         return self.send(node, worker, t)

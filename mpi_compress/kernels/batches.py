@@ -45,6 +45,13 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
     return growth
 
 
+@kernel
+def add_difference(g, h, out):
+    """out += g − h, all (d,)."""
+    for j in range(out.size):
+        out[j] += g[j] - h[j]
+
+
 @reassociating_kernel
 def squares(v):
     """Σ v_j²."""
