@@ -104,7 +104,7 @@ class Sparse(Compressed):
         return index_bits(dim) * indices_counted + fpp
 
     def is_finite(self) -> bool:
-        return bool(kernels.all_finite(self.values))
+        return not self.values.size or bool(kernels.all_finite(self.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,8 +286,8 @@ class Averager:
 
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
         """(1/n) Σ parts, for n = len(parts)."""
-        sparse = [s for s in (p.sparse() for p in parts) if s is not None]
-        held = sum(p.elements for p in sparse)
+        sparse = [s for s in [p.sparse() for p in parts] if s is not None]
+        held = sum([s.indices.size for s in sparse])
         if len(sparse) == len(parts) and 4 * held <= 3 * self.dim:
             return self._mean_of_sparse(sparse, held)
         total = np.zeros(self.dim)
@@ -300,7 +300,8 @@ class Averager:
         touched = np.empty(held, dtype=np.uint32)
         n = 0
         for part in parts:
-            n = kernels.scatter_add_noting(part.indices, part.values, self._total, self._seen, touched, n)
+            if part.indices.size:
+                n = kernels.scatter_add_noting(part.indices, part.values, self._total, self._seen, touched, n)
         indices = np.sort(touched[:n])
         values = np.empty(n)
         kernels.take_and_clear(indices, float(len(parts)), self._total, self._seen, values)

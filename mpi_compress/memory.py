@@ -24,9 +24,9 @@ class Memory:
     squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
     lost: float = 0.0  # and what its additions rounded off
 
-    def rescale(self, step: float) -> None:
-        """γ changes: e_i stays, so e_i/γ does not."""
-        if self.step not in (0.0, step):
+    def rescale(self, step: float, kept: bool = False) -> None:
+        """γ changes: e_i stays, so e_i/γ does not; or, where the error is `kept` in units of the gradient, the other way round."""
+        if self.step not in (0.0, step) and not kept:
             ratio = self.step / step
             self.e *= ratio
             self.squares, self.lost = self.squares * ratio**2, self.lost * ratio**2
@@ -34,8 +34,11 @@ class Memory:
 
     def keep(self, sent: Compressed) -> None:
         """e ← p − Δ, both over γ: `self.e` holds p/γ, and what was sent of it is taken out."""
-        if isinstance(sent, Sparse):
-            self._note(sent, *kernels.take_out_and_measure(sent.indices, sent.values, self.e))
+        if type(sent) is Sparse:
+            self.corrected, left = kernels.take_out_and_measure(sent.indices, sent.values, self.e)
+            self.error = self.step * self.step * left
+            self.total += self.error
+            self.density = sent.indices.size / sent.dim
         else:
             before = kernels.squares(self.e)
             sent.add_to(self.e, -1.0)

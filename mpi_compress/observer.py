@@ -108,13 +108,16 @@ class Observer:
     def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
         """Add one round's messages to the counts, at rank 0; paper bits are those of what was decoded."""
         begun = time.perf_counter()
+        before = None
         for i, message in enumerate(arrived):
-            content = message.content or uplink.unpack(message)
-            bits = uplink.paper_bits(content)
-            self.wire_up[i] += message.wire_bits
-            self.paper_up[i] += bits
-            self.cost_up += self.cost.cost(bits)
-            self.elements += content.elements
+            if message is not before:  # silent workers hosted together share one message
+                content = message.content or uplink.unpack(message)
+                wire, paper, elements = message.wire_bits, uplink.paper_bits(content), content.elements
+                cost, before = self.cost.cost(paper), message
+            self.wire_up[i] += wire
+            self.paper_up[i] += paper
+            self.cost_up += cost
+            self.elements += elements
         if self.exchange.counts_down:
             bits = downlink.paper_bits(downlink.unpack(down))
             self.wire_down += self.exchange.n * down.wire_bits

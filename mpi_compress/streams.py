@@ -51,7 +51,7 @@ class Round:
         self.who = who
         self._streams = streams
         self._role = role
-        self._drawn: dict[Role, Generator] = {}
+        self._drawn: dict[Role, Generator] | None = None
 
     @property
     def rng(self) -> Generator:
@@ -73,6 +73,8 @@ class Round:
         return self._of(Role.SHARED, 0)
 
     def _of(self, role: Role, who: int) -> Generator:
+        if self._drawn is None:
+            self._drawn = {}
         if role not in self._drawn:
             self._drawn[role] = self._streams.at(role, who, self.k)
         return self._drawn[role]

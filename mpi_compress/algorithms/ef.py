@@ -68,10 +68,9 @@ class EF(ErrorFeedback):
 
     def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
         rows = self.rows(f, t)
-        if self.momentum:
-            worker.step = self.gamma(t.k)
-        else:
-            worker.rescale(self.gamma(t.k))
+        γ = self.gamma(t.k)
+        if γ != worker.step:
+            worker.rescale(γ, kept=bool(self.momentum))
         if worker.m.size:
             g = f.gradient(node.x, rows, node.scale)
             worker.m *= self.momentum
@@ -90,7 +89,7 @@ class EF(ErrorFeedback):
     @property
     def looks_where_touched(self) -> bool:
         """Whether no coordinate can reach the threshold but those that the gradient touches: |e_j/γ| < λ for all others."""
-        return isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and self.feedback and not self.reset
+        return isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and not self.forgets
 
     def send_touched(self, node: Node, worker: Memory, touched: np.ndarray, growth: float, t: Round) -> Message:
         """`send` at the cost of what the gradient touched."""

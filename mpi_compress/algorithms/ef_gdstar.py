@@ -49,6 +49,8 @@ class EFGDStar(ErrorFeedback):
         return Shifted(np.zeros(f.dim), h=h)
 
     def worker_sends(self, node: Node, worker: Shifted, f: Objective, t: Round) -> Message:
-        worker.rescale(self.gamma(t.k))
+        γ = self.gamma(t.k)
+        if γ != worker.step:
+            worker.rescale(γ)
         add_difference(f.gradient(node.x), worker.h, worker.e)
         return self.send(node, worker, t)

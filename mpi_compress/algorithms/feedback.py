@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,14 +65,26 @@ class ErrorFeedback(GD):
 
     def send(self, node: Node, worker: Memory, t: Round) -> Message:
         """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ)."""
-        message = self.uplink_of(node, t.k).pack(worker.e, t)
-        worker.keep(self.up.unpack(message))
-        self.forget(worker, t.k)
+        link = self.uplink_of(node, t.k) if self.follows else self.up
+        message = link.pack(worker.e, t)
+        worker.keep(link.unpack(message))
+        if self.forgets:
+            self.forget(worker, t.k)
         return message
+
+    @cached_property
+    def follows(self) -> bool:
+        """Whether the uplink differs from round to round."""
+        return isinstance(self.up.compressor, Accordion) or self.settles(self.up.compressor)
+
+    @cached_property
+    def forgets(self) -> bool:
+        """Whether errors are ever dropped."""
+        return not self.feedback or self.reset is not None
 
     def forget(self, worker: Memory, k: int) -> None:
         """Drop the error, where a switch says so."""
-        if not self.feedback or (self.reset and (k + 1) % self.reset == 0):
+        if not self.feedback or (k + 1) % self.reset == 0:  # type: ignore[operator]
             worker.drop()
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.codecs.base import NOTHING, Bytes, codecs, float_bytes, read_floats
+from mpi_compress.codecs.base import NOTHING, Bytes, codecs, count_length, float_bytes, read_floats, refuse
 from mpi_compress.codecs.indexed import IndexCodec
-from mpi_compress.compressed import Compressed, Dense, Indices, index_bits
+from mpi_compress.compressed import Compressed, Dense, Indices, Sparse, index_bits
 from mpi_compress.errors import CorruptMessage
-from mpi_compress.kernels import bits, sets
+from mpi_compress.kernels import bits, pairs, sets
 
 
 @codecs.register("fixed")
@@ -22,7 +22,14 @@ class Fixed(IndexCodec):
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Dense):
             return float_bytes(compressed.values, self.float).copy()
-        return super().encode(compressed)
+        if type(compressed) is not Sparse:
+            return super().encode(compressed)
+        T, width = compressed.indices.size, index_bits(compressed.dim)
+        start = count_length(T) + T * self.float // 8
+        out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
+        if not pairs.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
+            refuse(compressed.values)
+        return out
 
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
@@ -30,6 +37,12 @@ class Fixed(IndexCodec):
         if kind is Dense:
             values, end = read_floats(data, at, dim, self.float)
             return Dense(values), end
+        if kind is Sparse and data.size >= 8 and data[at] < min(dim + 1, 128):  # what is short and right is read at once
+            count, width = int(data[at]), index_bits(dim)
+            end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
+            indices, values = np.empty(count, dtype=np.uint32), np.empty(count)
+            if end <= data.size and pairs.take_pairs(data, at + 1, width, self.float, dim, indices, values):
+                return Sparse(dim, indices, values), end
         return super().decode(data, at, dim, kind, known)
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
