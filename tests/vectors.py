@@ -1,5 +1,6 @@
 """Vectors that are hard on compressors: drawn by hypothesis, fixed, and gradients of real data where it is at hand."""
 
+import lzma
 import os
 from functools import cache
 from pathlib import Path
@@ -52,14 +53,15 @@ def real():
     folder = os.environ.get("MPI_COMPRESS_DATA")
     if not folder:
         pytest.skip("MPI_COMPRESS_DATA names no folder of real data")
-    from mpi_compress.datasets import libsvm
+    from sklearn.datasets import load_svmlight_file
 
     out = {}
     for name in ("madelon", "news20"):
         file = Path(folder) / f"{name}.xz"
         if not file.exists():
             pytest.skip(f"{file} is not there")
-        A, labels = libsvm.read(file)
+        with lzma.open(file) as text:
+            A, labels = load_svmlight_file(text)
         y = np.where(labels <= np.median(labels), -1.0, 1.0)
         x = np.random.default_rng(0).standard_normal(A.shape[1]) / abs(A).sum(axis=1).mean()
         for where, margin in (("0", np.zeros(y.size)), ("x", y * (A @ x))):
