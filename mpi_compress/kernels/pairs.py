@@ -1,6 +1,5 @@
 """Short messages of indices and values, each written and read by one call."""
 
-
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import pack_fields
 from mpi_compress.kernels.floats import put_count_and_floats, take_floats
