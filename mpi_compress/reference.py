@@ -4,6 +4,7 @@ All of it is computed over the whole set in file order by one process, so no num
 """
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,11 +35,12 @@ def largest_eigenvalue(rows: Rows) -> float:
         kernels.gram_product(rows.matrix, ones, np.ascontiguousarray(v, dtype=np.float64), out)
         return out
 
+    start = np.random.default_rng(0).standard_normal(rows.dim)
+    size = norm(product(start))
+    if not 0 < size < math.inf:
+        return size
     if rows.dim <= 2:
         return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(rows.dim)]))[-1])
-    start = np.random.default_rng(0).standard_normal(rows.dim)
-    if not norm(product(start)) > 0:
-        return 0.0
     operator = LinearOperator((rows.dim, rows.dim), matvec=product, dtype=np.float64)
     return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
 

@@ -122,7 +122,7 @@ def run(
 def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
     """Where a run's result goes."""
     label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-")
-    return out / job.name / f"{label}-{run_id}.h5"
+    return out / job.name / f"{label[:60]}-{run_id}.h5"
 
 
 def _writable(folder: Path) -> None:
@@ -220,8 +220,8 @@ def _mu(spec: RunSpec, data: DataSet, L_data: float) -> float:
     _needs_no_smoothness(formula, spec, f"objective.{key}")
     sizes = {"L": L_data, "N": float(data.n_samples), "d": float(data.dim), "n": float(spec.workers.count)}
     value = _checked(lambda: evaluate(formula or 0.0, sizes), f"objective.{key}")
-    if value < 0:
-        raise UserError(f"objective.{key}: {value:g} is negative; it must be 0 or more")
+    if not 0 <= value < math.inf:
+        raise UserError(f"objective.{key}: {value:g} is {'negative' if value < 0 else 'no finite number'}; it must be 0 or more")
     return factor * value
 
 
@@ -233,6 +233,8 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     gram = gram_eigenvalues(data)[0]
     if gram == 0:
         raise UserError("data: all samples are zero, so there is nothing to optimise")
+    if not math.isfinite(gram):
+        raise UserError('data: the samples are so large that their squares overflow; normalize = "rows" or "columns" scales them')
     scale = loss.curvature / data.n_samples
     L_data = scale * gram if loss.smooth else math.nan
     mu = _mu(spec, data, L_data)
