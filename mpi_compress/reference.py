@@ -64,6 +64,19 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     return values
 
 
+def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | None, x: Vector) -> tuple[float, float]:
+    """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement."""
+    mean, squares, noise = np.zeros(data.dim), 0.0, 0.0
+    for i in range(n):
+        rows = data.shard(i, n)
+        f = Objective(rows, loss, n / data.n_samples, mu)
+        g = f.value_and_gradient(x)[1]
+        mean += g / n
+        squares += norm(g) ** 2 / n
+        noise += f.noise(x) / n if batch is not None else 0.0
+    return max(squares - norm(mean) ** 2, 0.0), noise / (batch or 1)
+
+
 @dataclass(frozen=True)
 class Optimum:
     """x* and f*."""

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 from mpi_compress import engine
 from mpi_compress.algorithms import Algorithm, Setting
 from mpi_compress.compressed import Vector
+from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.datasets.store import DataSet, open_data, open_test
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
@@ -32,7 +33,7 @@ from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.reference import Optimum, eigenvalues_file, gram_eigenvalues, optimum, optimum_file
+from mpi_compress.reference import Optimum, eigenvalues_file, gradient_noise, gram_eigenvalues, optimum, optimum_file
 from mpi_compress.results import Recorder, Run, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
@@ -152,11 +153,23 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
             problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
         x0 = team.on_root(partial(_start, spec, problem))
+        spec = team.on_root(partial(_with_settled_threshold, spec, problem, x0))
         run_id = team.on_root(lambda: spec.run_id)
         team.on_root(partial(_algorithm, spec, problem, told=True))  # what is wrong is told once
         return Prepared(spec, run_id, problem, _algorithm(spec, problem), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
+
+
+def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
+    """A hard threshold that goes by the gradients' noise gets it from x0, where M = 0: all noise counts as σ². At rank 0 only."""
+    compressor = spec.up.compressor
+    if not (isinstance(compressor, HardThreshold) and compressor.estimate):
+        return spec
+    batch = getattr(spec.algorithm, "batch", None)
+    zeta2, sigma2 = gradient_noise(problem.data, LOSSES[problem.loss], problem.mu, spec.workers.count, batch, x0)
+    settled = _checked(lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim), "up.compressor")
+    return replace(spec, up=replace(spec.up, compressor=settled))
 
 
 def _enough_samples(spec: RunSpec, data: DataSet) -> None:
