@@ -6,22 +6,25 @@ from mpi_compress.kernels import kernel
 
 
 @kernel
-def reaching(v, threshold):
-    """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there."""
-    u = np.uint64
+def count_reaching(v, threshold):
+    """How many coordinates have |v_j| ≥ threshold, NaN included."""
     n = np.int64(0)
     for j in range(v.size):
         n += not abs(v[j]) < threshold
-    indices = np.empty(n, dtype=np.uint32)
-    values = np.empty(n)
+    return n
+
+
+@kernel
+def take_reaching(v, threshold, indices, values):
+    """The increasing indices (n,) with |v_j| ≥ threshold, and the values there, n being their count."""
+    u = np.uint64
     at = i = u(0)
-    while at < u(n):
+    while at < u(indices.size):
         if not abs(v[i]) < threshold:
             indices[at] = i
             values[at] = v[i]
             at += u(1)
         i += u(1)
-    return indices, values
 
 
 @kernel
