@@ -77,13 +77,15 @@ class Link:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
         if type(compressed) is Sparse and compressed.indices.size == 0:
-            return self._nothing
+            return self.nothing
         return Message(self.codec.encode(compressed))
 
     @cached_property
-    def _nothing(self) -> Message:
+    def nothing(self) -> Message:
         """The message of no coordinates: always the same, and the most frequent one of a hard threshold."""
-        return Message(self.codec.encode(no_coordinates(self.dim)))
+        message = Message(self.codec.encode(no_coordinates(self.dim)))
+        self.unpack(message)
+        return message
 
     def unpack(self, message: Message) -> Compressed:
         """What the receiver sees.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import kernel, reassociating_kernel
 
 
 @kernel
@@ -12,6 +12,16 @@ def count_reaching(v, threshold):
     for j in range(v.size):
         n += not abs(v[j]) < threshold
     return n
+
+
+@reassociating_kernel
+def squares_below(v, threshold):
+    """‖v‖² if all |v_j| < threshold, otherwise −1."""
+    n, total = np.int64(0), 0.0
+    for j in range(v.size):
+        n += not abs(v[j]) < threshold
+        total += v[j] * v[j]
+    return total if n == 0 else -1.0
 
 
 @kernel
