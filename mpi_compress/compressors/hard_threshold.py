@@ -6,7 +6,7 @@ import numpy as np
 from mpi_compress.compressed import Compressed, Sparse, Vector, no_coordinates
 from mpi_compress.compressors.base import Compressor, compressors, one_of, positive
 from mpi_compress.kernels import select
-from mpi_compress.kernels.threshold import count_reaching, take_reaching
+from mpi_compress.kernels.threshold import reaching
 from mpi_compress.streams import Round
 
 
@@ -34,12 +34,9 @@ class HardThreshold(Compressor):
             raise ValueError("estimate = true is for like_k = k")
 
     def compress(self, v: Vector, t: Round) -> Sparse:
-        n = count_reaching(v, self.level)
-        if n == 0:
-            return no_coordinates(v.size)
-        indices, values = np.empty(n, dtype=np.uint32), np.empty(n)
-        take_reaching(v, self.level, indices, values)
-        return Sparse(v.size, indices, values)
+        indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
+        n = reaching(v, self.level, indices, values)
+        return Sparse(v.size, indices[:n].copy(), values[:n].copy()) if n else no_coordinates(v.size)
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         if not isinstance(c, Sparse):

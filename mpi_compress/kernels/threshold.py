@@ -1,16 +1,30 @@
-"""Hard thresholds: one pass to count, so that a vector with nothing above costs nothing more."""
+"""Hard thresholds: one pass, at the cost of reading the vector where little is above."""
 
 import numpy as np
 
 from mpi_compress.kernels import kernel, reassociating_kernel
 
+_BLOCK = 32
+
 
 @kernel
-def count_reaching(v, threshold):
-    """How many coordinates have |v_j| ≥ threshold, NaN included."""
-    n = np.int64(0)
-    for j in range(v.size):
-        n += not abs(v[j]) < threshold
+def reaching(v, threshold, indices, values):
+    """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
+
+    Returns how many there are. Blocks are looked through by vector instructions; only where one holds something, one by one.
+    """
+    u = np.uint64
+    n = u(0)
+    for start in range(u(0), u(v.size), u(_BLOCK)):
+        end = min(start + u(_BLOCK), u(v.size))
+        some = np.int64(0)
+        for j in range(start, end):
+            some += not abs(v[j]) < threshold
+        if some:
+            for j in range(start, end):
+                indices[n] = j
+                values[n] = v[j]
+                n += u(not abs(v[j]) < threshold)
     return n
 
 
@@ -22,19 +36,6 @@ def squares_below(v, threshold):
         n += not abs(v[j]) < threshold
         total += v[j] * v[j]
     return total if n == 0 else -1.0
-
-
-@kernel
-def take_reaching(v, threshold, indices, values):
-    """The increasing indices (n,) with |v_j| ≥ threshold, and the values there, n being their count."""
-    u = np.uint64
-    at = i = u(0)
-    while at < u(indices.size):
-        if not abs(v[i]) < threshold:
-            indices[at] = i
-            values[at] = v[i]
-            at += u(1)
-        i += u(1)
 
 
 @kernel
