@@ -259,12 +259,6 @@ class Lattice(Compressed):
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return lattice_bits(self.integers.size, self.sigma, self.radius, self.stochastic) + fpp * self.radius_sent
 
-    @property
-    def lemma(self) -> tuple[float, float]:
-        """Bits that Lemma 2.1 asks for at least, for a code that serves all of the ball, d·log2(M/σ), and at most."""
-        least = self.dim * max(0.0, log2(self.radius / self.sigma)) if 0 < self.radius < inf else 0.0
-        return least, lattice_bits(self.dim, self.sigma, self.radius, self.stochastic)
-
     def is_finite(self) -> bool:
         return isfinite(self.radius) and isfinite(self.sigma)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm
-from mpi_compress.compressed import Compressed, Lattice, Vector
+from mpi_compress.compressed import Compressed, Lattice, Vector, lattice_bits
 from mpi_compress.compressors.lattice import LatticeQuantizer
 from mpi_compress.errors import PrecisionExhausted
 from mpi_compress.expressions import Expression, evaluate
@@ -32,14 +32,14 @@ class Node:
     moved: float = 0.0  # how far that point moved in the last round, where a range is bounded by it
     k: int = 0  # rounds so far
     start: float = math.nan  # ‖x0 − x*‖, where x* is known
-    lemma: tuple[float, float] = (math.nan, math.nan)  # Lemma 2.1's bits a coordinate for the last message down: least, most
+    ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of the last message down
 
 
 @dataclass
 class Worker:
     s: Vector  # (d,) s_i: what the master has of ∇f_i
     g: Vector  # (d,) g_i of the last round
-    lemma: tuple[float, float] = (math.nan, math.nan)  # as the node's, for its last message up
+    ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of its last message up
 
 
 @dataclass
@@ -181,7 +181,7 @@ class DoubleEncoding(Algorithm):
         d = Q.pack(worker.g - worker.s, t)
         sent = Q.unpack(d)
         sent.add_to(worker.s)
-        worker.lemma = lemma(sent)
+        worker.ball = ball(sent)
         return d
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
@@ -195,13 +195,20 @@ class DoubleEncoding(Algorithm):
         if before is not None:
             node.moved = norm(self.point(node) - before)
         node.k = t.k + 1
-        node.lemma = lemma(down)
+        node.ball = ball(down)
+
+    def lemma(self, sigma: float, radius: float) -> tuple[float, float]:
+        """Bits a coordinate by Lemma 2.1: what a code for the whole ball of radius M needs, and what will do."""
+        if math.isnan(sigma):
+            return math.nan, math.nan
+        dim = self.setting.dim
+        return max(0.0, math.log2(radius / sigma)) if radius else 0.0, lattice_bits(dim, sigma, radius, self.stochastic) / dim
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
-        return worker.lemma
+        return self.lemma(*worker.ball)
 
     def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
-        lower, upper = node.lemma
+        lower, upper = self.lemma(*node.ball)
         columns = {**means, "lower_down": lower, "upper_down": upper}
         return columns if self.setting.x_star is None else {**columns, "bound": self.bound(node.k, node.start)}
 
@@ -213,9 +220,9 @@ class DoubleEncoding(Algorithm):
         return {"gap": norm(node.v - mean) / self.budget(node.k - 1) if node.k else math.nan}
 
 
-def lemma(sent: Compressed) -> tuple[float, float]:
-    """Bits a coordinate by Lemma 2.1 for a message of lattice points: what a code for its whole ball needs, and what will do."""
-    return (sent.lemma[0] / sent.dim, sent.lemma[1] / sent.dim) if isinstance(sent, Lattice) else (math.nan, math.nan)
+def ball(sent: Compressed) -> tuple[float, float]:
+    """σ and M of a message of lattice points; NaN for others."""
+    return (sent.sigma, sent.radius) if isinstance(sent, Lattice) else (math.nan, math.nan)
 
 
 def rounded_up(bound: float) -> float:
