@@ -20,8 +20,7 @@ from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
-FLOOR = 1e-13  # of ‖g_i‖: what many additions to s_i round off
-EPS = float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)  # one unit in the last place
 
 
 @dataclass
@@ -54,6 +53,9 @@ class DoubleEncoding(Algorithm):
     Both links are lattices whose σ_k both ends know; an exact link can stand in for either. The range M of a message is sent, or,
     with range = "bound", follows from what both ends know: L ‖y_k − y_{k−1}‖ + σ_{k−1} up and L ‖y_k − y_{k−1}‖ + 3σ_{k−1} down,
     L the largest L_i and y the point of the gradients; round 0 sends M.
+
+    A run ends where the budget of a round falls below one unit in the last place of g_i, or below what such a unit of y changes it
+    by.
     """
 
     compressor = "lattice"
@@ -175,7 +177,7 @@ class DoubleEncoding(Algorithm):
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         worker.g[:] = self.gradient(node, f, t)
-        if self.budget(t.k) < max(FLOOR * norm(worker.g), EPS * self.L * norm(self.point(node))):
+        if self.budget(t.k) < EPS * max(norm(worker.g), self.L * norm(self.point(node))):
             raise PrecisionExhausted
         Q = self.uplink(node, t.k)
         d = Q.pack(worker.g - worker.s, t)
