@@ -84,6 +84,8 @@ class FigureTable:
     y: str = "loss"
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] | None = None  # None: log for what falls to 0, such as suboptimality
+    bounds: list[str] = field(default_factory=list)  # columns drawn dashed over the curves
+    rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
 
 
@@ -341,7 +343,7 @@ def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
             for k, v in node.items():
                 walk(v, f"{key}.{k}" if key else k)
         elif not isinstance(node, list) or not node:
-            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values")
+            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values, at least one")
         elif key.split(".")[0] not in _OF_A_RUN:
             raise UserError(f"grid: {nearest(key.split('.')[0], _OF_A_RUN, 'table')}")
         else:

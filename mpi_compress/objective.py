@@ -143,6 +143,20 @@ class Objective:
         """x is about to change: drop the kept gradient."""
         self._kept_at = None
 
+    def noise(self, x: Vector) -> float:
+        """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
+        margins = np.empty(len(self.rows))
+        kernels.margins(self.rows.matrix, x, margins)
+        slopes = np.empty(len(self.rows))
+        loss_kernels.slopes(self.loss.code, self.rows.labels, margins, slopes)
+        second_moment = 0.0
+        for start in range(0, len(self.rows), _ROWS_AT_ONCE):
+            a, s = self._block(slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
+            squares = a.multiply(a).sum(axis=1) if sp.issparse(a) else np.einsum("ij,ij->i", a, a)
+            second_moment += float(np.square(self.weight * len(self.rows) * s) @ np.ravel(squares)) / len(self.rows)
+        mean = self.value_and_gradient(x)[1] - self.mu * x
+        return max(second_moment - float(mean @ mean), 0.0)
+
     def curvature(self, x: Vector) -> Vector:
         """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
         margins = np.empty(len(self.rows))

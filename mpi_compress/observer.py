@@ -21,17 +21,18 @@ from mpi_compress.objective import Objective
 
 @dataclass(frozen=True)
 class Stop:
-    """A job's [stop]: whichever comes first. Loss and suboptimality are looked at in logged rounds."""
+    """A job's [stop]: whichever comes first. Loss, suboptimality and distance are looked at in logged rounds."""
 
     rounds: int | None = None
     loss: float | None = None
     suboptimality: float | None = None
+    distance: float | None = None  # ‖x − x*‖
     wire_bits_up: float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
         if all(v is None for v in vars(self).values()):
-            raise ValueError("rounds = … is needed, or loss, suboptimality, wire_bits_up, seconds")
+            raise ValueError("rounds = … is needed, or loss, suboptimality, distance, wire_bits_up, seconds")
         for key in ("rounds", "wire_bits_up", "seconds"):
             value = getattr(self, key)
             if value is not None and not value >= 0:
@@ -186,17 +187,18 @@ class Observer:
             each = {name: [float(kept[j]) for kept in fold.kept] for j, name in enumerate(algorithm.logs)}
             self.sink(self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks))
             self.progress(k, loss, sum(self.wire_up))
-            verdict = self._judge(loss)
+            verdict = self._judge(loss, columns.get("distance", math.inf))
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED:
             self.reason = f"the loss is not finite after {k} rounds"
         return verdict
 
-    def _judge(self, loss: float) -> Verdict:
+    def _judge(self, loss: float, distance: float) -> Verdict:
         if not math.isfinite(loss):
             return Verdict.DIVERGED
         s = self.stop
         low = (s.loss is not None and loss <= s.loss) or (s.suboptimality is not None and loss - self.f_star <= s.suboptimality)
+        low = low or (s.distance is not None and distance <= s.distance)
         return Verdict.COMPLETE if low else Verdict.GO_ON
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
