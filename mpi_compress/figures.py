@@ -35,6 +35,8 @@ _NAMES = {
     "bits_up": "bits a coordinate, message up",
     "bits_down": "bits a coordinate, message down",
     "distance": "distance ‖x − x*‖",
+    "relative_distance": "distance ‖x − x*‖ / ‖x0 − x*‖",
+    "rate": "c'",
     "kappa": "condition number L/µ",
     "bound": "theorem's bound",
     "lower_up": "Lemma 2.1, least",
@@ -44,7 +46,7 @@ _NAMES = {
     "budget": "budget T (mean over workers)",
     "seconds": "seconds",
 }
-_FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "error_norm")
+_FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "relative_distance", "error_norm")
 FORMATS = (".png", ".pdf", ".svg")
 
 
@@ -110,7 +112,7 @@ def _lines_of_last(runs: Sequence[Run], x: str, y: str) -> list[tuple[str, NDArr
     points: dict[str, list[tuple[float, float]]] = {}
     for r in runs:
         points.setdefault(re.sub(r", \w+ = .*", "", r.label), []).append((float(r.column(x)[-1]), float(r.column(y)[-1])))
-    return [(label, *np.array(sorted(each)).T) for label, each in points.items()]  # type: ignore[misc]
+    return [(label, *np.array(sorted(each)).T) for label, each in points.items()]
 
 
 def shown(xs: NDArray, ys: NDArray, xscale: str, yscale: str) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -26,13 +26,13 @@ class Stop:
     rounds: int | None = None
     loss: float | None = None
     suboptimality: float | None = None
-    distance: float | None = None  # ‖x − x*‖
+    relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
     wire_bits_up: float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
         if all(v is None for v in vars(self).values()):
-            raise ValueError("rounds = … is needed, or loss, suboptimality, distance, wire_bits_up, seconds")
+            raise ValueError("rounds = … is needed, or loss, suboptimality, relative_distance, wire_bits_up, seconds")
         for key in ("rounds", "wire_bits_up", "seconds"):
             value = getattr(self, key)
             if value is not None and not value >= 0:
@@ -106,6 +106,7 @@ class Observer:
         self.reason = ""
         self._logged = -1
         self._losses = (math.inf, math.inf)  # the first one and the last one that were logged
+        self._start = math.nan  # ‖x0 − x*‖
         self._exhausted = False
 
     def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
@@ -187,7 +188,8 @@ class Observer:
             each = {name: [float(kept[j]) for kept in fold.kept] for j, name in enumerate(algorithm.logs)}
             self.sink(self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks))
             self.progress(k, loss, sum(self.wire_up))
-            verdict = self._judge(loss, columns.get("distance", math.inf))
+            self._start = columns.get("distance", math.nan) if first else self._start
+            verdict = self._judge(loss, columns.get("distance", math.nan))
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED:
             self.reason = f"the loss is not finite after {k} rounds"
@@ -198,7 +200,7 @@ class Observer:
             return Verdict.DIVERGED
         s = self.stop
         low = (s.loss is not None and loss <= s.loss) or (s.suboptimality is not None and loss - self.f_star <= s.suboptimality)
-        low = low or (s.distance is not None and distance <= s.distance)
+        low = low or (s.relative_distance is not None and distance <= s.relative_distance * self._start)
         return Verdict.COMPLETE if low else Verdict.GO_ON
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:

@@ -1,5 +1,6 @@
 """A result: one run = one HDF5 file, written by one process; `.part` until it is complete, readable at any time."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -112,7 +113,8 @@ class Run:
         """A column of /trace or /timing, or one that follows from them.
 
         wire_bits, paper_bits: both directions together; bits_up, bits_down: on the wire, for each message and coordinate, the mean
-        over the rounds since the row before; kappa: L/µ.
+        over the rounds since the row before; relative_distance: ‖x − x*‖ / ‖x0 − x*‖; kappa: L/µ; and, the same in every row, the
+        numbers that the algorithm's formulas came to, such as step.
 
         Raises:
             UserError: there is none of that name.
@@ -122,7 +124,10 @@ class Run:
                 return table[name]
         if name in _DERIVED:
             return _DERIVED[name](self)
-        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED], 'column')}")
+        settled = json.loads(self.attrs.get("settled", "{}"))
+        if name in settled:
+            return np.full(len(self.trace["round"]), settled[name])
+        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled], 'column')}")
 
     def to_pandas(self) -> Any:
         """/trace as a DataFrame, where pandas is installed."""
@@ -143,6 +148,7 @@ _DERIVED: dict[str, Callable[[Run], NDArray]] = {
     "paper_bits": lambda run: run.trace["paper_bits_up"] + run.trace["paper_bits_down"],
     "bits_up": lambda run: _each_message(run, "up"),
     "bits_down": lambda run: _each_message(run, "down"),
+    "relative_distance": lambda run: run.column("distance") / (run.column("distance")[0] or 1.0),
     "kappa": lambda run: np.full(len(run.trace["round"]), run.attrs["L"] / run.attrs["mu"] if run.attrs["mu"] > 0 else np.inf),
 }
 

@@ -239,7 +239,7 @@ def _regularizer(spec: RunSpec) -> str:
 def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
     """Whether a run asks for L_max or L_rms, for L_row, and whether it cannot do without x*."""
     names = spec.algorithm.names()
-    falls = spec.stop.suboptimality is not None or spec.stop.distance is not None
+    falls = spec.stop.suboptimality is not None or spec.stop.relative_distance is not None
     optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or falls
     return not names.isdisjoint({"L_max", "L_rms"}), "L_row" in names, optimum
 

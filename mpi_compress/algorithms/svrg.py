@@ -14,6 +14,7 @@ from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors.identity import Identity
 from mpi_compress.link import Link, Message
 from mpi_compress.objective import Objective
+from mpi_compress.steps import Step
 from mpi_compress.streams import Round
 
 
@@ -41,6 +42,7 @@ class SVRG(gd.GD):
     """
 
     paper = "GSpar eq. 2"
+    step: Step = "0.1/L_row"  # γ; L_row is the largest smoothness of one sample
     batch: int = 8  # rows of B
     epoch: int | None = None  # steps between reference points; a pass over the data, if not given
     compress_full: bool = False
