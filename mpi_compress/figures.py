@@ -47,6 +47,7 @@ _NAMES = {
     "seconds": "seconds",
 }
 _FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "relative_distance", "error_norm")
+_INSIDE = 7  # lines whose legend has room among the curves
 FORMATS = (".png", ".pdf", ".svg")
 
 
@@ -77,29 +78,31 @@ def plot(
     yscale = yscale or ("log" if y in _FALLING_TO_ZERO else "linear")
     if bounds and not any(name in r.trace for name in bounds for r in runs):
         raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
-    lines = _lines(runs, x, y) if rows == "all" else _lines_of_last(runs, x, y)
+    lines_of = _lines if rows == "all" else _lines_of_last
+    lines = lines_of(runs, x, y)
     labels = list(dict.fromkeys(label for label, _, _ in lines))
     drawn = set()
     for label, xs, ys in lines:
         look = labels.index(label)
         xs, ys = shown(xs, ys, xscale, yscale)
+        marker = _MARKERS[(look + look // len(_COLOURS)) % len(_MARKERS)]
         ax.plot(
             xs, ys, label=None if label in drawn else label, color=_COLOURS[look % len(_COLOURS)],
-            linestyle="-" if bounds else _STYLES[look % len(_STYLES)], marker=_MARKERS[look % len(_MARKERS)],
+            linestyle="-" if bounds else _STYLES[look % len(_STYLES)], marker=marker,
             markevery=(0.03 + 0.02 * look, 0.18) if rows == "all" else None, markersize=4, linewidth=1.4,
         )  # fmt: skip
         drawn.add(label)
     for number, name in enumerate(bounds):
         dashes = (0, (4 + 2 * number, 2))
-        for r in [r for r in runs if name in r.trace]:
-            look = labels.index(r.label)
-            ax.plot(*shown(r.column(x), r.column(name), xscale, yscale), color=_COLOURS[look % len(_COLOURS)], ls=dashes, lw=1.0)
+        for label, xs, ys in lines_of([r for r in runs if name in r.trace], x, name):
+            ax.plot(*shown(xs, ys, xscale, yscale), color=_COLOURS[labels.index(label) % len(_COLOURS)], ls=dashes, lw=1.0)
         ax.plot([], [], color="0.4", ls=dashes, lw=1.0, label=_NAMES.get(name, name))
     ax.set(xscale=xscale, yscale=yscale, xlabel=_NAMES.get(x, x), ylabel=_NAMES.get(y, y))
     if title:
         ax.set_title(title, fontsize="medium")
     ax.grid(True, alpha=0.3, linewidth=0.6)
-    ax.legend(fontsize="small", framealpha=0.9)
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if len(labels) > _INSIDE else {}
+    ax.legend(fontsize="small", framealpha=0.9, **beside)
     return ax
 
 

@@ -1,7 +1,9 @@
 """Double encoding gives one set of bytes on any ranks, and every node holds the same x and v."""
 
+import subprocess
+
 import pytest
-from conftest import command
+from conftest import BIN, command
 
 import mpi_compress as mc
 
@@ -67,3 +69,34 @@ def test_results_are_equal_byte_for_byte(ranks, options, in_one_process, tmp_pat
             for column, values in getattr(one, table).items():
                 assert column in left_out or values.tobytes() == getattr(other, table)[column].tobytes(), f"{file.name}: {column}"
         assert one.x.tobytes() == other.x.tobytes()
+
+
+WATCH = """
+import hashlib, sys
+from mpi4py import MPI
+import mpi_compress as mc
+from mpi_compress import runner
+from mpi_compress.exchange import Local
+from mpi_compress.observer import Observer
+
+seen = []
+
+class Watch(Observer):
+    def look(self, k, algorithm, node, workers, finite):
+        if not isinstance(self.exchange, Local):
+            held = hashlib.sha256(b"".join(a.tobytes() for a in (node.x, node.v, node.y))).digest()
+            everyone = MPI.COMM_WORLD.allgather(held)
+            assert len(set(everyone)) == 1, f"round {k}"
+            seen.append(k)
+        return super().look(k, algorithm, node, workers, finite)
+
+runner.Observer = Watch
+mc.run(mc.load_job(sys.argv[1]), comm=MPI.COMM_WORLD, out=sys.argv[2])
+assert len(seen) > 5 * 40
+"""
+
+
+def test_x_v_and_y_are_equal_on_all_nodes_at_every_round(in_one_process, tmp_path):
+    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, in_one_process[0], tmp_path]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
