@@ -44,6 +44,7 @@ def test_estimate_distance_and_bits_are_within_their_theorems_at_every_round(alg
     run = watched(p, {"name": algorithm}, BOUND if loss == "least-squares" else SENT, 150)
     assert np.all(run.trace["gap"][1:] <= 1 + 1e-9)
     assert np.all(run.distance <= run.trace["bound"] + X_STAR)
+    assert np.all(run.bits_up <= run.trace["upper_up"][1:] * p.dim + HEADER)
     if algorithm == "iade":
         assert np.max(run.bits_up[1:]) <= bits_bound(run.method, run.distance[0], p.dim) + HEADER
 

@@ -35,7 +35,10 @@ class IADE(DoubleEncoding):
     def check(self) -> None:
         super().check()
         if not self.c < self.c1 < 1:
-            raise ValueError(f"rate = {self.c1:.9g} must be above c = 1 − ηµ = {self.c:.9g} and below 1")
+            raise ValueError(
+                f"rate = {self.c1:.9g} must be above c = 1 − ηµ = {self.c:.9g} and below 1; "
+                "µ is the regulariser's, or what convexity = … says"
+            )
 
     def budget(self, k: int) -> float:
         return self.s * self.c1 ** (k + 1)

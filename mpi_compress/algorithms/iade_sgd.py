@@ -53,7 +53,7 @@ class IADESGD(DoubleEncoding):
         if not self.c < self.c1 < 1:
             raise ValueError(
                 f"rate = {self.c1:.9g} must be above c = 1 − µ/(ρL) = {self.c:.9g} and below 1; "
-                "where f is more convex than its regulariser, convexity = … says so"
+                "µ is the regulariser's, or what convexity = … says"
             )
 
     @cached_property
