@@ -138,6 +138,14 @@ def test_with_exact_links_aiade_is_nesterov_and_iade_is_gradient_descent():
         assert np.max(np.abs(np.array(xs) - np.array(ys))) < 1e-12 * np.max(np.abs(ys))
 
 
+def test_a_step_that_no_theorem_covers_has_no_bound():
+    x_star, _ = optimum(problem(2))
+    for algorithm, step, proved in (("iade", "2/(L_max + mu)", True), ("iade", "2.1/L_max", False), ("aiade", "0.9/L_max", False)):
+        run = play(problem(2), {"name": algorithm, "step": step}, SENT, 3, x_star=x_star, down=SENT)
+        assert np.all(np.isfinite(run.trace["bound"])) == proved
+        assert np.all(run.trace["gap"][1:] <= 1)
+
+
 def test_a_run_that_diverges_is_not_taken_for_one_that_is_done():
     run = play(problem(4, "least-squares"), {"name": "iade", "step": "4/L", "rate": 0.999}, SENT, 5000, down=SENT)
     assert run.verdict is Verdict.DIVERGED

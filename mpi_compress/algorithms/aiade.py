@@ -38,6 +38,10 @@ class AIADE(DoubleEncoding):
     def budget(self, k: int) -> float:
         return self.s * self.c ** (k + 1) / (k + 1)
 
+    @property
+    def proved(self) -> bool:
+        return abs(self.η * self.L - 1) <= 1e-9
+
     def point(self, node: Node) -> Vector:
         return node.y
 

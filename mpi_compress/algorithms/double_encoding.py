@@ -77,7 +77,12 @@ class DoubleEncoding(Algorithm):
 
     @abstractmethod
     def bound(self, k: int, start: float) -> float:
-        """The theorem's bound on ‖x_k − x*‖ with ‖x_0 − x*‖ = start."""
+        """The theorem's bound on ‖x_k − x*‖, with ‖x_0 − x*‖ = start."""
+
+    @property
+    @abstractmethod
+    def proved(self) -> bool:
+        """Whether the theorem covers the step."""
 
     def sigma(self, k: int) -> float:
         """σ_k: half of the budget for each direction."""
@@ -125,6 +130,8 @@ class DoubleEncoding(Algorithm):
         name = type(self).name  # type: ignore[attr-defined]
         if self.setting.mu_apart:
             raise ValueError(f'{name} encodes differences of the whole of ∇f_i: it needs regularizer = "worker"')
+        if "L_max" not in self.setting.numbers:
+            raise ValueError(f"{name} needs a loss that is smooth")
         for key, value in (("level", self.s), ("step", self.η)):
             if not value > 0:
                 raise ValueError(f"{key} = {value:g} must be more than 0")
@@ -157,13 +164,17 @@ class DoubleEncoding(Algorithm):
         known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
         if k == 0:
             known["range"] = "sent"
-        elif getattr(link.compressor, "range", "sent") == "bound":
+        elif isinstance(link.compressor, LatticeQuantizer) and link.compressor.range == "bound":
             known["radius"] = rounded_up(self.L * node.moved + old * self.sigma(k - 1))
         return link.at(**known)
 
     @cached_property
+    def lattices(self) -> list[LatticeQuantizer]:
+        return [link.compressor for link in (self.up, self.down) if isinstance(link.compressor, LatticeQuantizer)]
+
+    @cached_property
     def bounds_a_range(self) -> bool:
-        return any(getattr(link.compressor, "range", "sent") == "bound" for link in (self.up, self.down))
+        return any(q.range == "bound" for q in self.lattices)
 
     def start(self, x0: Vector) -> Node:
         x_star = self.setting.x_star
@@ -177,7 +188,7 @@ class DoubleEncoding(Algorithm):
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         worker.g[:] = self.gradient(node, f, t)
-        if self.budget(t.k) < EPS * max(norm(worker.g), self.L * norm(self.point(node))):
+        if self.lattices and self.budget(t.k) < EPS * max(norm(worker.g), self.L * norm(self.point(node))):
             raise PrecisionExhausted
         Q = self.uplink(node, t.k)
         d = Q.pack(worker.g - worker.s, t)
@@ -212,7 +223,9 @@ class DoubleEncoding(Algorithm):
     def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
         lower, upper = self.lemma(*node.ball)
         columns = {**means, "lower_down": lower, "upper_down": upper}
-        return columns if self.setting.x_star is None else {**columns, "bound": self.bound(node.k, node.start)}
+        if self.setting.x_star is None:
+            return columns
+        return {**columns, "bound": self.bound(node.k, node.start) if self.proved else math.nan}
 
     def worker_vector(self, worker: Worker) -> Vector:
         return worker.g

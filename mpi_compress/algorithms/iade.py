@@ -43,6 +43,10 @@ class IADE(DoubleEncoding):
     def budget(self, k: int) -> float:
         return self.s * self.c1 ** (k + 1)
 
+    @property
+    def proved(self) -> bool:
+        return self.η * (self.L + self.µ) <= 2 + 1e-9
+
     def move(self, node: Node) -> None:
         node.x -= self.η * node.v
 

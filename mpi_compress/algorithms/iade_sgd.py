@@ -71,6 +71,10 @@ class IADESGD(DoubleEncoding):
         """√(2ε_k), for the root of the mean square."""
         return math.sqrt(2) * self.sigma(k)
 
+    @property
+    def proved(self) -> bool:
+        return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
+
     def move(self, node: Node) -> None:
         node.x -= self.η * node.v
 
