@@ -1,7 +1,9 @@
 from dataclasses import dataclass
 from math import sqrt
 
-from mpi_compress.compressed import Compressed, Sparse, Vector
+import numpy as np
+
+from mpi_compress.compressed import Compressed, Sparse, Vector, no_coordinates
 from mpi_compress.compressors.base import Compressor, compressors, one_of, positive
 from mpi_compress.kernels import select
 from mpi_compress.kernels.threshold import reaching
@@ -32,7 +34,9 @@ class HardThreshold(Compressor):
             raise ValueError("estimate = true is for like_k = k")
 
     def compress(self, v: Vector, t: Round) -> Sparse:
-        return Sparse(v.size, *reaching(v, self.level))
+        indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
+        n = reaching(v, self.level, indices, values)
+        return Sparse(v.size, indices[:n].copy(), values[:n].copy()) if n else no_coordinates(v.size)
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         if not isinstance(c, Sparse):
