@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import engine
+from mpi_compress import asynchronous, engine
 from mpi_compress.algorithms import Algorithm, Setting
+from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.compressed import Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.datasets.store import DataSet, open_data, open_test
@@ -345,7 +346,7 @@ def _play(p: Prepared, file: Path, team: Alone | Team, rows: dict[tuple[Path, in
             spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also,
         )  # fmt: skip
         try:
-            verdict, x = engine.run(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer)
+            verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer)
         except BaseException as error:
             if recorder is not None:
                 recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
@@ -376,6 +377,11 @@ def _columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
     return columns
 
 
+def _engine(algorithm: Algorithm) -> Any:
+    """What plays it: rounds, or workers without rounds."""
+    return asynchronous.run if isinstance(algorithm, AsyncSGD) else engine.run
+
+
 def _rehearse(p: Prepared) -> None:
     """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts."""
     dim, n = p.problem.data.dim, 1
@@ -388,7 +394,7 @@ def _rehearse(p: Prepared) -> None:
     f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
-    engine.run(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    _engine(algorithm)(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
 
 
 def _nothing(*_: Any) -> None:
