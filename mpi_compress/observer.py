@@ -113,7 +113,7 @@ class Observer:
             if message is not before:  # silent workers hosted together share one message
                 content = message.content or uplink.unpack(message)
                 wire, paper, elements = message.wire_bits, uplink.paper_bits(content), content.elements
-                cost, before = self.cost.cost(paper), message
+                cost, before = self.cost.of(wire, paper), message
             self.wire_up[i] += wire
             self.paper_up[i] += paper
             self.cost_up += cost
@@ -122,7 +122,7 @@ class Observer:
             bits = downlink.paper_bits(downlink.unpack(down))
             self.wire_down += self.exchange.n * down.wire_bits
             self.paper_down += self.exchange.n * bits
-            self.cost_down += self.exchange.n * self.cost.cost(bits)
+            self.cost_down += self.exchange.n * self.cost.of(down.wire_bits, bits)
         self.clock.evaluate += time.perf_counter() - begun
 
     def look(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
