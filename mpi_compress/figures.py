@@ -1,6 +1,6 @@
 """Figures from result files alone: nothing is recomputed, nothing typed in by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,17 @@ _NAMES = {
     "cost_up": "communication cost up",
     "cost_down": "communication cost down",
     "budget": "budget T (mean over workers)",
+    "T": "budget T",
+    "alpha_bar": "least α(T) over the run",
+    "beta_bar": "least β(T) over the run",
+    "omega_bar": "least ω(T) over the run",
+    "worst_case": "worst case T/d",
+    "speedup": "SpeedUp(T) = d ᾱ_T / T",
+    "predicted_cost": "predicted cost C(T) / ᾱ_T",
+    "predicted_payload": "predicted payload P(T) / ᾱ_T",
+    "bound": "bound on rounds, data-dependent",
+    "bound_gd": "bound on rounds, no compression",
+    "bound_worst_case": "bound on rounds, worst case",
     "seconds": "seconds",
 }
 _FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "error_norm")
@@ -39,15 +50,17 @@ FORMATS = (".png", ".pdf", ".svg")
 
 def plot(
     runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
-    xscale: str = "linear", yscale: str | None = None, title: str | None = None,
+    xscale: str = "linear", yscale: str | None = None, title: str | None = None, at: Mapping[str, float] | None = None,
 ) -> "Axes":  # fmt: skip
     """Draw y against x for every run, one line each; runs of one label share a line's look.
 
     Args:
         runs: results, as `run` or `read` gives them.
-        x, y: columns of /trace or /timing.
+        x, y: columns of /trace or /timing, or such as follow from /theory; several y are joined by commas.
         ax: Matplotlib axes to draw on; new ones otherwise.
         yscale: "linear" or "log"; None: "log" for what falls to zero.
+        at: a column and a level, {"loss": 0.4}: not the whole run is drawn but what it took to come down to it. Runs whose x never
+            changes, such as the budget of fixed ones, are points on a line; others are levels to compare them with.
 
     Raises:
         UserError: no runs, or no such column.
@@ -58,24 +71,62 @@ def plot(
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    yscale = yscale or ("log" if y in _FALLING_TO_ZERO else "linear")
-    labels = list(dict.fromkeys(r.label for r in runs))
+    columns = [c.strip() for c in y.split(",")]
+    yscale = yscale or ("log" if columns[0] in _FALLING_TO_ZERO else "linear")
+    lines = _levels(runs, x, columns, at) if at else _lines(runs, x, columns)
+    labels = list(dict.fromkeys(label for label, _, _ in lines))
     drawn = set()
-    for r in runs:
-        look = labels.index(r.label)
-        xs, ys = shown(r.column(x), r.column(y), xscale, yscale)
+    for label, xs, ys in lines:
+        look = labels.index(label)
+        own: dict[str, Any] = {
+            "label": None if label in drawn else label, "color": _COLOURS[look % len(_COLOURS)],
+            "linestyle": _STYLES[look % len(_STYLES)], "linewidth": 1.4,
+        }  # fmt: skip
+        drawn.add(label)
+        if xs is None:
+            ax.axhline(ys[0], **own)
+            continue
+        xs, ys = shown(xs, ys, xscale, yscale)
         ax.plot(
-            xs, ys, label=None if r.label in drawn else r.label, color=_COLOURS[look % len(_COLOURS)],
-            linestyle=_STYLES[look % len(_STYLES)], marker=_MARKERS[look % len(_MARKERS)],
-            markevery=(0.03 + 0.02 * look, 0.18), markersize=4, linewidth=1.4,
+            xs, ys, **own, marker=_MARKERS[look % len(_MARKERS)], markersize=4,
+            markevery=1 if at else (min(0.03 + 0.02 * look, 0.15), 0.18),
         )  # fmt: skip
-        drawn.add(r.label)
-    ax.set(xscale=xscale, yscale=yscale, xlabel=_NAMES.get(x, x), ylabel=_NAMES.get(y, y))
+    ylabel = _NAMES.get(y, y) if len(columns) == 1 else ", ".join(_NAMES.get(c, c) for c in columns)
+    ax.set(xscale=xscale, yscale=yscale, xlabel=_NAMES.get(x, x), ylabel=ylabel)
     if title:
         ax.set_title(title, fontsize="medium")
     ax.grid(True, alpha=0.3, linewidth=0.6)
     ax.legend(fontsize="small", framealpha=0.9)
     return ax
+
+
+Line = tuple[str, NDArray[Any] | None, NDArray[Any]]  # label, x (None: at every x), y
+
+
+def _lines(runs: Sequence[Run], x: str, columns: Sequence[str]) -> list[Line]:
+    """A line for every run and column."""
+    several = len(columns) > 1
+    return [(f"{r.label}: {_NAMES.get(y, y)}" if several else r.label, r.column(x), r.column(y)) for r in runs for y in columns]
+
+
+def _levels(runs: Sequence[Run], x: str, columns: Sequence[str], at: Mapping[str, float]) -> list[Line]:
+    """What each run took to bring the column of `at` down to its level, at its own x."""
+    ((where, level),) = at.items()
+    found: dict[str, list[tuple[float, float]]] = {}
+    for r in runs:
+        reached = np.flatnonzero(r.column(where) <= level)
+        for y in columns:
+            xs = r.trace[x][1:] if x in r.trace else np.empty(0)
+            constant = xs.size > 0 and np.all(xs == xs[0])
+            name = r.label.partition(", ")[0] if constant else r.label
+            label = f"{name}: {_NAMES.get(y, y)}" if len(columns) > 1 else name
+            needed = float(r.column(y)[reached[0]]) if reached.size else np.nan
+            found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, needed))
+    lines: list[Line] = []
+    for label, points in found.items():
+        xs, ys = np.array(sorted(points)).T
+        lines.append((label, None if np.isnan(xs).any() else xs, ys))
+    return lines
 
 
 def shown(xs: NDArray, ys: NDArray, xscale: str, yscale: str) -> tuple[NDArray[Any], NDArray[Any]]:

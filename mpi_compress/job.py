@@ -70,6 +70,7 @@ class LogTable:
     """A job's [log]."""
 
     every: int = 1
+    theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -85,6 +86,11 @@ class FigureTable:
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] | None = None  # None: log for what falls to 0, such as suboptimality
     title: str | None = None
+    at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
+
+    def __post_init__(self) -> None:
+        if self.at is not None and len(self.at) != 1:
+            raise ValueError(f"at = {self.at} should be one column and its level, such as {{ loss = 0.4 }}")
 
 
 @dataclass(frozen=True)

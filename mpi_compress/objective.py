@@ -139,6 +139,12 @@ class Objective:
         self._work[touched] = 0.0
         return Sparse(self.dim, touched, values)
 
+    def sample_variance(self, x: Vector, g: Vector) -> float:
+        """E‖g_r − ∇f_i(x)‖², g_r the estimate of ∇f_i(x) = g (d,) by one row, uniform over the shard."""
+        factor = self.weight * len(self.rows)
+        squares = batch_kernels.mean_square_gradient(self.rows.matrix, self.rows.labels, self.loss.code, x)
+        return max(0.0, factor**2 * float(squares) - float(np.sum((g - self.mu * x) ** 2)))
+
     def forget(self) -> None:
         """x is about to change: drop the kept gradient."""
         self._kept_at = None

@@ -36,6 +36,7 @@ from mpi_compress.reference import Optimum, eigenvalues_file, gram_eigenvalues, 
 from mpi_compress.results import Recorder, Run, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
+from mpi_compress.theory import Theory
 
 SOLVED_UP_TO = 50_000_000  # nonzeros: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
@@ -297,11 +298,13 @@ def _play(p: Prepared, file: Path, team: Alone | Team, rows: dict[tuple[Path, in
     held_out = None
     if team.is_root and problem.test is not None:
         held_out = HeldOut(problem.test.read(0, problem.test.n_samples), LOSSES[problem.loss]).columns
-    recorder = Recorder(file, _attributes(p, exchange, team)) if team.is_root else None
+    theory = Theory.of(p.algorithm) if spec.log.theory else None
+    attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
+    recorder = Recorder(file, attributes) if team.is_root else None
     with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress:
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
-            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, held_out,
+            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, held_out, theory,
         )  # fmt: skip
         try:
             verdict, x = engine.run(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer)

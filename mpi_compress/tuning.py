@@ -8,7 +8,7 @@ bound, or else more are looked at. Neither the hint nor how much was looked at c
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Top:
 class Improvement(ABC):
     """What a budget gains: f falls by at least improvement(T)·‖∇f‖²/2L (CAT's descent lemmas)."""
 
+    symbol: ClassVar[str]
+
     @abstractmethod
     def of(self, g: Top) -> Vector:
         """improvement(T) for T = 1 … m."""
@@ -45,6 +47,8 @@ class Improvement(ABC):
 class Sparsification(Improvement):
     """α(T) = ‖Q_T(g)‖²/‖g‖², increasing and concave (CAT Lemmas 1, 2)."""
 
+    symbol = "alpha"
+
     def of(self, g: Top) -> Vector:
         return np.cumsum(g.largest**2) / g.squares
 
@@ -54,6 +58,8 @@ class Sparsification(Improvement):
 
 class SignQuantisation(Improvement):
     """β(T) = (Σ_{I_T}|g_j|)²/(T‖g‖²), neither increasing nor concave (CAT Lemma 3)."""
+
+    symbol = "beta"
 
     def of(self, g: Top) -> Vector:
         return np.cumsum(g.largest) ** 2 / (np.arange(1, g.largest.size + 1) * g.squares)
@@ -68,6 +74,8 @@ class SignQuantisation(Improvement):
 class StochasticSparsification(Improvement):
     """ω(T) = ‖g‖²/Σ g_j²/p_j with the p of least variance for Σp_j = T, increasing and concave (CAT Lemmas 4, 5)."""
 
+    symbol = "omega"
+
     def of(self, g: Top) -> Vector:
         out = np.empty(g.largest.size)
         tuning.omega(g.largest, g.absolute, g.squares, out)
@@ -79,15 +87,20 @@ class StochasticSparsification(Improvement):
         return np.minimum(np.minimum(1.0, gained[-1] + (high - m) * slope), high * (g.squares / g.absolute**2))
 
 
-def omega_of(g: Vector, top: Indices) -> float:
-    """ω(T) of g (d,) for T = top.size, whose largest coordinates `top` are; 1 where g is zero."""
+def falling(g: Vector, chosen: Indices | None = None) -> Top | None:
+    """What is known of g (d,) by its largest coordinates `chosen`, or by all of them; None where g is zero or not finite."""
     peak = float(np.max(np.abs(g)))
     if not 0 < peak < np.inf:
-        return 1.0 if peak == 0 else np.nan
+        return None
     scaled = g / peak if not 1e-140 < peak < 1e140 else g
     absolute, squares, _ = tuning.sums_and_above(scaled, np.inf)
-    largest = np.abs(scaled[select.in_order(scaled, top)])
-    return float(StochasticSparsification().of(Top(largest, absolute, squares))[-1])
+    return Top(np.sort(np.abs(scaled if chosen is None else scaled[chosen]))[::-1], absolute, squares)
+
+
+def improvement_of(improvement: Improvement, g: Vector, top: Indices) -> float:
+    """improvement(T) of g (d,) for T = top.size, whose largest coordinates `top` are; 1 where g is zero."""
+    known = falling(g, top)
+    return float(improvement.of(known)[-1]) if known is not None else np.nan if np.any(g != 0) else 1.0
 
 
 class BudgetSearch:

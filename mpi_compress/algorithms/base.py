@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from math import nan
 from typing import Any, ClassVar, get_type_hints
 
 from mpi_compress.compressed import Averager, Compressed, Vector
@@ -50,6 +51,7 @@ class Algorithm(ABC):
     compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
     sets_compressor: ClassVar[bool] = False  # whether it sets the uplink compressor's parameters itself
     needs_optimum: ClassVar[bool] = False  # whether it is told x*
+    lemma: ClassVar[str] = ""  # which improvement `improvement` is: "alpha", "beta" or "omega"
     logs: ClassVar[tuple[str, ...]] = ()  # columns that `worker_logs` adds to the trace
     setting: Setting  # set by `within`
 
@@ -152,6 +154,11 @@ class Algorithm(ABC):
     def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
         """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
         return means
+
+    def improvement(self, g: Vector) -> float:
+        """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), by a descent lemma of CAT's (in
+        the mean, where what is sent is random); NaN: no lemma speaks of it."""
+        return nan
 
     def iterate(self, node: Any) -> Vector:
         """The point (d,) to evaluate. Where it is the very array that gradients are asked at, they are not computed twice."""

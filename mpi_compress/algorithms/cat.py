@@ -17,7 +17,14 @@ from mpi_compress.kernels import select
 from mpi_compress.link import Link, Message, ScalarLink, WithScalar
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
-from mpi_compress.tuning import BudgetSearch, Improvement, SignQuantisation, Sparsification, StochasticSparsification, omega_of
+from mpi_compress.tuning import (
+    BudgetSearch,
+    Improvement,
+    SignQuantisation,
+    Sparsification,
+    StochasticSparsification,
+    improvement_of,
+)
 
 
 class Scheme(ABC):
@@ -83,7 +90,7 @@ class Stochastically(Scheme):
         return self.fpp + T * (self.index_bits + self.fpp)
 
     def message(self, g: Vector, top: Indices, t: Round) -> Message:
-        return self.link.encode(WithScalar(omega_of(g, top), Stochastic(k=top.size).compress(g, t)))
+        return self.link.encode(WithScalar(improvement_of(self.improvement(), g, top), Stochastic(k=top.size).compress(g, t)))
 
 
 SCHEMES: dict[type, type[Scheme]] = {TopK: Sparsified, SQ: SignQuantised, Stochastic: Stochastically}
@@ -166,6 +173,16 @@ class CAT(GD):
             mean = self.mean([u.vector for u in ups])  # type: ignore[attr-defined]
             return self.down.pack(scaled(mean, min(u.scalar for u in ups)), t)  # type: ignore[attr-defined]
         return self.down.pack(self.mean(ups), t)
+
+    @property
+    def lemma(self) -> str:  # type: ignore[override]
+        return self.scheme.improvement.symbol
+
+    def improvement(self, g: Vector) -> float:
+        unbiased = isinstance(self.scheme, Stochastically)
+        if not self.descends or (self.setting.n > 1 and not unbiased):
+            return np.nan
+        return improvement_of(self.scheme.improvement(), g, self.chosen(g)[0])
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return (worker.budget,)
