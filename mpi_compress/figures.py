@@ -91,7 +91,7 @@ def plot(
             xs, ys, **own, marker=_MARKERS[look % len(_MARKERS)], markersize=4,
             markevery=1 if at else (min(0.03 + 0.02 * look, 0.15), 0.18),
         )  # fmt: skip
-    ylabel = _NAMES.get(y, y) if len(columns) == 1 else ", ".join(_NAMES.get(c, c) for c in columns)
+    ylabel = _NAMES.get(y, y) if len(columns) == 1 else ""  # the legend says it
     ax.set(xscale=xscale, yscale=yscale, xlabel=_NAMES.get(x, x), ylabel=ylabel)
     if title:
         ax.set_title(title, fontsize="medium")

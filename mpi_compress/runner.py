@@ -352,7 +352,7 @@ def _attributes(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mapping[
         "label": p.spec.label,
         "run_id": p.run_id,
         "reason": "",
-        "data": p.problem.data.title,
+        "data": p.spec.data.shown,
         "n_workers": exchange.n,
         "n_ranks": team.size,
         "n_samples": p.problem.data.n_samples,
