@@ -38,7 +38,7 @@ from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
 
-SOLVED_UP_TO = 50_000_000  # nonzeros: for larger sets x* is computed only where a job needs it
+SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
 
 
@@ -148,7 +148,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
             data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
             team.on_root(partial(_enough_samples, spec, data))
             if not force:
-                solve = data.nonzeros <= SOLVED_UP_TO or not eigenvalues_file(data).exists()
+                solve = not _is_large(data) or not eigenvalues_file(data).exists()
                 team.each(partial(refuse_what_cannot_fit, spec, data, team.size, team.ranks_here, solve))
             problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
@@ -158,6 +158,10 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
         return Prepared(spec, run_id, problem, _algorithm(spec, problem), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
+
+
+def _is_large(data: DataSet) -> bool:
+    return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
 def _enough_samples(spec: RunSpec, data: DataSet) -> None:
@@ -244,7 +248,7 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
         L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
     known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, None, math.nan, math.nan, test)
-    if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
+    if _is_large(data) and not wants_optimum:
         return known
     if not quiet and not optimum_file(data, objective.loss, mu).exists():
         tell(f"{data.title}: computing x* and f* (kept beside the data)")
