@@ -35,12 +35,15 @@ def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart
 
 
 def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, x_star=None, codec=None):
-    """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end."""
+    """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end.
+
+    `algorithm` is a job's table, or an algorithm of the test's own.
+    """
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
     back = Link(compressors.build("identity", "down"), codecs.build("auto", "down"), p.dim)
     cost = costs.build("payload", "cost")
-    method = algorithms.build(algorithm, "algorithm")
+    method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm
     method = method.within(Setting(p.count, p.dim, link, back, cost, p.apart, p.numbers, x_star))
     rows = []
 
