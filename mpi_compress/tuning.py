@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.compressed import Indices, Vector
 from mpi_compress.kernels import select, tuning
@@ -103,6 +104,14 @@ def improvement_of(improvement: Improvement, g: Vector, top: Indices) -> float:
     return float(improvement.of(known)[-1]) if known is not None else np.nan if np.any(g != 0) else 1.0
 
 
+def _first(magnitudes: Vector, smallest: float, T: int) -> NDArray[np.intp]:
+    """The places of the T largest magnitudes, the T-th of which is `smallest`, in order; ties to the first ones."""
+    above = magnitudes > smallest
+    ties = np.flatnonzero(magnitudes == smallest)[: T - np.count_nonzero(above)]
+    above[ties] = True
+    return np.flatnonzero(above)
+
+
 class BudgetSearch:
     """The smallest T in [1, d] that maximises improvement(T)/C(T).
 
@@ -130,8 +139,8 @@ class BudgetSearch:
         if found.size < min(8, self._dim):
             found = select.largest(g, m)
         while True:
-            order = select.in_order(g, found)
-            top = Top(np.abs(g[order]), absolute, squares)
+            magnitudes = np.abs(g[found])
+            top = Top(np.sort(magnitudes)[::-1], absolute, squares)
             gained = self.improvement.of(top)
             ratios = gained / self._cost[: gained.size]
             best = float(ratios.max())
@@ -140,8 +149,8 @@ class BudgetSearch:
                 break
             found = select.largest(g, min(more, 4 * found.size))
         T = int(np.argmax(ratios >= best * (1 - TIE))) + 1
-        last = min(max(2 * T, 64), order.size) - 1
-        return np.sort(order[:T]), 0.7 * float(top.largest[last])
+        last = min(max(2 * T, 64), found.size) - 1
+        return found[_first(magnitudes, top.largest[T - 1], T)], 0.7 * float(top.largest[last])
 
     def _hopeful(self, top: Top, gained: Vector, best: float) -> int:
         """A budget above the m looked at that might do better than `best`; 0, if none can."""
