@@ -2,8 +2,8 @@
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
-and `mean` are taken over the rows of the run. `cost_up('T = *', loss=0.4)` is the smallest over the runs whose labels match. Runs that
-differ in their seed alone are taken seed by seed.
+and `mean` are taken over the rows of the run. `cost_up('T = *', loss=0.4)` is the smallest over the runs whose labels match. Runs
+that differ in their seed alone are taken seed by seed.
 """
 
 import ast

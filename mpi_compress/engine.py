@@ -12,6 +12,8 @@ from mpi_compress.objective import Objective
 from mpi_compress.observer import Observer, Verdict
 from mpi_compress.streams import Role, Round, Streams
 
+_AHEAD_UP_TO = 2**20  # bytes: so many gradients stay in the cache until they are compressed
+
 
 def run(
     algorithm: Algorithm,
@@ -36,12 +38,17 @@ def run(
     master = algorithm.start_master(node) if exchange.has_master else None
     clock = observer.clock
     k, finite = 0, True
+    ahead = x0.nbytes * len(objectives) <= _AHEAD_UP_TO
     while True:
         verdict = observer.look(k, algorithm, node, workers, finite)
         if verdict:
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
+        asked = algorithm.asks_for(node) if ahead else None
+        if asked is not None:
+            for f in objectives.values():
+                f.look_ahead(asked)
         sent = [_send(algorithm, node, w, objectives[i], Round(k, streams, Role.WORKER, i)) for i, w in workers.items()]
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)

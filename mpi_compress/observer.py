@@ -192,8 +192,8 @@ class Observer:
         return Verdict.COMPLETE if low else Verdict.GO_ON
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
-        """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations; theory's
-        peaks; the worker's logs, f_i(x), samples used so far, theory's moment, ∇f_i(x)."""
+        """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations;
+        theory's peaks; the worker's logs, f_i(x), samples used so far, theory's moment, ∇f_i(x)."""
         charged = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
         seconds = (charged, self.clock.sends - (charged - borrowed), borrowed)

@@ -80,14 +80,14 @@ class Theory:
         return self.T.size + 1
 
     def of_worker(self, algorithm: Algorithm, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
-        """What worker i reports, g = ∇f_i(x): −ω(T) for all T and −improvement; E‖g_i‖²."""
+        """What worker i reports, g = ∇f_i(x): −ω(T) for all T and −improvement; E‖g_i‖², for minibatches drawn with replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
         batch = getattr(algorithm, "batch", None)
-        noise = 0.0 if batch is None else f.sample_variance(x, g) / batch
+        noise = 0.0 if batch is None else f.noise(x) / batch
         return -np.append(omega, algorithm.improvement(g)), norm(g) ** 2 + noise
 
     def row(self, x: Vector, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:
-        """The row of /theory: `peaks` the largest of the workers' reports, `moment` the mean of E‖g_i‖², `mean` ‖(1/n) Σ E g_i‖²."""
+        """The row of /theory: `peaks` the largest of the workers' reports, `moment` the mean of E‖g_i‖², `mean` ‖(1/n)ΣE g_i‖²."""
         return {
             "alpha": curve(Sparsification(), gradient, self.T),
             "beta": curve(SignQuantisation(), gradient, self.T),
@@ -105,8 +105,7 @@ def columns(run: "Run") -> Mapping[str, NDArray]:
     T, payload, cost = (run.attrs[f"theory_{name}"] for name in ("T", "payload", "cost"))
     d = run.attrs["dim"]
     found: dict[str, NDArray] = {"T": T, "worst_case": T / d, "payload": payload}
-    for name in ("alpha", "beta", "omega"):
-        found[f"{name}_bar"] = least(run.theory[name])
+    found |= {f"{name}_bar": least(run.theory[name]) for name in ("alpha", "beta", "omega")}
     found["speedup"] = found["alpha_bar"] * d / T
     found["predicted_cost"] = cost / found["alpha_bar"]
     found["predicted_payload"] = payload / found["alpha_bar"]
@@ -238,4 +237,3 @@ def summary(run: "Run") -> Iterator[str]:
         f"at worst {table.worst_gain:.4g}; ε0 = {table.start:.4g}, R = {table.R:.4g}{noise}"
     )
     yield from table.lines()
-

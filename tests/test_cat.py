@@ -365,7 +365,9 @@ def test_with_a_budget_of_all_coordinates_minibatches_are_those_of_sgd(sampling,
     tables = {"workers": {"count": 3}, "up": {"compressor": {"name": "top-k"}}}
     batch = {"batch": 7, "sampling": sampling}
     (cat,) = mc.run(job(tmp_path, {"name": "cat", "budget": 50, **batch}, "top-k", **tables), out=tmp_path)
-    (sgd,) = mc.run(job(tmp_path, {"name": "sgd", **batch}, "identity", **{**tables, "up": {"compressor": "identity"}}), out=tmp_path)
+    (sgd,) = mc.run(
+        job(tmp_path, {"name": "sgd", **batch}, "identity", **{**tables, "up": {"compressor": "identity"}}), out=tmp_path
+    )
     assert np.allclose(cat.trace["loss"], sgd.trace["loss"], rtol=1e-13)
     assert np.allclose(cat.x, sgd.x, rtol=1e-11)
     assert cat.trace["epoch"].tolist() == sgd.trace["epoch"].tolist()

@@ -229,6 +229,15 @@ def test_hard_threshold_follows_from_the_accuracy_and_the_step_of_madelon():
     assert HardThreshold(like_k=25).level == 0.1
 
 
+def test_hard_threshold_follows_from_k_and_the_noise_of_gradients():
+    """HT §D: (2/√k)√((2d/k + M)ζ² + σ²), whose short form takes ζ = 0 and σ = 1/4."""
+    full = HardThreshold(like_k=4, estimate=True)
+    assert full.with_noise(0.0, 1 / 16, 100).level == HardThreshold(like_k=4).level == 0.25
+    assert full.with_noise(2.0, 3.0, 10, M=0.5).level == pytest.approx(np.sqrt((5 + 0.5) * 2 + 3))
+    with pytest.raises(ValueError, match="no noise"):
+        full.with_noise(0.0, 0.0, 10)
+
+
 @given(v=hard(), k=st.integers(1, 30))
 @FAST
 def test_sq_sends_the_norm_of_the_whole_vector_with_the_signs_of_the_largest(v, k):
@@ -335,3 +344,16 @@ def test_parameters_that_make_no_sense_are_refused(spec, says):
 def test_what_only_an_algorithm_can_set_or_d_cannot_hold_is_refused_without_it(spec):
     with pytest.raises(ValueError, match=r"."):
         built(spec).check(12)
+
+
+def test_a_shared_seed_costs_64_bits_and_no_index():
+    """GSpar §3: the receiver redraws the coordinates."""
+    v = np.random.default_rng(0).standard_normal(1000)
+    link = Link(UniSp(0.2, shared_seed=True), codecs.build({"name": "fixed", "float": 32}, "up"), 1000)
+    message = link.pack(v, at())
+    got = link.unpack(Message(message.data))
+    assert message.data.size == 8 + 4 * got.elements
+    assert link.paper_bits(got) == 32 * got.elements
+    assert 140 < got.elements < 260
+    kept = got.sparse().indices
+    np.testing.assert_array_equal(got.dense()[kept], (v[kept] / 0.2).astype(np.float32))

@@ -122,7 +122,7 @@ def test_variance_of_one_row_is_that_over_all_rows(sparse):
     x = rng.normal(size=8)
     g = f.gradient(x).copy()
     each = [np.sum((f.gradient(x, np.array([i], dtype=np.uint64)) - g) ** 2) for i in range(30)]
-    assert f.sample_variance(x, g) == pytest.approx(np.mean(each), rel=1e-10)
+    assert f.noise(x) == pytest.approx(np.mean(each), rel=1e-10)
 
 
 def test_asking_for_theory_changes_no_number_of_the_run(tmp_path):
@@ -172,7 +172,9 @@ def test_show_prints_curves_and_bounds_beside_what_was_needed(runs):
     text = "\n".join(summary(runs["T = 20"]))
     assert "C(T)/ᾱ_T" in text
     assert "ᾱ = " in text
-    bounds = [line.split() for line in text.splitlines() if line.split() and line.split()[0] in ("µ-convex", "convex", "non-convex")]
+    bounds = [
+        line.split() for line in text.splitlines() if line.split() and line.split()[0] in ("µ-convex", "convex", "non-convex")
+    ]
     assert {row[0] for row in bounds} == {"µ-convex", "convex", "non-convex"}
     for row in bounds:
         needed, plain, data, worst = (float(v) for v in row[2:])

@@ -4,7 +4,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel, reassociating_kernel
 from mpi_compress.kernels.losses import loss_and_slope
-from mpi_compress.kernels.rows import row_add, row_dot, row_square
+from mpi_compress.kernels.rows import row_add, row_dot
 
 
 @kernel
@@ -19,17 +19,6 @@ def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
         c = mu * scale
         for j in range(out.size):
             out[j] += c * z[j]
-
-
-@kernel
-def mean_square_gradient(matrix, labels, loss, x):
-    """(1/N) Σ ‖∂ℓ(y_i, a_i·x) a_i‖²."""
-    total = 0.0
-    for r in range(labels.size):
-        i = np.uint64(r)
-        _, slope = loss_and_slope(loss, labels[i], row_dot(matrix, i, x))
-        total += slope * slope * row_square(matrix, i)
-    return total / labels.size
 
 
 @kernel
