@@ -29,7 +29,7 @@ _PER_DECADE = 12
 _SHOWN_LEVELS = 5
 COLUMNS = (
     "T", "worst_case", "payload", "alpha_bar", "beta_bar", "omega_bar", "speedup", "predicted_cost", "predicted_payload",
-    "bound_gd", "bound", "bound_worst_case",
+    "table1_gd", "table1", "table1_worst_case",
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ class Theory:
 
     def attributes(self, algorithm: Algorithm) -> Mapping[str, Any]:
         """What of it is one for the whole run, for the result."""
-        return {"lemma": algorithm.lemma, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
+        return {"curve": algorithm.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
 
     @property
     def n_peaks(self) -> int:
@@ -113,7 +113,7 @@ def columns(run: "Run") -> Mapping[str, NDArray]:
     if table is not None:
         gaps = run.trace["suboptimality"]
         ways = [[b.rounds(way) for way in ("plain", "data", "worst")] for b in map(table.best, gaps)]
-        for name, values in zip(("bound_gd", "bound", "bound_worst_case"), np.array(ways).T, strict=True):
+        for name, values in zip(("table1_gd", "table1", "table1_worst_case"), np.array(ways).T, strict=True):
             found[name] = values
     return found
 
@@ -158,11 +158,11 @@ class Table:
         if not gain > 0:
             return None
         T, d = _smallest_budget(run), a["dim"]
-        worst = min(1 / T, T / d) if a["lemma"] == "beta" else T / d
+        worst = min(1 / T, T / d) if a["curve"] == "beta" else T / d
         start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
-        sigma2 = float(np.max(t["variance"])) if a["lemma"] == "omega" else 0.0
+        sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
         return cls(
-            run, a["lemma"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, float(np.max(t["distance"])), sigma2
+            run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, float(np.max(t["distance"])), sigma2
         )  # fmt: skip
 
     def bound(self, kind: str, eps: float) -> Bound:
@@ -230,7 +230,7 @@ def summary(run: "Run") -> Iterator[str]:
     if table is None:
         yield "  table 1   has no bound for this algorithm in this setting"
         return
-    symbol = {"alpha": "ᾱ", "beta": "β̄", "omega": "ω̄"}[run.attrs["lemma"]]
+    symbol = {"alpha": "ᾱ", "beta": "β̄", "omega": "ω̄"}[run.attrs["curve"]]
     noise = f", σ² = {table.sigma2:.4g}" if table.stochastic else ""
     yield (
         f"  table 1   rounds to an accuracy ε, in f − f* or (non-convex) ‖∇f‖²; {symbol} = {table.gain:.4g} at this run's T, "

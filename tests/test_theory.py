@@ -89,7 +89,7 @@ def test_no_run_needs_more_rounds_than_table_1_says(name, runs):
             bound = table.bound(kind, by[k])
             assert np.flatnonzero(by <= by[k])[0] <= bound.rounds("data") + 1
             assert bound.rounds("plain") <= bound.rounds("data") <= bound.rounds("worst") * (1 + 1e-12)
-    assert np.all(run.column("bound")[:-1] + 1 >= needed[:-1])
+    assert np.all(run.column("table1")[:-1] + 1 >= needed[:-1])
 
 
 def test_what_has_no_lemma_has_no_bound(tmp_path):
@@ -186,7 +186,7 @@ def test_figures_draw_curves_bounds_and_what_a_level_took(runs):
     ax = figures.plot([runs["GD"]], x="T", y="predicted_cost,predicted_payload", xscale="log", yscale="log")
     assert len(ax.lines) == 2
     assert np.allclose(ax.lines[0].get_ydata(), runs["GD"].column("predicted_cost"))
-    ax = figures.plot([runs["CAT"]], x="suboptimality", y="round,bound,bound_gd,bound_worst_case", xscale="log", yscale="log")
+    ax = figures.plot([runs["CAT"]], x="suboptimality", y="round,table1,table1_gd,table1_worst_case", xscale="log", yscale="log")
     assert len(ax.lines) == 4
     level = float(runs["CAT"].trace["loss"][20])
     ax = figures.plot(list(runs.values())[:4], x="budget", y="cost_up", at={"loss": level})

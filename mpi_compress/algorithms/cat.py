@@ -175,7 +175,7 @@ class CAT(GD):
         return self.down.pack(self.mean(ups), t)
 
     @property
-    def lemma(self) -> str:  # type: ignore[override]
+    def curve(self) -> str:  # type: ignore[override]
         return self.scheme.improvement.symbol
 
     def improvement(self, g: Vector) -> float:

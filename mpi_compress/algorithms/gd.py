@@ -45,7 +45,7 @@ class GD(Algorithm):
     """
 
     paper = "CAT eq. 1"
-    lemma = "alpha"
+    curve = "alpha"
     lazy: ClassVar[bool] = False  # whether ∇r of a minibatch run is applied to a scalar, so that a round costs what it touches
     step: Step = "1/L"  # γ
     batch: int | None = None  # rows of a minibatch; None: the full gradient
