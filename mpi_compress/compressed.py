@@ -44,6 +44,11 @@ class Compressed(ABC):
     def is_finite(self) -> bool:
         """Whether every value is a finite number."""
 
+    def squared_norm(self) -> float:
+        """‖this‖²."""
+        held = self.sparse()
+        return kernels.norm(self.dense() if held is None else held.values) ** 2
+
     def sparse(self) -> "Sparse | None":
         """The same as indices and values, where that is how it is held."""
         return None
