@@ -195,7 +195,7 @@ class Observer:
             row = self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks[:3])
             if self.theory:
                 moment = float(fold.sums[logs + 2] / n)
-                row = replace(row, theory=self.theory.row(x, gradient, fold.peaks[3:], moment, mean_square))
+                row = replace(row, theory=self.theory.row(gradient, fold.peaks[3:], moment, mean_square))
             self.sink(row)
             self.progress(k, loss, sum(self.wire_up))
             self._start = columns.get("distance", math.nan) if first else self._start

@@ -54,13 +54,11 @@ class Theory:
     omega         the smallest ω(T) of the workers' ∇f_i(x)                  (CAT Lemma 4)
     improvement   what the algorithm's next round gains by its lemma: the smallest over workers
     variance      σ² = (1/n) Σ E‖g_i − ∇f(x)‖², g_i what worker i compresses
-    distance      ‖x − x*‖, where x* is known
     """
 
     T: NDArray[np.int64]  # (G,)
     payload: Vector  # (G,) P(T) of sparsification
     cost: Vector  # (G,) its C(T)
-    x_star: Vector | None
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> "Theory":
@@ -69,7 +67,7 @@ class Theory:
         k = getattr(algorithm, "budget", None) or getattr(setting.up.compressor, "k", None)
         T = budgets(setting.dim, [count_of(k, setting.dim)] if isinstance(k, int) or (isinstance(k, str) and "%" in k) else [])
         sparse = Sparsified(Link(TopK(), setting.up.codec, setting.dim))
-        return cls(T, sparse.payload(T).astype(float), sparse.costs(setting.cost, T), setting.x_star)
+        return cls(T, sparse.payload(T).astype(float), sparse.costs(setting.cost, T))
 
     def attributes(self, algorithm: Algorithm) -> Mapping[str, Any]:
         """What of it is one for the whole run, for the result."""
@@ -86,7 +84,7 @@ class Theory:
         noise = 0.0 if batch is None else f.noise(x) / batch
         return -np.append(omega, algorithm.improvement(g)), norm(g) ** 2 + noise
 
-    def row(self, x: Vector, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:
+    def row(self, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:
         """The row of /theory: `peaks` the largest of the workers' reports, `moment` the mean of E‖g_i‖², `mean` ‖(1/n)ΣE g_i‖²."""
         return {
             "alpha": curve(Sparsification(), gradient, self.T),
@@ -94,7 +92,6 @@ class Theory:
             "omega": -peaks[:-1],
             "improvement": -peaks[-1],
             "variance": max(moment - mean, 0.0),
-            "distance": math.nan if self.x_star is None else norm(x - self.x_star),
         }
 
 
@@ -160,9 +157,10 @@ class Table:
         T, d = _smallest_budget(run), a["dim"]
         worst = min(1 / T, T / d) if a["curve"] == "beta" else T / d
         start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
+        R = float(np.max(run.trace["distance"])) if "distance" in run.trace else math.nan
         sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
         return cls(
-            run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, float(np.max(t["distance"])), sigma2
+            run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, R, sigma2
         )  # fmt: skip
 
     def bound(self, kind: str, eps: float) -> Bound:
