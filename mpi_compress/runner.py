@@ -40,8 +40,9 @@ from mpi_compress.reference import Optimum, eigenvalues_file, gradient_noise, gr
 from mpi_compress.results import Recorder, Run, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
+from mpi_compress.theory import Theory
 
-SOLVED_UP_TO = 50_000_000  # nonzeros: for larger sets x* is computed only where a job needs it
+SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
 
 
@@ -156,7 +157,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
             data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
             team.on_root(partial(_enough_samples, spec, data))
             if not force:
-                solve = data.nonzeros <= SOLVED_UP_TO or not eigenvalues_file(data).exists()
+                solve = not _is_large(data) or not eigenvalues_file(data).exists()
                 team.each(partial(refuse_what_cannot_fit, spec, data, team.size, team.ranks_here, solve))
             problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
@@ -168,6 +169,10 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
         return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
+
+
+def _is_large(data: DataSet) -> bool:
+    return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
 def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
@@ -280,7 +285,7 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
         L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
     known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, None, math.nan, math.nan, test)
-    if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
+    if _is_large(data) and not wants_optimum:
         return known
     if not quiet and not optimum_file(data, objective.loss, mu).exists():
         tell(f"{data.title}: computing x* and f* (kept beside the data)")
@@ -339,11 +344,13 @@ def _play(p: Prepared, file: Path, team: Alone | Team, rows: dict[tuple[Path, in
     objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in own.items()}
     team.first_on_each_host(lambda: _rehearse(p))
     also = _columns_of(problem) if team.is_root else None
-    recorder = Recorder(file, _attributes(p, exchange, team)) if team.is_root else None
+    theory = Theory.of(p.algorithm) if spec.log.theory else None
+    attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
+    recorder = Recorder(file, attributes) if team.is_root else None
     with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress:
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
-            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also,
+            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also, theory,
         )  # fmt: skip
         try:
             verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer)
@@ -408,7 +415,7 @@ def _attributes(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mapping[
         "label": p.spec.label,
         "run_id": p.run_id,
         "reason": "",
-        "data": p.problem.data.title,
+        "data": p.spec.data.shown,
         "n_workers": exchange.n,
         "n_ranks": team.size,
         "n_samples": p.problem.data.n_samples,
