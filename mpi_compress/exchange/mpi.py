@@ -113,7 +113,7 @@ class _Ranks(Exchange):
         host = self._control.comm.Split_type(MPI.COMM_TYPE_SHARED)
         if host.size < self.n_ranks:
             raise UserError(
-                f"one memory for all {self.n_ranks} ranks is needed, and only {host.size} of them are on one host: start them on one"
+                f"one memory for all {self.n_ranks} ranks is needed, and only {host.size} are on one host: start all on one"
             )
         self._window = MPI.Win.Allocate_shared(8 * words if self.is_root else 0, 8, comm=host)  # type: ignore[arg-type]
         host.Free()
