@@ -9,6 +9,8 @@ from typing import Any
 import mpi_compress as mc
 from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
+from mpi_compress.expressions import seconds
+from mpi_compress.interrupts import Interrupts
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,6 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--fresh", action="store_true", help="run again what is done")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
+    run.add_argument("--time-limit", metavar="TIME", help='save and end (exit 75) after so long: "50 min", 01:30:00, or seconds')
     run.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
     run.set_defaults(command=_run)
 
@@ -89,12 +92,20 @@ def _load(options: argparse.Namespace) -> mc.Job:
 
 
 def _run(options: argparse.Namespace) -> int:
-    team = launch.Alone() if options.one_process else launch.launched()
-    team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
-    job = _load(options)
-    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team, force=options.force)
+    with Interrupts(_time(options.time_limit, "--time-limit")).caught() as interrupts:
+        team = launch.Alone() if options.one_process else launch.launched()
+        team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
+        job = _load(options)
+        runs = mc.run(job, None, options.out, options.fresh, options.quiet, team, options.force, interrupts)
     failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return 3 if failed else 0
+
+
+def _time(text: str | None, where: str) -> float | None:
+    try:
+        return None if text is None else seconds(text)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
 def _plan(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import tomli_w
 
 from mpi_compress.algorithms import Algorithm, algorithms
+from mpi_compress.checkpoint import Every
 from mpi_compress.codecs import Codec, codecs
 from mpi_compress.compressors import Compressor, compressors
 from mpi_compress.costs import CostModel, costs
@@ -124,12 +125,14 @@ class RunSpec:
     start: StartTable
     stop: Stop
     log: LogTable
+    checkpoint: Every
     where: str  # for error lines
 
     @property
     def run_id(self) -> str:
-        """A hash of what decides the numbers: what the user wrote, but for layout, and the data's content."""
+        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and the data's content."""
         deciding = copy.deepcopy(dict(self.written))
+        deciding.pop("checkpoint", None)
         for key in ("exchange", "master"):
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test"):
@@ -172,7 +175,7 @@ class Job:
 
 
 _NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim")
-_OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log")
+_OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint")
 
 
 def load_job(
@@ -279,6 +282,7 @@ def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunS
         start=checked(StartTable, table("start"), f"{at}start"),
         stop=checked(Stop, table("stop"), f"{at}stop"),
         log=checked(LogTable, table("log"), f"{at}log"),
+        checkpoint=checked(Every, table("checkpoint"), f"{at}checkpoint"),
         where=at,
     )
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
+from mpi_compress.interrupts import EXIT_STOPPED, Interrupted, Stopped
 
 T = TypeVar("T")
 
@@ -100,6 +101,13 @@ class Team:
         return AllGather(self._comm, n) if kind == "allgather" else PointToPoint(self._comm, n, master == "worker")
 
 
+def at_root(team: Alone | Team, work: Callable[[], T]) -> T | None:
+    """What `work` gives at rank 0, which stays there; a UserError it raises is raised on all ranks."""
+    kept: list[T] = []
+    team.on_root(lambda: kept.append(work()))
+    return kept[0] if kept else None
+
+
 class SharedUserError(UserError):
     """A user's error that every rank knows of: only rank 0 tells it, and all end by themselves."""
 
@@ -162,8 +170,14 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         if _rank() == 0:
             _tell(str(error))
         return 2
+    except Stopped as stopped:
+        if _rank() == 0:
+            _tell(str(stopped))
+        return EXIT_STOPPED
     except UserError as error:
         status, text = 2, str(error)
+    except Interrupted as interrupted:
+        status, text = EXIT_STOPPED, f"stopped by {interrupted} before the first round; the same command begins again"
     except KeyboardInterrupt:
         status, text = 130, "interrupted"
     except BrokenPipeError:
@@ -184,7 +198,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         _tell(text)
         return status
     time.sleep(min(0.3 * mpi.COMM_WORLD.rank, 3.0))
-    _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status != 2 else text)
+    _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status not in (2, EXIT_STOPPED) else text)
     mpi.COMM_WORLD.Abort(status)
     return status
 

@@ -49,6 +49,7 @@ class Verdict(IntEnum):
     GO_ON = 0
     COMPLETE = 1
     DIVERGED = 2
+    STOPPED = 3  # before it was done, its state saved
 
 
 @dataclass
@@ -68,6 +69,11 @@ class Row:
     trace: dict[str, float]
     workers: dict[str, list[float]]
     timing: dict[str, float]
+
+
+_COUNTED = (
+    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_logged",
+)  # fmt: skip
 
 
 class Observer:
@@ -124,6 +130,15 @@ class Observer:
             self.paper_down += self.exchange.n * bits
             self.cost_down += self.exchange.n * self.cost.cost(bits)
         self.clock.evaluate += time.perf_counter() - begun
+
+    def counts(self) -> dict[str, Any]:
+        """What a checkpoint saves of rank 0."""
+        return {name: getattr(self, name) for name in _COUNTED}
+
+    def go_on(self, counts: Mapping[str, Any]) -> None:
+        """Count on from what was saved."""
+        for name in _COUNTED:
+            setattr(self, name, counts[name])
 
     def look(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
