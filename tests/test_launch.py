@@ -1,10 +1,9 @@
 """How runs begin and end: wrong launchers, failing ranks, interrupts. Each ends in one message, and nothing hangs."""
 
-import os
 import time
 
 import pytest
-from conftest import BIN, command
+from conftest import command
 
 FAILING_PART = """
 from dataclasses import dataclass
