@@ -1,7 +1,9 @@
 """A result: one run = one HDF5 file, written by one process; `.part` until it is complete, readable at any time."""
 
+import errno
 import fcntl
 import os
+import shutil
 import time
 import zlib
 from collections.abc import Mapping
@@ -25,6 +27,8 @@ _FLUSH_SECONDS = 2.0
 _TRIES = 5
 _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
 _ELEMENTS_AT_ONCE = 1_000_000
+_CHUNK = 8192  # elements
+_MARGIN = 500_000  # bytes of a file that are no rows
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Recorder:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.part)
+            self._reserve(0)
             self._h5 = h5py.File(self.part, "r+" if go_on else "w", locking=False)
             if go_on:
                 self._cut(go_on)
@@ -69,7 +74,7 @@ class Recorder:
             self._let_go()
             if go_on:
                 raise LostRows from error
-            raise UserError(f"{file.parent}: results cannot be written there: {error.strerror or error}") from None
+            raise UserError(f"{file.parent}: results cannot be written there: {_told(error)}") from None
 
     def append(self, row: Row) -> None:
         self._rows.append(row)
@@ -84,6 +89,9 @@ class Recorder:
         """
         try:
             if self._rows:
+                self._reserve(
+                    sum(8 * (np.size(v) * len(self._rows) + _CHUNK) for t in vars(self._rows[0]).values() for v in t.values())
+                )
                 for group in ("trace", "workers", "timing"):
                     tables = [getattr(row, group) for row in self._rows]
                     for column in tables[0]:
@@ -91,8 +99,9 @@ class Recorder:
             self._written += len(self._rows)
             self._rows.clear()
             self._h5.flush()
+            self._give_back(self._h5.id.get_filesize())
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.part}: rows cannot be written: {error}") from None
+            raise UserError(f"{self.part}: rows cannot be written: {_told(error)}") from None
         self._flushed = time.monotonic()
 
     def mark(self) -> Mark:
@@ -110,15 +119,19 @@ class Recorder:
         """
         self.flush()
         try:
+            self._reserve(x.nbytes)
             self._h5["final/x"] = x
             self._h5.attrs.update({**attributes, "status": status, "reason": reason})
+            self._h5.flush()
+            size = self._h5.id.get_filesize()
             self._h5.close()
+            self._give_back(size)
             with self.part.open("rb") as whole:
                 os.fsync(whole.fileno())
             os.replace(self.part, self.file)
             sync_folder(self.file.parent)
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.file}: the result cannot be written: {error}") from None
+            raise UserError(f"{self.file}: the result cannot be written: {_told(error)}") from None
         self._let_go()
         return self.file
 
@@ -128,6 +141,23 @@ class Recorder:
             self.flush()
             self._h5.attrs.update({"status": status, "reason": reason})
         self._let_go()
+
+    def _reserve(self, size: int) -> None:
+        """Set room aside for so many bytes more. HDF5 itself does not survive a full disk.
+
+        Raises:
+            OSError: there is no room.
+        """
+        assert self._lock is not None
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
+        elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _give_back(self, size: int) -> None:
+        """Cut off what was set aside beyond the file's own size."""
+        assert self._lock is not None
+        os.truncate(self._lock, size)
 
     def _let_go(self) -> None:
         with suppress(OSError, RuntimeError):
@@ -143,7 +173,7 @@ class Recorder:
         name = f"{group}/{column}"
         if name not in self._h5:
             shape = (0, *block.shape[1:])
-            chunks = (max(1, 8192 // max(1, block[0].size)), *block.shape[1:])
+            chunks = (max(1, _CHUNK // max(1, block[0].size)), *block.shape[1:])
             self._h5.create_dataset(name, shape, dtype, maxshape=(None, *shape[1:]), chunks=chunks)
         dataset = self._h5[name]
         dataset.resize(len(dataset) + len(block), axis=0)
@@ -168,6 +198,11 @@ class Recorder:
             dataset.resize(mark.rows, axis=0)
         if "final" in self._h5:
             del self._h5["final"]
+
+
+def _told(error: Exception) -> str:
+    """One line of it."""
+    return getattr(error, "strerror", None) or str(error).splitlines()[0]
 
 
 class LostRows(Exception):
