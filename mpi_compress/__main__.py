@@ -38,6 +38,31 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
 
+    submit = commands.add_parser("submit", help="SLURM: one array task a run, resumable")
+    _job_arguments(submit)
+    submit.add_argument("--ntasks", type=int, metavar="N", help="ranks of a run (default: one a worker, and the master)")
+    submit.add_argument("--nodes", type=int, metavar="N")
+    submit.add_argument(
+        "--time", metavar="TIME", help="limit of a task, such as 01:00:00, "2 h" or minutes; what is not done by then goes on in another"
+    )
+    submit.add_argument("--partition", metavar="NAME")
+    submit.add_argument("--account", metavar="NAME")
+    submit.add_argument("--max-running", type=int, metavar="N", help="so many tasks at once")
+    submit.add_argument(
+        "--launcher", choices=["srun", "mpiexec"], help="what starts the ranks (default: the mpiexec of this Python)"
+    )
+    submit.add_argument(
+        "--mpi", default="pmi2", metavar="KIND", help="of srun (default: pmi2; `srun --mpi=list` shows what there is)"
+    )
+    submit.add_argument("--warn", default="2 min", metavar="TIME", help="so long before the limit a run is saved (default: 2 min)")
+    submit.add_argument("--module", action="append", default=[], metavar="NAME", help="to be loaded first")
+    submit.add_argument("--venv", metavar="FOLDER", help="to be activated first (default: the one in use)")
+    submit.add_argument(
+        "--sbatch", action="append", default=[], metavar="OPTION", help="more for sbatch, such as --sbatch=--mem=8G"
+    )
+    submit.add_argument("--dry-run", action="store_true", help="print the script, submit nothing")
+    submit.set_defaults(command=_submit)
+
     plot = commands.add_parser("plot", help="draw a job's figure, or results")
     plot.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="a job file, or result files")
     plot.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
@@ -117,6 +142,37 @@ def _plan(options: argparse.Namespace) -> int:
         print(line)
     if not options.force:
         refuse_what_fits_nowhere(job, options.ranks)
+    return 0
+
+
+def _submit(options: argparse.Namespace) -> int:
+    from mpi_compress import slurm
+    from mpi_compress.runner import result_file
+
+    job = _load(options)
+    out = Path(options.out)
+    asked = slurm.Options(
+        options.ntasks, options.nodes, options.time, options.partition, options.account, options.max_running,
+        options.launcher, options.mpi, options.warn, options.module, options.venv, options.sbatch,
+    )  # fmt: skip
+    queue = slurm.tasks(job.name, out / job.name)
+    todo = {}
+    for spec in job.runs:
+        run_id = spec.run_id
+        task = queue.get(run_id)
+        if not result_file(job, spec, run_id, out).exists() and not (task and task.state):
+            todo[spec.index] = run_id
+    if not todo:
+        print("nothing to submit: all runs are done or in the queue")
+        return 0
+    ranks = max(spec.workers.count for spec in job.runs) + 1
+    run = [options.job, "--out", options.out, *(part for setting in options.set for part in ("--set", setting))]
+    text = slurm.script(job.name, out / job.name, run, todo, ranks, asked)
+    if options.dry_run:
+        print(text, end="")
+        return 0
+    number = slurm.submit(text, job.name, out / job.name, todo)
+    print(f"submitted {len(todo)} runs as job {number}; `mpi-compress plan {options.job}` tells how they are")
     return 0
 
 

@@ -112,6 +112,7 @@ class RunSpec:
     """One run of a job, all its parts built."""
 
     label: str
+    index: int  # among the job's runs
     written: Mapping[str, Any]  # the tables as the user wrote them for this run
     folder: Path  # the job's own
     seed: int
@@ -238,7 +239,7 @@ def parse_job(
             run = copy.deepcopy(written)
             for key, value in {**point, **(overrides if taken else {})}.items():
                 _put(run, key, value)
-            runs.append(_run(name_in_figures, run, folder, len(tables.get("run", [])) > 1))
+            runs.append(_run(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1))
     claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
@@ -246,7 +247,7 @@ def parse_job(
     return Job(name, title or name, paper, runs, checked(FigureTable, tables.get("figure", {}), "figure"), claims)
 
 
-def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
+def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
     at = f'run "{label}": ' if named else ""
 
     def table(key: str) -> dict[str, Any]:
@@ -267,6 +268,7 @@ def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunS
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
     return RunSpec(
         label=label,
+        index=index,
         written=written,
         folder=folder,
         seed=seed,
