@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("--ntasks", type=int, metavar="N", help="ranks of a run (default: one a worker, and the master)")
     submit.add_argument("--nodes", type=int, metavar="N")
     submit.add_argument(
-        "--time", metavar="TIME", help="limit of a task, such as 01:00:00, "2 h" or minutes; what is not done by then goes on in another"
+        "--time", metavar="TIME", help='limit of a task: 01:00:00, "2 h", or minutes; what is not done by then is queued again'
     )
     submit.add_argument("--partition", metavar="NAME")
     submit.add_argument("--account", metavar="NAME")

@@ -100,7 +100,7 @@ def cluster(folder: Path, nodes: int, cpus: int) -> Iterator[dict[str, str]]:
     finally:
         subprocess.run(["scancel", "--me"], env=variables, capture_output=True)
         time.sleep(1)
-        for pid in sorted(folder.glob("slurm*.pid")) + [files["pid"]]:
+        for pid in (*folder.glob("slurm*.pid"), files["pid"]):
             if pid.exists():
                 subprocess.run(["kill", pid.read_text().strip()], capture_output=True)
 
