@@ -123,13 +123,12 @@ def plain_ef(parts: list[Rows], k: int) -> Callable:
     return play
 
 
-def gradients_alone(parts: list[Rows]) -> Callable:
-    """The full gradients of a round and nothing else."""
+def gradients_alone(parts: list[Rows], x: Any, mu: float) -> Callable:
+    """The full gradients of a round, at x, and nothing else."""
     N = sum(len(p) for p in parts)
-    fs = [Objective(p, LOSSES["logistic"], len(parts) / N, 1e-4) for p in parts]
+    fs = [Objective(p, LOSSES["logistic"], len(parts) / N, mu) for p in parts]
 
     def play(rounds: int) -> float:
-        x = np.full(parts[0].dim, 1e-3)
         start = time.process_time()
         for _ in range(rounds):
             for f in fs:
@@ -184,7 +183,7 @@ def madelon() -> None:
                 "ef-gdstar, hard-threshold, near x* as most of HT-3": ours(
                     parts, {"name": "ef-gdstar"}, hard, {"name": "fixed"}, 500, L=L, start=start, warm=500, offset=2e-7 * random
                 ),
-                "its 20 gradients alone": gradients_alone(parts),
+                "its 20 gradients alone": gradients_alone(parts, start + 2e-7 * random, 1e-4 * L),
             },
             500,
             3,

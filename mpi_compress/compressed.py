@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import ceil, inf, isfinite, log2, nan, sqrt
 
 import numpy as np
@@ -105,6 +106,12 @@ class Sparse(Compressed):
 
     def is_finite(self) -> bool:
         return not self.values.size or bool(kernels.all_finite(self.values))
+
+
+@cache
+def no_coordinates(dim: int) -> Sparse:
+    """The vector 0 (dim,)."""
+    return Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)

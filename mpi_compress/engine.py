@@ -13,6 +13,8 @@ from mpi_compress.objective import Objective
 from mpi_compress.observer import Observer, Verdict
 from mpi_compress.streams import Role, Round, Streams
 
+_AHEAD_UP_TO = 2**20  # bytes: so many gradients stay in the cache until they are compressed
+
 
 def run(
     algorithm: Algorithm,
@@ -38,6 +40,7 @@ def run(
     workers = {i: algorithm.start_worker(node, f) for i, f in objectives.items()}
     master = algorithm.start_master(node) if exchange.has_master else None
     k, finite = 0, True
+    ahead = x0.nbytes * len(objectives) <= _AHEAD_UP_TO
     if keeper is not None:
         k, node, master, workers = keeper.restore(k, node, master, workers)
     clock = observer.clock
@@ -49,6 +52,10 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
+        asked = algorithm.asks_for(node) if ahead else None
+        if asked is not None:
+            for f in objectives.values():
+                f.look_ahead(asked)
         sent = [_send(algorithm, node, w, objectives[i], Round(k, streams, Role.WORKER, i)) for i, w in workers.items()]
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)

@@ -348,7 +348,7 @@ def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
             for k, v in node.items():
                 walk(v, f"{key}.{k}" if key else k)
         elif not isinstance(node, list) or not node:
-            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values")
+            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values, at least one")
         elif key.split(".")[0] not in _OF_A_RUN:
             raise UserError(f"grid: {nearest(key.split('.')[0], _OF_A_RUN, 'table')}")
         else:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.codecs import Codec
 from mpi_compress.codecs.base import number_bytes, read_number
-from mpi_compress.compressed import Compressed, Dense, Sparse, Vector
+from mpi_compress.compressed import Compressed, Dense, Sparse, Vector, no_coordinates
 from mpi_compress.compressors import Compressor
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.streams import Round
@@ -63,12 +63,12 @@ class Link:
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
-        if isinstance(v, Compressed):
-            again = self.compressor.compress_again(v, t)
-            if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
-                again = Dense(again.dense())
-            return self.encode(again)
-        return self.encode(self.compressor.compress(v, t))
+        if isinstance(v, np.ndarray):
+            return self.encode(self.compressor.compress(v, t))
+        again = self.compressor.compress_again(v, t)
+        if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
+            again = Dense(again.dense())
+        return self.encode(again)
 
     def encode(self, compressed: Compressed) -> Message:
         """Bytes for what is compressed already.
@@ -77,13 +77,15 @@ class Link:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
         if type(compressed) is Sparse and compressed.indices.size == 0:
-            return self._nothing
+            return self.nothing
         return Message(self.codec.encode(compressed))
 
     @cached_property
-    def _nothing(self) -> Message:
+    def nothing(self) -> Message:
         """The message of no coordinates: always the same, and the most frequent one of a hard threshold."""
-        return Message(self.codec.encode(Sparse(self.dim, np.empty(0, dtype=np.uint32), np.empty(0))))
+        message = Message(self.codec.encode(no_coordinates(self.dim)))
+        self.unpack(message)
+        return message
 
     def unpack(self, message: Message) -> Compressed:
         """What the receiver sees.

@@ -44,6 +44,13 @@ class Memory:
             sent.add_to(self.e, -1.0)
             self._note(sent, before, kernels.squares(self.e))
 
+    def keep_all(self, squares: float) -> None:
+        """The same where nothing was sent and ‖e/γ‖² is known."""
+        self.corrected = squares
+        self.error = self.step * self.step * squares
+        self.total += self.error
+        self.density = 0.0
+
     def keep_touched(self, sent: Sparse, growth: float) -> None:
         """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`."""
         self._add(growth)

@@ -73,6 +73,7 @@ class Objective:
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept_at: Vector | None = None
         self._kept = (0.0, 0.0)  # value, seconds it took
+        self._ahead = False  # kept by `look_ahead`, and not asked for yet
 
     @property
     def dim(self) -> int:
@@ -86,13 +87,21 @@ class Objective:
             self._kept_at, self._kept = x, (value, time.perf_counter() - start)
         return self._kept[0], self._gradient
 
+    def look_ahead(self, x: Vector) -> None:
+        """Keep the gradient that `gradient(x)` is about to ask for, on the algorithm's clock."""
+        if self._kept_at is not x:
+            self.value_and_gradient(x)
+            self._ahead = True
+
     def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
         """∇f_i(x) (d,); for a minibatch of `rows`, at scale · x, the mean over them in place of the mean over the shard."""
         if rows is None:
-            if self._kept_at is x:
-                self.borrowed += self._kept[1]
-            else:
+            if self._kept_at is not x:
                 self.value_and_gradient(x)
+            elif self._ahead:
+                self._ahead = False
+            else:
+                self.borrowed += self._kept[1]
             self.seconds += self._kept[1]
             self.samples += len(self.rows)
             return self._gradient
@@ -142,6 +151,21 @@ class Objective:
     def forget(self) -> None:
         """x is about to change: drop the kept gradient."""
         self._kept_at = None
+        self._ahead = False
+
+    def noise(self, x: Vector) -> float:
+        """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
+        margins = np.empty(len(self.rows))
+        kernels.margins(self.rows.matrix, x, margins)
+        slopes = np.empty(len(self.rows))
+        loss_kernels.slopes(self.loss.code, self.rows.labels, margins, slopes)
+        second_moment = 0.0
+        for start in range(0, len(self.rows), _ROWS_AT_ONCE):
+            a, s = self._block(slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
+            squares = a.multiply(a).sum(axis=1) if sp.issparse(a) else np.einsum("ij,ij->i", a, a)
+            second_moment += float(np.square(self.weight * len(self.rows) * s) @ np.ravel(squares)) / len(self.rows)
+        mean = self.value_and_gradient(x)[1] - self.mu * x
+        return max(second_moment - float(mean @ mean), 0.0)
 
     def curvature(self, x: Vector) -> Vector:
         """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""

@@ -4,6 +4,7 @@ All of it is computed over the whole set in file order by one process, so no num
 """
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,11 +35,12 @@ def largest_eigenvalue(rows: Rows) -> float:
         kernels.gram_product(rows.matrix, ones, np.ascontiguousarray(v, dtype=np.float64), out)
         return out
 
+    start = np.random.default_rng(0).standard_normal(rows.dim)
+    size = norm(product(start))
+    if not 0 < size < math.inf:
+        return size
     if rows.dim <= 2:
         return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(rows.dim)]))[-1])
-    start = np.random.default_rng(0).standard_normal(rows.dim)
-    if not norm(product(start)) > 0:
-        return 0.0
     operator = LinearOperator((rows.dim, rows.dim), matvec=product, dtype=np.float64)
     return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
 
@@ -60,6 +62,19 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
     replace(note, lambda part: part.write_text(json.dumps(values)))
     return values
+
+
+def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | None, x: Vector) -> tuple[float, float]:
+    """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement."""
+    mean, squares, noise = np.zeros(data.dim), 0.0, 0.0
+    for i in range(n):
+        rows = data.shard(i, n)
+        f = Objective(rows, loss, n / data.n_samples, mu)
+        g = f.value_and_gradient(x)[1]
+        mean += g / n
+        squares += norm(g) ** 2 / n
+        noise += f.noise(x) / n if batch is not None else 0.0
+    return max(squares - norm(mean) ** 2, 0.0), noise / (batch or 1)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +21,7 @@ from mpi_compress import engine
 from mpi_compress.algorithms import Algorithm, Setting
 from mpi_compress.checkpoint import Header, Keeper, header_of, path_of
 from mpi_compress.compressed import Vector
+from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.datasets.store import DataSet, open_data, open_test
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
@@ -34,7 +35,7 @@ from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.reference import Optimum, eigenvalues_file, gram_eigenvalues, optimum, optimum_file
+from mpi_compress.reference import Optimum, eigenvalues_file, gradient_noise, gram_eigenvalues, optimum, optimum_file
 from mpi_compress.results import LostRows, Recorder, Run, part_of, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
@@ -137,7 +138,7 @@ def _file_of(job: Job, spec: RunSpec, out: Path) -> Path:
 def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
     """Where a run's result goes."""
     label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-")
-    return out / job.name / f"{label}-{run_id}.h5"
+    return out / job.name / f"{label[:60]}-{run_id}.h5"
 
 
 def _writable(folder: Path) -> None:
@@ -163,11 +164,23 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
             problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
         x0 = team.on_root(partial(_start, spec, problem))
+        spec = team.on_root(partial(_with_settled_threshold, spec, problem, x0))
         run_id = team.on_root(lambda: spec.run_id)
         team.on_root(partial(_algorithm, spec, problem, told=True))  # what is wrong is told once
         return Prepared(spec, run_id, problem, _algorithm(spec, problem), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
+
+
+def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
+    """A hard threshold that goes by the gradients' noise gets it from x0, where M = 0: all noise counts as σ². At rank 0 only."""
+    compressor = spec.up.compressor
+    if not (isinstance(compressor, HardThreshold) and compressor.estimate):
+        return spec
+    batch = getattr(spec.algorithm, "batch", None)
+    zeta2, sigma2 = gradient_noise(problem.data, LOSSES[problem.loss], problem.mu, spec.workers.count, batch, x0)
+    settled = _checked(lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim), "up.compressor")
+    return replace(spec, up=replace(spec.up, compressor=settled))
 
 
 def _enough_samples(spec: RunSpec, data: DataSet) -> None:
@@ -231,8 +244,8 @@ def _mu(spec: RunSpec, data: DataSet, L_data: float) -> float:
     _needs_no_smoothness(formula, spec, f"objective.{key}")
     sizes = {"L": L_data, "N": float(data.n_samples), "d": float(data.dim), "n": float(spec.workers.count)}
     value = _checked(lambda: evaluate(formula or 0.0, sizes), f"objective.{key}")
-    if value < 0:
-        raise UserError(f"objective.{key}: {value:g} is negative; it must be 0 or more")
+    if not 0 <= value < math.inf:
+        raise UserError(f"objective.{key}: {value:g} is {'negative' if value < 0 else 'no finite number'}; it must be 0 or more")
     return factor * value
 
 
@@ -244,6 +257,8 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     gram = gram_eigenvalues(data)[0]
     if gram == 0:
         raise UserError("data: all samples are zero, so there is nothing to optimise")
+    if not math.isfinite(gram):
+        raise UserError('data: the samples are so large that their squares overflow; normalize = "rows" or "columns" scales them')
     scale = loss.curvature / data.n_samples
     L_data = scale * gram if loss.smooth else math.nan
     mu = _mu(spec, data, L_data)

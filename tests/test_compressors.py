@@ -229,6 +229,15 @@ def test_hard_threshold_follows_from_the_accuracy_and_the_step_of_madelon():
     assert HardThreshold(like_k=25).level == 0.1
 
 
+def test_hard_threshold_follows_from_k_and_the_noise_of_gradients():
+    """HT §D: (2/√k)√((2d/k + M)ζ² + σ²), whose short form takes ζ = 0 and σ = 1/4."""
+    full = HardThreshold(like_k=4, estimate=True)
+    assert full.with_noise(0.0, 1 / 16, 100).level == HardThreshold(like_k=4).level == 0.25
+    assert full.with_noise(2.0, 3.0, 10, M=0.5).level == pytest.approx(np.sqrt((5 + 0.5) * 2 + 3))
+    with pytest.raises(ValueError, match="no noise"):
+        full.with_noise(0.0, 0.0, 10)
+
+
 @given(v=hard(), k=st.integers(1, 30))
 @FAST
 def test_sq_sends_the_norm_of_the_whole_vector_with_the_signs_of_the_largest(v, k):

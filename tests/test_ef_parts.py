@@ -5,8 +5,12 @@ import pytest
 from plays import play, problem
 from test_ef import run_of
 
+import mpi_compress as mc
 from mpi_compress import UserError
+from mpi_compress.datasets import libsvm
+from mpi_compress.datasets.store import open_data
 from mpi_compress.objective import LOSSES, Objective, Rows
+from mpi_compress.reference import gradient_noise
 from mpi_compress.sampling import Batches
 from mpi_compress.steps import bind
 from mpi_compress.streams import Role, Round, Streams
@@ -151,6 +155,44 @@ def test_a_threshold_by_accuracy_is_settled_by_the_step():
         p, {"name": "ef", "step": {"form": "1/t", "a": "4/mu", "b": "16 L/mu"}}, {"name": "hard-threshold", "accuracy": 1e-4}, 50
     )
     assert np.all(falling.trace["error_norm"] ** 2 <= 1e-4)
+
+
+@pytest.mark.parametrize("data", ["sparse", "dense"])
+def test_the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_start(data, tmp_path):
+    """E‖g − ∇f_i‖² over all rows of each worker, and the spread of the ∇f_i, written out."""
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal((11, 6)) * (rng.random((11, 6)) < (0.25 if data == "sparse" else 1.0))
+    labels = np.where(rng.random(11) < 0.5, -1.0, 1.0)
+    labels[:2] = [1.0, -1.0]
+    with (tmp_path / "d").open("wb") as file:
+        libsvm.write(file, a, labels)
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { path = "d", dim = 6 }\nobjective.mu = 0.1\nworkers.count = 3\nstart = { at = "zero", offset = 0.2 }\n'
+        'algorithm = { name = "ef", step = 0.01, batch = 2 }\nstop.rounds = 3\n'
+        'up.compressor = { name = "hard-threshold", like_k = 2, estimate = true }'
+    )
+    spec = mc.load_job(job).runs[0]
+    set_ = open_data(spec.data, spec.folder, "contiguous", 0, False)
+    x = np.full(6, 0.2)
+    rows, means, noises = [set_.shard(i, 3) for i in range(3)], [], []
+    starts = np.cumsum([0] + [len(r) for r in rows])
+    for i in range(3):
+        A, y = a[starts[i] : starts[i + 1]], labels[starts[i] : starts[i + 1]]
+        each = -(y / (1 + np.exp(y * (A @ x))))[:, None] * A * (3 * len(y) / 11) + 0.1 * x
+        means.append(each.mean(axis=0))
+        noises.append(np.mean(np.sum((each - means[-1]) ** 2, axis=1)) / 2)
+    zeta2 = np.mean(np.sum((means - np.mean(means, axis=0)) ** 2, axis=1))
+    found = gradient_noise(set_, LOSSES["logistic"], 0.1, 3, 2, x)
+    assert found == pytest.approx((zeta2, np.mean(noises)), rel=1e-9)
+    assert gradient_noise(set_, LOSSES["logistic"], 0.1, 3, None, x)[1] == 0.0
+    done = mc.run(mc.load_job(job), out=tmp_path)[0]
+    level = 2 / np.sqrt(2) * np.sqrt(6 * zeta2 + np.mean(noises))
+    by_hand = job.read_text().replace("like_k = 2, estimate = true", f"threshold = {float(level)!r}")
+    job.write_text(by_hand)
+    same = mc.run(mc.load_job(job), out=tmp_path)[0]
+    assert np.array_equal(done.trace["elements_up"], same.trace["elements_up"])
+    assert np.allclose(done.x, same.x, rtol=1e-12)
 
 
 def sparse_problem(count, apart=True):

@@ -111,3 +111,9 @@ def test_noise_is_what_a_least_squares_fit_leaves():
 def test_impossible_parameters_are_refused(name, wrong):
     with pytest.raises(UserError, match=next(iter(wrong))):
         generators.build({"name": name, **SMALL[name], **wrong}, "data")
+
+
+def test_a_generator_says_what_d_is(tmp_path):
+    """Also where no sample has the last feature."""
+    data = open_data(DataTable(generator="url-like", parameters={"samples": 50}), tmp_path, "contiguous", 0, False)
+    assert data.dim == 3231961

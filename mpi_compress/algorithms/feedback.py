@@ -14,6 +14,7 @@ from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.compressors.accordion import Accordion
 from mpi_compress.compressors.hard_threshold import HardThreshold
+from mpi_compress.kernels.threshold import squares_below
 from mpi_compress.link import Link, Message
 from mpi_compress.memory import LOGS, Memory, trace_columns
 from mpi_compress.objective import Objective
@@ -66,11 +67,21 @@ class ErrorFeedback(GD):
     def send(self, node: Node, worker: Memory, t: Round) -> Message:
         """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ)."""
         link = self.uplink_of(node, t.k) if self.follows else self.up
-        message = link.pack(worker.e, t)
-        worker.keep(link.unpack(message))
+        if self.level is not None and (squares := squares_below(worker.e, self.level)) >= 0:
+            message = link.nothing
+            worker.keep_all(squares)
+        else:
+            message = link.pack(worker.e, t)
+            worker.keep(link.unpack(message))
         if self.forgets:
             self.forget(worker, t.k)
         return message
+
+    @cached_property
+    def level(self) -> float | None:
+        """λ of a hard threshold that stays the same: most of its messages hold nothing, and are not computed."""
+        compressor = self.up.compressor
+        return compressor.level if isinstance(compressor, HardThreshold) and compressor.accuracy is None else None
 
     @cached_property
     def follows(self) -> bool:

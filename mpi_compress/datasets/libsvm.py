@@ -121,12 +121,14 @@ def _parsed(block: Block, path: Path, dim: int | None) -> tuple[Any, Vector]:
         problem = None if fits and np.isfinite(samples.data).all() and np.isfinite(labels).all() else "wrong values"
     except (ValueError, OverflowError) as error:
         problem = str(error)
-    if problem is None:
+    if problem is None and b"_" not in block.text:  # which Python takes within a number
         return samples, labels
     for at, line in enumerate(block.text.split(b"\n"), 1):
         complaint = complaint_about(line, dim)
         if complaint:
             raise UserError(f"{path}:{block.lines_before() + at}: {complaint}")
+    if problem is None:
+        return samples, labels
     raise UserError(f"{path}: is no LIBSVM text, near line {block.lines_before() + 1}: {problem}")
 
 
@@ -137,7 +139,7 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
         return None
     label, *features = fields
     try:
-        if not math.isfinite(float(label)):
+        if not math.isfinite(_number(label)):
             return f"label {_shown(label)} is not a finite number"
     except ValueError:
         return f"{_shown(label)} was given for a label; it should be a number, as in `label index:value …`"
@@ -145,7 +147,7 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
     for feature in features[1:] if features and features[0].startswith(b"qid:") else features:
         index, _, value = feature.partition(b":")
         try:
-            i, v = int(index), float(value)
+            i, v = int(_plain(index)), _number(value)
         except ValueError:
             return f"{_shown(feature)} is no index:value"
         if i < 1:
@@ -158,6 +160,16 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
             return f"value {_shown(value)} of index {i} is not a finite number"
         last = i
     return None
+
+
+def _number(text: bytes) -> float:
+    return float(_plain(text))
+
+
+def _plain(text: bytes) -> bytes:
+    if b"_" in text:
+        raise ValueError
+    return text
 
 
 def _shown(text: bytes) -> str:

@@ -43,7 +43,10 @@ class DataTable:
 
     @property
     def known_dim(self) -> int | None:
-        """d, where the table or the set's name says it."""
+        """d, where the table, the set's name or the generator says it."""
+        if self.generator is not None and self.dim is None:
+            size = self.build_generator().size()
+            return None if size is None else size[1]
         return self.dim or (KNOWN[self.name].dim if self.name in KNOWN else None)
 
     def build_generator(self) -> Generator:

@@ -32,6 +32,13 @@ def loss_and_slope(loss, y, m):
 
 
 @kernel
+def slopes(loss, labels, margins, out):
+    """out (N,): ∂ℓ/∂m of every sample."""
+    for i in range(out.size):
+        out[i] = loss_and_slope(loss, labels[i], margins[i])[1]
+
+
+@kernel
 def curvatures(loss, labels, margins, out):
     """out (N,): ∂²ℓ/∂m² of every sample; for the squared hinge a generalised second derivative, for the hinge 0."""
     for i in range(out.size):
