@@ -72,7 +72,7 @@ class Row:
 
 
 _COUNTED = (
-    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_logged",
+    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_borrowed", "_logged",
 )  # fmt: skip
 
 
@@ -108,6 +108,7 @@ class Observer:
         self.wire_up, self.paper_up = [0] * exchange.n, [0.0] * exchange.n
         self.elements = self.wire_down = 0
         self.cost_up = self.cost_down = self.paper_down = 0.0
+        self._borrowed = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
         self.reason = ""
         self._logged = -1
 
@@ -158,7 +159,7 @@ class Observer:
     def _spent(self) -> bool:
         s = self.stop
         return (s.wire_bits_up is not None and sum(self.wire_up) >= s.wire_bits_up) or (
-            s.seconds is not None and self.clock.wall >= s.seconds
+            s.seconds is not None and self.clock.wall + self._borrowed >= s.seconds
         )
 
     def _log(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any]) -> Verdict:
@@ -217,6 +218,7 @@ class Observer:
         slowest: Vector,
     ) -> Row:
         compute, pack, borrowed = (float(s) for s in slowest)
+        self._borrowed = borrowed
         seconds = self.clock.wall + borrowed
         exchange = max(0.0, seconds - compute - pack - self.clock.update)
         evaluate = max(0.0, self.clock.evaluate - borrowed)

@@ -4,7 +4,8 @@ Uplink and downlink have a communicator of their own, and every frame on it is c
 exactly the frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
 
 A rank that waits in MPI keeps its core busy. Where a host has more ranks than cores, waiting ranks would keep the working ones off
-the cores, and a round takes time slices instead of microseconds; there a wait is a test and a short sleep.
+the cores, and a round takes time slices instead of microseconds; there a wait is a test and a short sleep. Where the ranks cannot
+tell, in containers that share cores, MPI_COMPRESS_CROWDED = 1 or 0 says so.
 """
 
 import os
@@ -30,6 +31,8 @@ class Channel:
     def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
         self.comm = comm.Dup()
         self.rank, self.size = comm.rank, comm.size
+        if crowded is None and os.environ.get("MPI_COMPRESS_CROWDED") in ("0", "1"):
+            crowded = os.environ["MPI_COMPRESS_CROWDED"] == "1"
         if crowded is None:
             host = comm.Split_type(MPI.COMM_TYPE_SHARED)
             crowded = host.size > cores()
