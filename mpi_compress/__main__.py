@@ -48,12 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("--partition", metavar="NAME")
     submit.add_argument("--account", metavar="NAME")
     submit.add_argument("--max-running", type=int, metavar="N", help="so many tasks at once")
-    submit.add_argument(
-        "--launcher", choices=["srun", "mpiexec"], help="what starts the ranks (default: the mpiexec of this Python)"
-    )
-    submit.add_argument(
-        "--mpi", default="pmi2", metavar="KIND", help="of srun (default: pmi2; `srun --mpi=list` shows what there is)"
-    )
+    submit.add_argument("--launcher", choices=["srun", "mpiexec"], help="what starts the ranks (default: srun, where MPI knows it)")
+    submit.add_argument("--mpi", metavar="KIND", help="of srun, one of `srun --mpi=list` (default: pmi2 for MPICH from PyPI)")
     submit.add_argument("--warn", default="2 min", metavar="TIME", help="so long before the limit a run is saved (default: 2 min)")
     submit.add_argument("--module", action="append", default=[], metavar="NAME", help="to be loaded first")
     submit.add_argument("--venv", metavar="FOLDER", help="to be activated first (default: the one in use)")

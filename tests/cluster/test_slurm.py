@@ -134,8 +134,8 @@ def test_on_two_nodes(slurm, job, tmp_path):
 
 def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_bytes(slurm, job, tmp_path):
     whole = reference(job, tmp_path / "one")["ef, 1"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.5"))
-    told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:01:00", "--warn", "30 s")
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.7"))
+    told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
     wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 60)
     wait_until(lambda: queue_is_empty(slurm), 400)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
