@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mpi_compress.errors import UserError
@@ -40,6 +41,10 @@ class Alone:
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         """Every rank does `work`, after one rank of its host has done it alone."""
         work()
+
+    def that_see(self, file: Path) -> Sequence[int]:
+        """The ranks that find rank 0's file (or folder) where it is: those of its host, and all where the file system is shared."""
+        return (0,)
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         return Local(n)
@@ -94,6 +99,14 @@ class Team:
         self._host.barrier()
         if self._host.rank != 0:
             work()
+
+    def that_see(self, file: Path) -> Sequence[int]:
+        def identity() -> tuple[int, int] | None:
+            return (file.stat().st_ino, file.stat().st_mtime_ns) if file.exists() else None
+
+        right = self.on_root(identity)
+        seen = self._channel.to_root(identity() == right)
+        return self._channel.share([rank for rank, sees in enumerate(seen) if sees])
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pickle
 import platform
 import re
 import subprocess
@@ -116,7 +117,7 @@ def run(
     prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in enumerate(job.runs) if not done[i]}
     if prepared:
         team.on_root(partial(_writable, Path(out) / job.name))
-    rows: dict[tuple[Path, int], dict[int, Rows]] = {}
+    rows: dict[Any, dict[int, Rows]] = {}
     results = []
     for i, file in enumerate(files):
         if i in prepared:
@@ -311,7 +312,7 @@ def _play(
     p: Prepared,
     file: Path,
     team: Alone | Team,
-    rows: dict[tuple[Path, int], dict[int, Rows]],
+    rows: dict[Any, dict[int, Rows]],
     fresh: bool,
     quiet: bool,
     interrupts: Interrupts,
@@ -320,14 +321,14 @@ def _play(
     spec, problem = p.spec, p.problem
     n = spec.workers.count
     exchange = team.exchange(n, spec.workers.exchange, spec.workers.master)
-    key = (problem.data.file, n)
+    key = (problem.data.file, n, spec.workers.exchange, spec.workers.master)
     if key not in rows:
         rows.clear()  # one problem in memory at a time
-        rows[key] = {i: problem.data.shard(i, n) for i in exchange.mine}
-    own = {i: rows[key].get(i) or problem.data.shard(i, n) for i in exchange.mine}
+        rows[key] = _rows(problem.data, n, exchange, team)
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
-    objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in own.items()}
-    team.first_on_each_host(lambda: _rehearse(p))
+    objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
+    sample = team.on_root(lambda: problem.data.read(0, 1))
+    team.first_on_each_host(lambda: _rehearse(p, sample))
     held_out = None
     if team.is_root and problem.test is not None:
         held_out = HeldOut(problem.test.read(0, problem.test.n_samples), LOSSES[problem.loss]).columns
@@ -391,10 +392,17 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> Non
     keeper.file.unlink(missing_ok=True)
 
 
-def _rehearse(p: Prepared) -> None:
+def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict[int, Rows]:
+    """The rows of the workers hosted here: each rank reads its own, or gets them from rank 0 where not all see its cache."""
+    if len(team.that_see(data.file)) == team.size:
+        return {i: data.shard(i, n) for i in exchange.mine}
+    shards = (np.frombuffer(pickle.dumps(data.shard(i, n)), dtype=np.uint8) for i in range(n)) if team.is_root else iter(())
+    return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
+
+
+def _rehearse(p: Prepared, shard: Rows) -> None:
     """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts."""
     dim, n = p.problem.data.dim, 1
-    shard = p.problem.data.read(0, 1)
     dtype = shard.matrix[-1].dtype
     if len(shard.matrix) == 3:
         matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))

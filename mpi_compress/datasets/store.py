@@ -70,7 +70,7 @@ def open_data(
 ) -> DataSet:
     """The set that a job means, parsed and cached first if it was not yet, or if what is cached is damaged.
 
-    Every rank of `team` must call it; ranks share the parsing of a plain text file.
+    Every rank of `team` must call it; those that see rank 0's cache share the parsing of a plain text file.
 
     Args:
         folder: where a relative path may also start, the job's own folder.
@@ -88,7 +88,11 @@ def open_data(
         )
         spool = Spool(team.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
         try:
-            team.each(lambda: _parse(table, folder, spool, team.rank, team.size))
+            team.on_root(spool.make)
+            readers = team.that_see(spool.folder)
+            team.each(
+                lambda: _parse(table, folder, spool, readers.index(team.rank), len(readers)) if team.rank in readers else None
+            )
             team.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
         finally:
             if team.is_root:
