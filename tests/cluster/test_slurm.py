@@ -134,10 +134,10 @@ def test_on_two_nodes(slurm, job, tmp_path):
 
 def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_bytes(slurm, job, tmp_path):
     whole = reference(job, tmp_path / "one")["ef, 1"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.7"))
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.4"))
     told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
     wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 60)
-    wait_until(lambda: queue_is_empty(slurm), 400)
+    wait_until(lambda: queue_is_empty(slurm), 580)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(whole.file, there.file)
     (log,) = Path("results/cluster").glob("slurm-*.out")
@@ -147,13 +147,14 @@ def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_byte
 
 def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_path):
     whole = reference(job, tmp_path / "one")["ef, 2"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.05"))
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.3"))
     for launcher in ("srun", "mpiexec"):
         told(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
         wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 60)
         subprocess.run(["scancel", "--me"], env=slurm, check=True)
         wait_until(lambda: queue_is_empty(slurm), 30)
         assert states(slurm, job)[1].startswith("stopped: stopped by SIGTERM (round ")
+    (tmp_path / "slow_part.py").write_text(PARTS)
     told(slurm, "submit", job, "--only", "ef, 2")
     wait_until(lambda: queue_is_empty(slurm), 100)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
