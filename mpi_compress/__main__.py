@@ -182,7 +182,7 @@ def _plot(options: argparse.Namespace) -> int:
     files = [Path(f) for f in options.what]
     if len(files) == 1 and files[0].suffix == ".toml":
         job = mc.load_job(files[0])
-        runs = results_of(job, Path(options.out))
+        runs = results_of(job, Path(options.out), unfinished=True)
         target = Path(options.out) / job.name / f"{job.name}.png"
         asked = {**vars(job.figure), "title": job.figure.title or job.title}
     else:

@@ -28,6 +28,7 @@ class Alone:
     rank, size = 0, 1
     is_root = True
     library = "none"
+    crowded = False  # whether ranks of this host share cores
     ranks_here: Sequence[int] = (0,)  # those of this host
 
     def on_root(self, work: Callable[[], T]) -> T:
@@ -62,6 +63,7 @@ class Team:
         self._channel = Channel(comm)
         self._host = Channel(comm.Split_type(MPI.COMM_TYPE_SHARED), self._channel.crowded)
         self.rank, self.size = comm.rank, comm.size
+        self.crowded = self._channel.crowded
         self.is_root = self.rank == 0
         everyone, here = comm.Get_group(), self._host.comm.Get_group()
         self.ranks_here: Sequence[int] = MPI.Group.Translate_ranks(here, list(range(here.size)), everyone)

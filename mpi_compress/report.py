@@ -67,14 +67,17 @@ def _begun(part: Path) -> tuple[str, str, str]:
     return run.status, str(run.attrs["reason"]), reached
 
 
-def results_of(job: Job, out: Path) -> list[Run]:
-    """The results of a job that are there.
+def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
+    """The results of a job that are there; with `unfinished`, also what runs have written so far.
 
     Raises:
         UserError: none is.
     """
     files = [result_file(job, spec, spec.run_id, out) for spec in job.runs]
     found = [read(f) for f in files if f.exists()]
+    if unfinished:
+        parts = [part_of(f) for f in files if not f.exists() and _begun(part_of(f))[2]]
+        found += [read(part) for part in parts]
     if not found:
         raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
     return found

@@ -185,10 +185,8 @@ def wait_for(what) -> None:
 def test_a_time_limit_saves_and_ends_with_status_75(small_job, tmp_path, capfd):
     line = ["run", str(small_job), "--out", str(tmp_path), "--only", "GD", "--time-limit"]
     assert main([*line, "00:00:01"]) == 75  # this program is older
-    assert (
-        capfd.readouterr().err
-        == "mpi-compress: GD: stopped by the time limit of 1 s, and saved; run the same command again to go on\n"
-    )
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said == "mpi-compress: GD: stopped by the time limit of 1 s, and saved; run the same command again to go on"
     (part,) = tmp_path.rglob("*.part")
     assert mc.read(part).attrs["reason"] == "stopped by the time limit of 1 s"
     assert main(["plan", *line[1:-1]]) == 0
@@ -256,6 +254,18 @@ def test_a_checkpoint_builds_nothing_but_states():
     for harmful in (os.system, subprocess.Popen, pickle.Unpickler, UserError):
         with pytest.raises(pickle.UnpicklingError, match="does not belong"):
             checkpoint._load(checkpoint._dump(harmful))
+
+
+def test_what_is_not_done_can_be_looked_at(small_job, tmp_path, capsys):
+    _, part, _ = stopped_run(small_job, tmp_path)
+    assert main(["show", str(part)]) == 0
+    assert "CAT: stopped (stopped by the test)" in capsys.readouterr().out
+    figure = tmp_path / "figure.png"
+    for what in ([str(part)], [str(small_job), "--out", str(tmp_path)]):
+        assert main(["plot", *what, "-o", str(figure)]) == 0
+        assert "CAT: stopped" in capsys.readouterr().out
+        assert figure.read_bytes().startswith(b"\x89PNG")
+        figure.unlink()
 
 
 @pytest.mark.parametrize("ranks", [None, pytest.param(3, marks=pytest.mark.slow)])
