@@ -117,7 +117,7 @@ def run(
     prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in enumerate(job.runs) if not done[i]}
     if prepared:
         team.on_root(partial(_writable, Path(out) / job.name))
-    if prepared and team.crowded and team.is_root and not quiet:
+    if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
         tell(f"{len(team.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
     rows: dict[Any, dict[int, Rows]] = {}
     results = []

@@ -136,7 +136,7 @@ def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_byte
     whole = reference(job, tmp_path / "one")["ef, 1"]
     (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.4"))
     told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
-    wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 60)
+    wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
     wait_until(lambda: queue_is_empty(slurm), 580)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(whole.file, there.file)
@@ -150,7 +150,7 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
     (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.3"))
     for launcher in ("srun", "mpiexec"):
         told(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
-        wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 60)
+        wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
         subprocess.run(["scancel", "--me"], env=slurm, check=True)
         wait_until(lambda: queue_is_empty(slurm), 30)
         assert states(slurm, job)[1].startswith("stopped: stopped by SIGTERM (round ")
