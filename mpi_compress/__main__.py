@@ -64,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
     plot.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")
     plot.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
+    plot.add_argument(
+        "--bounds", type=lambda s: s.split(","), metavar="COLUMNS", help="drawn dashed over the curves: bound, or lower_up,upper_up"
+    )
     plot.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
     plot.set_defaults(command=_plot)
 
@@ -189,9 +192,9 @@ def _plot(options: argparse.Namespace) -> int:
         runs = [mc.read(f) for f in files]
         target = files[0].with_suffix(".png")
         asked = {}
-    changed = {k: v for k, v in (("x", options.x), ("y", options.y)) if v}
+    changed: dict[str, Any] = {k: v for k, v in (("x", options.x), ("y", options.y), ("bounds", options.bounds)) if v}
     if "y" in changed:
-        asked = {**asked, "yscale": None}
+        asked = {**asked, "yscale": None, "bounds": []}
     ax = figures.plot(runs, **{**asked, **changed})
     target = Path(options.figure) if options.figure else target
     figures.save(ax, target)

@@ -7,6 +7,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.errors import PrecisionExhausted
 from mpi_compress.exchange import Exchange
 from mpi_compress.link import REFUSED, Message
 from mpi_compress.objective import Objective
@@ -81,13 +82,15 @@ def run(
         clock.wall += now - start
         if finite and exchange.is_root:
             observer.count(uplink, arrived, downlink, down)
+        if not finite:
+            observer.ask_why(sent)
 
 
 def _send(algorithm: Algorithm, node: Any, worker: Any, f: Objective, t: Round) -> Message:
     try:
         return algorithm.worker_sends(node, worker, f, t)
-    except OverflowError:
-        return Message(REFUSED)
+    except OverflowError as error:
+        return Message(REFUSED, exhausted=isinstance(error, PrecisionExhausted))
 
 
 def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed | None], t: Round) -> Message:

@@ -12,6 +12,10 @@ class CorruptMessage(ValueError):
     """Bytes that no codec of ours wrote: truncated, extended, or out of range."""
 
 
+class PrecisionExhausted(OverflowError):
+    """What is to be sent is finer than floats: a run that has come this far can go no further."""
+
+
 def nearest(given: str, known: Iterable[object], kind: str) -> str:
     """The rest of an error line: the nearest right name, and all of them."""
     names = sorted(str(k) for k in known)

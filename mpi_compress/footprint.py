@@ -7,7 +7,7 @@ from pathlib import Path
 
 import h5py
 
-from mpi_compress.compressed import Dense
+from mpi_compress.compressed import Dense, Lattice
 from mpi_compress.datasets import libsvm
 from mpi_compress.datasets.known import KNOWN
 from mpi_compress.datasets.store import DataSet, cached_file
@@ -71,7 +71,7 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
     hosts = ranks - 1 if dedicated else ranks
     mine = [0, *(len(block(n, hosts, r)) for r in range(hosts))] if dedicated else [len(block(n, hosts, r)) for r in range(hosts)]
-    message = vector if spec.up.compressor.makes is Dense else 0.1 * vector
+    message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
     found = []
     for rank, workers in enumerate(mine):
         rows = shape.bytes(spec.data.dtype, workers / n)

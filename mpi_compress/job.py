@@ -85,6 +85,8 @@ class FigureTable:
     y: str = "loss"
     xscale: Literal["linear", "log"] = "linear"
     yscale: Literal["linear", "log"] | None = None  # None: log for what falls to 0, such as suboptimality
+    bounds: list[str] = field(default_factory=list)  # columns drawn dashed over the curves
+    rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
 
 
@@ -175,6 +177,7 @@ class Job:
         return replace(self, runs=runs)
 
 
+_EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 _NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim")
 _OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint")
 
@@ -276,10 +279,8 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         objective=checked(ObjectiveTable, table("objective"), f"{at}objective"),
         workers=checked(WorkersTable, table("workers"), f"{at}workers"),
         algorithm=algorithm,
-        up=_link(table("up") or {"compressor": {"name": algorithm.compressor}}, f"{at}up"),
-        down=_link(
-            table("down") or {"compressor": {"name": "identity"}, "codec": {"name": "auto", "search": "quick"}}, f"{at}down"
-        ),
+        up=_link(table("up") or algorithm.links.get("up") or {"compressor": algorithm.compressor}, f"{at}up"),
+        down=_link(table("down") or algorithm.links.get("down") or _EXACT, f"{at}down"),
         cost=costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost"),
         start=checked(StartTable, table("start"), f"{at}start"),
         stop=checked(Stop, table("stop"), f"{at}stop"),

@@ -24,11 +24,12 @@ class Message:
     """The only thing that crosses between master and workers: bytes.
 
     Whoever decodes them first keeps the result in `content`, so that a sender who needs what its receiver will see, and a
-    receiver in the same process, decode once.
+    receiver in the same process, decode once. `exhausted` is for the sender's process alone: why it refuses.
     """
 
     data: Bytes
     content: Compressed | None = field(default=None, repr=False)
+    exhausted: bool = False
 
     @property
     def wire_bits(self) -> int:
@@ -37,7 +38,7 @@ class Message:
 
 
 REFUSED = np.empty(0, dtype=np.uint8)
-"""No codec writes an empty message: it says that its sender's values could not be encoded (they overflow)."""
+"""No codec writes an empty message: it says that its sender's values could not be encoded (they overflow, or end)."""
 
 
 @dataclass(frozen=True)

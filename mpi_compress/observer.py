@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -21,17 +21,18 @@ from mpi_compress.objective import Objective
 
 @dataclass(frozen=True)
 class Stop:
-    """A job's [stop]: whichever comes first. Loss and suboptimality are looked at in logged rounds."""
+    """A job's [stop]: whichever comes first. Loss, suboptimality and distance are looked at in logged rounds."""
 
     rounds: int | None = None
     loss: float | None = None
     suboptimality: float | None = None
+    relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
     wire_bits_up: float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
         if all(v is None for v in vars(self).values()):
-            raise ValueError("rounds = … is needed, or loss, suboptimality, wire_bits_up, seconds")
+            raise ValueError("rounds = … is needed, or loss, suboptimality, relative_distance, wire_bits_up, seconds")
         for key in ("rounds", "wire_bits_up", "seconds"):
             value = getattr(self, key)
             if value is not None and not value >= 0:
@@ -72,7 +73,8 @@ class Row:
 
 
 _COUNTED = (
-    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_borrowed", "_logged",
+    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_borrowed", "_logged", "_losses",
+    "_start",
 )  # fmt: skip
 
 
@@ -111,6 +113,9 @@ class Observer:
         self._borrowed = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
         self.reason = ""
         self._logged = -1
+        self._losses = (math.inf, math.inf)  # the first one and the last one that were logged
+        self._start = math.nan  # ‖x0 − x*‖
+        self._exhausted = False
 
     def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
         """Add one round's messages to the counts, at rank 0; paper bits are those of what was decoded."""
@@ -145,7 +150,10 @@ class Observer:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = time.perf_counter()
         verdict = Verdict.GO_ON
-        if not finite:
+        if not finite and self._exhausted:
+            verdict = Verdict.COMPLETE
+            self.reason = f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+        elif not finite:
             verdict, self.reason = Verdict.DIVERGED, f"the update of round {k} is not finite"
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(self._spent())):
             verdict = Verdict.COMPLETE
@@ -155,6 +163,16 @@ class Observer:
             self.progress(k, None, sum(self.wire_up))
         self.clock.evaluate += time.perf_counter() - begun
         return verdict
+
+    def ask_why(self, refused: Sequence[Message]) -> None:
+        """After a round that nobody could finish: let every rank know whether precision was exhausted, on the way to the optimum.
+
+        A run that has come no lower than it started has diverged.
+        """
+        fold = Fold(n_peaks=1)
+        self.exchange.collect((np.array([float(m.exhausted)]) for m in refused), fold)
+        first, last = self._losses
+        self._exhausted = bool(self.exchange.agree(self.exchange.is_root and fold.peaks[0] > 0 and last <= first))
 
     def _spent(self) -> bool:
         s = self.stop
@@ -166,7 +184,7 @@ class Observer:
         """Evaluate f and ∇f, write the row, and judge by what they are."""
         if k == self._logged:
             return Verdict.GO_ON
-        self._logged = k
+        first, self._logged = self._logged < 0, k
         x = algorithm.iterate(node)
         logs = len(algorithm.logs)
         fold = Fold(n_peaks=3, n_kept=logs)
@@ -174,38 +192,45 @@ class Observer:
         verdict = Verdict.GO_ON
         if self.exchange.is_root:
             n = self.exchange.n
-            means, gradient = fold.sums[:logs] / n, fold.sums[logs + 2 :] / n
+            means, gradient = fold.sums[:logs] / n, fold.sums[logs + 2 : logs + 2 + x.size] / n
             loss, samples = float(fold.sums[logs] / n), float(fold.sums[logs + 1])
             if self.regularizer:
                 gradient += self.regularizer * x
                 loss += 0.5 * self.regularizer * norm(x) ** 2
+            self._losses = (loss if first else self._losses[0], loss)
             logged = dict(zip(algorithm.logs, means.tolist(), strict=True))
             columns = {**algorithm.trace_logs(logged, node), **(self.also(x) if self.also else {})}
+            if fold.sums.size > logs + 2 + x.size:
+                columns |= algorithm.mean_logs(fold.sums[logs + 2 + x.size :] / n, node)
             each = {name: [float(kept[j]) for kept in fold.kept] for j, name in enumerate(algorithm.logs)}
             self.sink(self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks))
             self.progress(k, loss, sum(self.wire_up))
-            verdict = self._judge(loss)
+            self._start = columns.get("distance", math.nan) if first else self._start
+            verdict = self._judge(loss, columns.get("distance", math.nan))
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED:
             self.reason = f"the loss is not finite after {k} rounds"
         return verdict
 
-    def _judge(self, loss: float) -> Verdict:
+    def _judge(self, loss: float, distance: float) -> Verdict:
         if not math.isfinite(loss):
             return Verdict.DIVERGED
         s = self.stop
         low = (s.loss is not None and loss <= s.loss) or (s.suboptimality is not None and loss - self.f_star <= s.suboptimality)
+        low = low or (s.relative_distance is not None and distance <= s.relative_distance * self._start)
         return Verdict.COMPLETE if low else Verdict.GO_ON
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
         """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations;
-        the worker's logs, f_i(x), samples used so far, ∇f_i(x)."""
+        the worker's logs, f_i(x), samples used so far, ∇f_i(x), the worker's vector, if it has one."""
         charged = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
         seconds = (charged, self.clock.sends - (charged - borrowed), borrowed)
         for i, f in self.objectives.items():
             value, gradient = f.value_and_gradient(x)
-            yield np.concatenate([(*seconds, *algorithm.worker_logs(workers[i]), value, f.samples), gradient])
+            more = algorithm.worker_vector(workers[i])
+            numbers = (*seconds, *algorithm.worker_logs(workers[i]), value, f.samples)
+            yield np.concatenate([numbers, gradient] if more is None else [numbers, gradient, more])
 
     def _row(
         self,

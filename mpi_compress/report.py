@@ -100,9 +100,13 @@ def summary(run: Run) -> Iterator[str]:
             f"  {way:8s}  {bits_text(last[f'wire_bits_{way}'])} on the wire, {bits_text(last[f'paper_bits_{way}'])} by the paper's "
             f"formula, cost {last[f'cost_{way}']:.6g}"
         )
+    yield from _round_0(run)
     rounds = max(1, last["round"])
     yield f"  sent      {last['elements_up'] / rounds / a['n_workers']:.4g} coordinates a round and worker"
-    for name in sorted(set(last) - set(_COMMON)):
+    settled = json.loads(a.get("settled", "{}"))
+    if settled:
+        yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
+    for name in sorted(n for n in set(last) - set(_COMMON) if not np.all(np.isnan(run.trace[n]))):
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(run.trace[name]):.6g} in the mean"
     seconds = {k: v[-1] for k, v in run.timing.items()}
     total = max(seconds.pop("seconds"), 1e-30)
@@ -111,6 +115,19 @@ def summary(run: Run) -> Iterator[str]:
     yield f"  time      {total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
     yield f"  made by   {', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {a['mpi_library']}"
     yield f"  on        {a['host']}" + (f", commit {a['commit']}" if a.get("commit") else "")
+
+
+def _round_0(run: Run) -> Iterator[str]:
+    """What the first round cost, where that is not what the others do."""
+    if len(run.trace["round"]) < 3 or run.trace["round"][1] != 1:
+        return
+    ways = [run.column(f"bits_{way}") for way in ("up", "down")]
+    first, later = [float(each[1]) for each in ways], [float(each[2:].mean()) for each in ways]
+    if any(abs(a - b) > 0.01 * b for a, b in zip(first, later, strict=True)):
+        yield (
+            f"  round 0   {first[0]:.4g} bits a coordinate and message up and {first[1]:.4g} down, on the wire; "
+            f"{later[0]:.4g} and {later[1]:.4g} in later rounds"
+        )
 
 
 _COMMON = (

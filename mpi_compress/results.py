@@ -2,11 +2,12 @@
 
 import errno
 import fcntl
+import json
 import os
 import shutil
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,7 +281,11 @@ class Run:
         return str(self.attrs["status"])
 
     def column(self, name: str) -> NDArray:
-        """A column of /trace or /timing.
+        """A column of /trace or /timing, or one that follows from them.
+
+        wire_bits, paper_bits: both directions together; bits_up, bits_down: on the wire, for each message and coordinate, the mean
+        over the rounds since the row before; relative_distance: ‖x − x*‖ / ‖x0 − x*‖; kappa: L/µ; and, the same in every row, the
+        numbers that the algorithm's formulas came to, such as step.
 
         Raises:
             UserError: there is none of that name.
@@ -288,7 +293,12 @@ class Run:
         for table in (self.trace, self.timing):
             if name in table:
                 return table[name]
-        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing], 'column')}")
+        if name in _DERIVED:
+            return _DERIVED[name](self)
+        settled = json.loads(self.attrs.get("settled", "{}"))
+        if name in settled:
+            return np.full(len(self.trace["round"]), settled[name])
+        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled], 'column')}")
 
     def to_pandas(self) -> Any:
         """/trace as a DataFrame, where pandas is installed."""
@@ -297,6 +307,21 @@ class Run:
         except ImportError:
             raise UserError("to_pandas needs pandas: pip install pandas") from None
         return pandas.DataFrame(self.trace)
+
+
+def _each_message(run: Run, way: str) -> NDArray:
+    each = np.diff(run.trace[f"wire_bits_{way}"]) / np.diff(run.trace["round"])
+    return np.concatenate([[np.nan], each / (run.attrs["n_workers"] * run.attrs["dim"])])
+
+
+_DERIVED: dict[str, Callable[[Run], NDArray]] = {
+    "wire_bits": lambda run: run.trace["wire_bits_up"] + run.trace["wire_bits_down"],
+    "paper_bits": lambda run: run.trace["paper_bits_up"] + run.trace["paper_bits_down"],
+    "bits_up": lambda run: _each_message(run, "up"),
+    "bits_down": lambda run: _each_message(run, "down"),
+    "relative_distance": lambda run: run.column("distance") / (run.column("distance")[0] or 1.0),
+    "kappa": lambda run: np.full(len(run.trace["round"]), run.attrs["L"] / run.attrs["mu"] if run.attrs["mu"] > 0 else np.inf),
+}
 
 
 def read(file: str | Path) -> Run:

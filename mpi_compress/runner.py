@@ -9,7 +9,7 @@ import re
 import subprocess
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
@@ -31,6 +31,8 @@ from mpi_compress.footprint import refuse_what_cannot_fit
 from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job, RunSpec
+from mpi_compress.kernels.rows import squared_norms
+from mpi_compress.kernels.vectors import norm
 from mpi_compress.launch import Alone, Team, at_root
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
@@ -55,6 +57,7 @@ class Problem:
     L: float  # smoothness of f, regulariser included; NaN where the loss is not smooth
     L_max: float | None  # the largest of the workers' L_i, where the job asks for it
     L_rms: float | None  # √((1/n) Σ L_i²), likewise
+    L_row: float | None  # the largest smoothness that one sample gives its worker's minibatch of one, likewise
     x_star: Vector | None
     f_star: float
     f_star_accuracy: float
@@ -66,7 +69,11 @@ class Problem:
         if not LOSSES[self.loss].smooth:
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
-        return {**known, **{k: v for k, v in (("L_max", self.L_max), ("L_rms", self.L_rms)) if v is not None}}
+        return {**known, **{k: v for k, v in self._asked_for.items() if v is not None}}
+
+    @property
+    def _asked_for(self) -> dict[str, float | None]:
+        return {"L_max": self.L_max, "L_rms": self.L_rms, "L_row": self.L_row}
 
 
 @dataclass(frozen=True)
@@ -169,8 +176,9 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
         x0 = team.on_root(partial(_start, spec, problem))
         spec = team.on_root(partial(_with_settled_threshold, spec, problem, x0))
         run_id = team.on_root(lambda: spec.run_id)
-        team.on_root(partial(_algorithm, spec, problem, told=True))  # what is wrong is told once
-        return Prepared(spec, run_id, problem, _algorithm(spec, problem), x0)
+        numbers = team.on_root(partial(_numbers, spec, problem, x0))
+        team.on_root(partial(_algorithm, spec, problem, numbers, told=True))  # what is wrong is told once
+        return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
 
@@ -191,26 +199,37 @@ def _enough_samples(spec: RunSpec, data: DataSet) -> None:
         raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
 
 
-def _algorithm(spec: RunSpec, problem: Problem, told: bool = False) -> Any:
+def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
+    """What formulas may name; ‖∇f(x0)‖ where one does. At rank 0 only."""
+    known = problem.numbers(spec.workers.count)
+    if "g0" in spec.algorithm.names():
+        f = Objective(problem.data.read(0, problem.data.n_samples), LOSSES[problem.loss], 1 / problem.data.n_samples, problem.mu)
+        known["g0"] = norm(f.value_and_gradient(x0)[1])
+    return known
+
+
+def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float], told: bool = False) -> Any:
     """The run's algorithm, bound to its setting; with `told`, nothing but the check that there is one."""
     dim, n = problem.data.dim, spec.workers.count
     links = []
     for name, table in (("up", spec.up), ("down", spec.down)):
-        if not (name == "up" and spec.algorithm.settles(table.compressor)):
+        if not spec.algorithm.settles(table.compressor, name):
             _checked(partial(table.compressor.check, dim), f"{name}.compressor")
         links.append(Link(table.compressor, table.codec, dim))
     apart = problem.mu if _regularizer(spec) == "master" else 0.0
     for key in spec.algorithm.formulas():
         for formula in formulas_in(getattr(spec.algorithm, key)):
             _needs_no_smoothness(formula, spec, f"algorithm.{key}")
-    setting = Setting(n, dim, links[0], links[1], spec.cost, apart, problem.numbers(n), problem.x_star)
+    setting = Setting(n, dim, links[0], links[1], spec.cost, apart, numbers, problem.x_star)
     bound = _checked(lambda: spec.algorithm.within(setting), "algorithm")
     return None if told else bound
 
 
 def _needs_no_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
     loss = spec.objective.loss
-    named = names_in(formula) & {"L", "L_max", "L_rms", "kappa"} if formula is not None and not LOSSES[loss].smooth else set()
+    named = (
+        names_in(formula) & {"L", "L_max", "L_rms", "L_row", "kappa"} if formula is not None and not LOSSES[loss].smooth else set()
+    )
     if named:
         raise UserError(
             f"{where}: '{formula}' needs {min(named)}, and the {loss} loss is not smooth, so there is none; "
@@ -231,12 +250,12 @@ def _regularizer(spec: RunSpec) -> str:
     return getattr(spec.algorithm, "regularizer", None) or spec.objective.regularizer
 
 
-def _wants(spec: RunSpec) -> tuple[bool, bool]:
-    """Whether a run asks for L_max, and whether it cannot do without x*."""
+def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
+    """Whether a run asks for L_max or L_rms, for L_row, and whether it cannot do without x*."""
     names = spec.algorithm.names()
-    return "L_max" in names or "L_rms" in names, (
-        spec.start.at == "optimum" or spec.algorithm.needs_optimum or spec.stop.suboptimality is not None
-    )
+    falls = spec.stop.suboptimality is not None or spec.stop.relative_distance is not None
+    optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or falls
+    return not names.isdisjoint({"L_max", "L_rms"}), "L_row" in names, optimum
 
 
 def _mu(spec: RunSpec, data: DataSet, L_data: float) -> float:
@@ -265,13 +284,15 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     scale = loss.curvature / data.n_samples
     L_data = scale * gram if loss.smooth else math.nan
     mu = _mu(spec, data, L_data)
-    wants_L_max, wants_optimum = _wants(spec)
-    L_max = L_rms = None
+    wants_L_max, wants_L_row, wants_optimum = _wants(spec)
+    L_max = L_rms = L_row = None
+    n = spec.workers.count
+    if wants_L_row and loss.smooth:
+        L_row = max(loss.curvature * _peak_weight(rows, n / data.n_samples) for rows in data.shards(range(n), n)) + mu
     if wants_L_max and loss.smooth:
-        n = spec.workers.count
         each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
         L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
-    known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, None, math.nan, math.nan, test)
+    known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, None, math.nan, math.nan, test)
     if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
         return known
     if not quiet and not optimum_file(data, objective.loss, mu).exists():
@@ -284,7 +305,14 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
                 "of its start only; set mu > 0"
             )
         return known
-    return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, best.x, best.f, best.accuracy, test)
+    return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, best.x, best.f, best.accuracy, test)
+
+
+def _peak_weight(shard: Rows, weight: float) -> float:
+    """max_j ‖a_j‖² of a shard, times the weight of a sample that stands for all of it."""
+    squares = np.empty(len(shard))
+    squared_norms(shard.matrix, squares)
+    return float(squares.max()) * weight * len(shard)
 
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
@@ -331,15 +359,13 @@ def _play(
     objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
     sample = team.on_root(lambda: problem.data.read(0, 1))
     team.first_on_each_host(lambda: _rehearse(p, sample))
-    held_out = None
-    if team.is_root and problem.test is not None:
-        held_out = HeldOut(problem.test.read(0, problem.test.n_samples), LOSSES[problem.loss]).columns
+    also = _columns_of(problem) if team.is_root else None
     begun = at_root(team, partial(_begin, file, p, _attributes(p, exchange, team), fresh, quiet))
     recorder, saved = begun or (None, None)
     with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, interrupts.in_rounds():
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
-            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, held_out,
+            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also,
         )  # fmt: skip
         keeper = Keeper(
             path_of(file), p.run_id, team.on_root(lambda: saved), spec.checkpoint, exchange, objectives, observer, recorder,
@@ -402,6 +428,18 @@ def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict
     return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
 
 
+def _columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
+    """The columns that every run has from its point alone: ‖x − x*‖ where x* is known, those of a test set where there is one."""
+    x_star, test = problem.x_star, problem.test
+    held_out = HeldOut(test.read(0, test.n_samples), LOSSES[problem.loss]) if test is not None else None
+
+    def columns(x: Vector) -> dict[str, float]:
+        distance = {} if x_star is None else {"distance": norm(x - x_star)}
+        return {**distance, **(held_out.columns(x) if held_out else {})}
+
+    return columns
+
+
 def _rehearse(p: Prepared, shard: Rows) -> None:
     """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts."""
     dim, n = p.problem.data.dim, 1
@@ -436,6 +474,7 @@ def _attributes(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mapping[
         "mu": p.problem.mu,
         "f_star": p.problem.f_star,
         "f_star_accuracy": p.problem.f_star_accuracy,
+        "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
         "versions": json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}),
         "mpi_library": team.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",

@@ -29,11 +29,15 @@ class Batches:
         self.batch, self.sampling = batch, sampling
         self._drawn: dict[int, tuple[int, NDArray[np.uint64]]] = {}  # worker → chapter and its rows
 
-    def rows(self, size: int, t: Round) -> NDArray[np.uint64]:
-        """The rows of worker t.who in round t.k, whose shard has `size` rows."""
+    def rows(self, size: int, t: Round, number: int | None = None) -> NDArray[np.uint64]:
+        """The rows of worker t.who in round t.k, whose shard has `size` rows.
+
+        Args:
+            number: the minibatch's, from 0 on, where not every round takes one.
+        """
         epoch = self.sampling == "epoch"
         rounds = -(-size // self.batch) if epoch else max(1, _DRAWN_AT_ONCE // self.batch)
-        chapter, place = divmod(t.k, rounds)
+        chapter, place = divmod(t.k if number is None else number, rounds)
         held = self._drawn.get(t.who)
         if held is None or held[0] != chapter:
             draw = t.batch_at(chapter)

@@ -18,30 +18,38 @@ from mpi_compress.observer import Observer, Stop
 from mpi_compress.streams import Streams
 
 
-def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False):
+def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False, generator="gspar", scale=1.0, **parameters):
     """Shards of generated data and their constants."""
-    A, labels = mc.datasets.generators["gspar"](samples=samples, dim=dim, seed=seed).make()
+    A, labels = mc.datasets.generators[generator](samples=samples, dim=dim, seed=seed, **parameters).make()
+    A = scale * A
     cuts = [i * samples // count for i in range(count + 1)]
     rows = [Rows((np.ascontiguousarray(A[a:b]),), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
     curvature = LOSSES[loss].curvature
     L = curvature * np.linalg.eigvalsh(A.T @ A)[-1] / samples + mu
     each = np.array([curvature * count / samples * np.linalg.eigvalsh(r.matrix[0].T @ r.matrix[0])[-1] + mu for r in rows])
-    numbers = {"L": L, "L_max": each.max(), "L_rms": np.sqrt(np.mean(each**2)), "mu": mu, "n": count, "d": dim, "N": samples}
+    row = max(curvature * count / samples * len(r) * (r.matrix[0] ** 2).sum(axis=1).max() + mu for r in rows)
+    numbers = {
+        "L": L, "L_max": each.max(), "L_rms": np.sqrt(np.mean(each**2)), "L_row": row, "mu": mu, "n": count, "d": dim, "N": samples,
+    }  # fmt: skip
     fs = {i: Objective(r, LOSSES[loss], count / samples, 0.0 if apart else mu) for i, r in enumerate(rows)}
     return SimpleNamespace(
         A=A, labels=labels, loss=loss, mu=mu, apart=mu if apart else 0.0, count=count, dim=dim, N=samples, fs=fs,
-        numbers={**numbers, "kappa": L / mu},
+        numbers={**numbers, "kappa": L / mu if mu else np.inf},
     )  # fmt: skip
 
 
-def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, x_star=None, codec=None):
+def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, x_star=None, codec=None, down=None):
     """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end."""
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
     back = Link(compressors.build("identity", "down"), codecs.build("auto", "down"), p.dim)
+    if down:
+        back = Link(compressors.build(down, "down"), codecs.build(codec or compressors.build(down, "down").codec, "down"), p.dim)
     cost = costs.build("payload", "cost")
     method = algorithms.build(algorithm, "algorithm")
-    method = method.within(Setting(p.count, p.dim, link, back, cost, p.apart, p.numbers, x_star))
+    x0 = np.full(p.dim, 0.1) if x0 is None else x0
+    g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
+    method = method.within(Setting(p.count, p.dim, link, back, cost, p.apart, {**p.numbers, "g0": g0}, x_star))
     rows = []
 
     class Watch(Observer):
@@ -50,6 +58,8 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
             return super().look(k, algorithm, node, workers, finite)
 
     watch = Watch(Local(p.count), p.fs, p.N, p.apart, np.nan, cost, Stop(rounds=rounds), 1, rows.append, lambda *_: None)
-    x0 = np.full(p.dim, 0.1) if x0 is None else x0
-    _, x = engine.run(method, p.fs, Local(p.count), Streams(seed), x0, watch)
-    return SimpleNamespace(method=method, x=x, trace={c: np.array([r.trace[c] for r in rows]) for c in rows[0].trace}, rows=rows)
+    for f in p.fs.values():
+        f.forget()
+    verdict, x = engine.run(method, p.fs, Local(p.count), Streams(seed), x0, watch)
+    trace = {c: np.array([r.trace[c] for r in rows]) for c in rows[0].trace}
+    return SimpleNamespace(method=method, x=x, verdict=verdict, reason=watch.reason, trace=trace, rows=rows)

@@ -55,6 +55,7 @@ def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
     wanted = top.trace["wire_bits_up"][row] / gd.trace["wire_bits_up"][20] if row else np.inf
     assert judged(job, f"wire_bits_up('top', loss={level!r}) / wire_bits_up('GD', loss={level!r})", "> 0").values[0] == wanted
     assert judged(job, "largest('loss', 'GD')", "> 0").values[0] == gd.trace["loss"][0]
+    assert judged(job, "largest('loss / round', 'GD')", "> 0").values[0] == np.max(gd.trace["loss"][1:] / gd.trace["round"][1:])
     assert judged(job, "round('GD', loss=-1)", "> 5").values[0] == np.inf
 
 

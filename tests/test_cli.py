@@ -181,7 +181,7 @@ def test_columns_are_those_that_jobs_and_figures_rely_on(done):
     run = mc.read(file)
     common = {
         "round", "epoch", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down",
-        "elements_up", "cost_up", "cost_down",
+        "elements_up", "cost_up", "cost_down", "distance",
     }  # fmt: skip
     assert set(run.trace) == common | {"budget"}
     assert set(run.workers) == {"wire_bits_up", "paper_bits_up", "budget"}
@@ -189,7 +189,7 @@ def test_columns_are_those_that_jobs_and_figures_rely_on(done):
     assert run.workers["wire_bits_up"].shape == (13, 7)
     assert all(np.all(np.diff(seconds) >= 0) for seconds in run.timing.values() if seconds is not run.timing["exchange"])
     for name in ("format", "job", "label", "run_id", "status", "reason", "n_workers", "n_ranks", "n_samples", "dim", "L", "mu",
-                 "f_star", "f_star_accuracy", "versions", "mpi_library", "host", "commit"):  # fmt: skip
+                 "f_star", "f_star_accuracy", "settled", "versions", "mpi_library", "host", "commit"):  # fmt: skip
         assert name in run.attrs
     assert run.attrs["format"] == "mpi-compress/1"
     assert run.status == "complete"

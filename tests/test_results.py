@@ -91,3 +91,56 @@ def test_plot_draws_one_line_a_run_and_one_look_a_label(tmp_path):
     assert ax.lines[0].get_color() == ax.lines[1].get_color() != ax.lines[2].get_color()
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one", "two"]
     assert np.array_equal(ax.lines[2].get_ydata(), runs[2].trace["loss"])
+
+
+def results_with(tmp_path, labels, **columns):
+    """A result for each label: ten rows of `row`, and further columns, functions of the run's number and k."""
+    runs = []
+    for i, label in enumerate(labels):
+        attributes = {"label": label, "n_workers": 2, "dim": 4, "L": 8.0, "mu": 2.0, "settled": '{"step": 0.5}'}
+        recorder = Recorder(tmp_path / f"{i}.h5", attributes)
+        for k in range(10):
+            one = row(k)
+            one.trace.update({name: of(i, k) for name, of in columns.items()})
+            recorder.append(one)
+        runs.append(mc.read(recorder.finish("complete", "", np.zeros(1), {})))
+    return runs
+
+
+def test_bounds_are_dashed_over_the_curves_of_the_runs_that_have_them(tmp_path):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    runs = results_with(tmp_path, ["one", "two"], bound=lambda i, k: 10.0 + i - k)
+    del runs[1].trace["bound"]
+    ax = mc.plot(runs, x="round", y="loss", bounds=["bound"])
+    curves, (bound, _) = ax.lines[:2], ax.lines[2:]
+    assert [c.get_linestyle() for c in curves] == ["-", "-"]
+    assert bound.get_linestyle() == "--"
+    assert bound.get_color() == curves[0].get_color() != curves[1].get_color()
+    assert np.array_equal(bound.get_ydata(), runs[0].trace["bound"])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one", "two", "theorem's bound"]
+    with pytest.raises(mc.UserError, match="no run has a column lower"):
+        mc.plot(runs, x="round", y="loss", bounds=["lower"])
+
+
+def test_last_rows_of_a_grids_runs_are_one_line_in_order(tmp_path):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    runs = results_with(tmp_path, ["A, mu = 3", "A, mu = 1", "B"], height=lambda i, k: [30.0, 10.0, 5.0][i] + k)
+    ax = mc.plot(runs, x="height", y="height", rows="last")
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[19.0, 39.0], [14.0]]
+
+
+def test_columns_that_follow_from_others(tmp_path):
+    (run,) = results_with(
+        tmp_path, ["a"], wire_bits_up=lambda i, k: 80 * k, wire_bits_down=lambda i, k: 160 * k, distance=lambda i, k: 4.0 / (k + 1)
+    )
+    assert run.column("wire_bits").tolist() == [240 * k for k in range(10)]
+    assert run.column("bits_up")[1:].tolist() == [10.0] * 9
+    assert np.isnan(run.column("bits_up")[0])
+    assert run.column("bits_down")[-1] == 20.0
+    assert run.column("relative_distance").tolist() == [1 / (k + 1) for k in range(10)]
+    assert run.column("kappa").tolist() == [4.0] * 10
+    assert run.column("step").tolist() == [0.5] * 10

@@ -48,7 +48,8 @@ class Algorithm(ABC):
 
     paper: ClassVar[str] = ""
     compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
-    sets_compressor: ClassVar[bool] = False  # whether it sets the uplink compressor's parameters itself
+    links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none and that is not all
+    sets_compressor: ClassVar[bool] = False  # whether it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # whether it is told x*
     logs: ClassVar[tuple[str, ...]] = ()  # columns that `worker_logs` adds to the trace
     setting: Setting  # set by `within`
@@ -80,9 +81,9 @@ class Algorithm(ABC):
         kinds: dict[Any, bool] = {Expression: False, Expression | None: False, Step: True, Step | None: True}
         return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}  # type: ignore[arg-type]
 
-    def settles(self, compressor: Compressor) -> bool:
-        """Whether this algorithm sets parameters of the uplink compressor itself, so that it checks them itself too."""
-        return self.sets_compressor
+    def settles(self, compressor: Compressor, way: str = "up") -> bool:
+        """Whether this algorithm sets parameters of the compressor of a direction itself, so that it checks them itself too."""
+        return self.sets_compressor and (way == "up" or way in self.links)
 
     def names(self) -> set[str]:
         """The quantities that the formulas of this algorithm name."""
@@ -160,6 +161,14 @@ class Algorithm(ABC):
     def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
         """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
         return means
+
+    def worker_vector(self, worker: Any) -> Vector | None:
+        """A vector (d,) whose mean over workers `mean_logs` wants at logged rounds."""
+        return None
+
+    def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
+        """Columns of the trace from the mean of `worker_vector` over workers, at rank 0."""
+        return {}
 
     def iterate(self, node: Any) -> Vector:
         """The point (d,) to evaluate. Where it is the very array that gradients are asked at, they are not computed twice."""

@@ -38,8 +38,8 @@ class ErrorFeedback(GD):
             object.__setattr__(bound, "setting", replace(setting, up=bound.uplink_of(bound.start(np.zeros(setting.dim)), 0)))
         return bound
 
-    def settles(self, compressor: Compressor) -> bool:
-        return isinstance(compressor, HardThreshold) and compressor.accuracy is not None
+    def settles(self, compressor: Compressor, way: str = "up") -> bool:
+        return way == "up" and isinstance(compressor, HardThreshold) and compressor.accuracy is not None
 
     def check(self) -> None:
         super().check()

@@ -1,0 +1,36 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mpi_compress.algorithms.base import algorithms, exact_downlink
+from mpi_compress.algorithms.double_encoding import LATTICE, Master, Node
+from mpi_compress.algorithms.iade import IADE
+from mpi_compress.compressed import Compressed
+from mpi_compress.link import Message
+from mpi_compress.streams import Round
+
+
+@algorithms.register("dqgd")
+@dataclass(frozen=True)
+class DQGD(IADE):
+    """Quantised gradient differences, one direction: Khirirat, Feyzmahdavian, Johansson (2018), by a precision that grows.
+
+    worker sends     d_i ← Q(∇f_i(x) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = s c'^(k+1)
+    master answers   d̄ ← (1/n) Σ d_i, exactly
+    everyone         v ← v + d̄;  x ← x − η v
+
+    As in `iade`, ‖v_k − ∇f(x_k)‖ ≤ s c'^(k+1), so Theorem 3.1 of the AIADE paper holds here too.
+    """
+
+    paper = "DQGD, AIADE's rival"
+    links: ClassVar[Mapping[str, Any]] = {"up": LATTICE}
+
+    def check(self) -> None:
+        super().check()
+        exact_downlink(self)
+
+    def sigma(self, k: int) -> float:
+        return self.budget(k)
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)

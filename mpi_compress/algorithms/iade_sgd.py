@@ -1,0 +1,86 @@
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, xi
+from mpi_compress.compressed import Vector
+from mpi_compress.expressions import Expression
+from mpi_compress.objective import Objective
+from mpi_compress.sampling import Batches, Sampling
+from mpi_compress.streams import Round
+
+
+@algorithms.register("iade-sgd")
+@dataclass(frozen=True)
+class IADESGD(DoubleEncoding):
+    """Increasing accuracy and double encoding for stochastic gradients: Ye, Xiao, Sun (2020), Algorithm 3. s_i, S and v start at 0.
+
+    worker sends     d_i ← Q(g_i − s_i, ε_k);  s_i ← s_i + d_i          ε_k = ρ²L²s c'^(k+1)/2,  g_i by a minibatch
+    master answers   S ← S + (1/n) Σ d_i;  u ← Q(S − v, ε_k)
+    everyone         v ← v + u;  x ← x − η v
+
+    Q is unbiased with a mean squared error of at most ε_k. Theorem 5.2: with η = 1/(ρL), c = 1 − ηµ < c' < 1 and the weak growth
+    condition (1/n) Σ E‖g_i‖² ≤ 2ρL (f(x) − f*), E‖x_k − x*‖² ≤ c'^k ξ, ξ = max{0, ‖x_0 − x*‖² − sc'/(c' − c)} + sc'/(c' − c).
+
+    Where x* fits every sample, the condition holds with ρL = L_row, the largest smoothness of one sample; with a hardly larger ρ it
+    cannot do, for any batch. µ is that of the regulariser: where there is none, `convexity` says it.
+    """
+
+    paper = "AIADE, Algorithm 3"
+    stochastic: ClassVar[bool] = True
+    level: Expression = "(g0*step)**2"  # s, a square of lengths
+    rho: Expression = "L_row/L_max"  # ρ
+    step: Expression = "1/(rho*L_max)"  # η
+    rate: Expression = "1 - step*convexity/2"  # c'; (1 + c)/2
+    batch: int = 1
+    sampling: Sampling = "with-replacement"
+
+    @cached_property
+    def c(self) -> float:
+        return 1 - self.µ / (float(self.rho) * self.L)
+
+    @cached_property
+    def c1(self) -> float:
+        """c'."""
+        return float(self.rate)
+
+    def check(self) -> None:
+        super().check()
+        if self.batch < 1:
+            raise ValueError(f"batch = {self.batch} must be at least 1")
+        if not self.c < self.c1 < 1:
+            raise ValueError(
+                f"rate = {self.c1:.9g} must be above c = 1 − µ/(ρL) = {self.c:.9g} and below 1; "
+                "µ is the regulariser's, or what convexity = … says"
+            )
+
+    @cached_property
+    def batches(self) -> Batches:
+        return Batches(self.batch, self.sampling)
+
+    def asks_for(self, node: Node) -> None:
+        return None
+
+    def gradient(self, node: Node, f: Objective, t: Round) -> Vector:
+        return f.gradient(node.x, self.batches.rows(len(f.rows), t))
+
+    def sigma(self, k: int) -> float:
+        """√ε_k."""
+        return float(self.rho) * self.L * math.sqrt(self.s * self.c1 ** (k + 1) / 2)
+
+    def budget(self, k: int) -> float:
+        """√(2ε_k), for the root of the mean square."""
+        return math.sqrt(2) * self.sigma(k)
+
+    @property
+    def proved(self) -> bool:
+        return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
+
+    def move(self, node: Node) -> None:
+        node.x -= self.η * node.v
+
+    def bound(self, k: int, start: float) -> float:
+        """For the root of the mean square."""
+        return math.sqrt(self.c1**k * xi(start**2, self.s, self.c, self.c1))
