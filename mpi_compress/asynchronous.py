@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.async_sgd import AsyncSGD
+from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Vector
 from mpi_compress.exchange import Exchange
 from mpi_compress.objective import Objective
@@ -46,6 +47,7 @@ def run(
     streams: Streams,
     x0: Vector,
     observer: Observer,
+    keeper: Keeper | None = None,
 ) -> tuple[Verdict, Vector]:
     """Update until the observer ends it.  All ranks stand still while a row is logged; nothing else holds one up.
 
@@ -56,16 +58,21 @@ def run(
     """
     n = exchange.n
     shared = Shared.within(exchange.memory(Shared.words(x0.size, n)), x0.size, n)
+    workers: dict[int, Any] = {i: (shared, i) for i in objectives}
+    k, begin = 0, Shared(x0, *np.zeros((3, n), dtype=np.int64))
+    if keeper is not None:
+        k, begin, _, _ = keeper.restore(k, begin, None, dict.fromkeys(objectives))
     if exchange.is_root:
-        shared.x[:] = x0
+        for kept, held in zip(vars(begin).values(), vars(shared).values(), strict=True):
+            held[:] = kept
     exchange.agree(0)
-    workers: dict[int, Any] = {i: algorithm.start_worker(shared, i) for i in objectives}
-    k = 0
     while True:
         for f in objectives.values():
             f.forget()
         finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
         verdict = observer.look(k, algorithm, shared, workers, finite)
+        if keeper is not None and not verdict:
+            verdict = keeper.look(k, shared, None, dict.fromkeys(objectives))
         if verdict:
             return verdict, shared.x.copy()
         start = time.perf_counter()

@@ -36,9 +36,6 @@ class AsyncSGD(GD):
         if self.average != "last":
             raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
 
-    def start_worker(self, shared: Any, i: Any) -> Any:
-        return shared, i
-
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
         """Worker i's next one."""
         c = self.up.compressor.compress(f.gradient(shared.x, self.rows(f, t)), t)

@@ -28,7 +28,7 @@ def _replace(typing_context, array, index, expected, new):
 
 @kernel
 def add_shared(indices, values, scale, out):
-    """out[indices] += scale · values, each coordinate at once. Returns how often another process came first, and it was tried again."""
+    """out[indices] += scale · values, each coordinate at once. Returns how often another process came first."""
     retries = 0
     for j in range(indices.size):
         i = np.uint64(indices[j])
