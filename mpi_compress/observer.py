@@ -73,8 +73,8 @@ class Row:
 
 
 _COUNTED = (
-    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_borrowed", "_logged", "_losses",
-    "_start",
+    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_borrowed", "_logged",
+    "_losses", "_start",
 )  # fmt: skip
 
 
