@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import ceil, inf, isfinite, log2, nan, sqrt
 
 import numpy as np
@@ -43,6 +43,11 @@ class Compressed(ABC):
     @abstractmethod
     def is_finite(self) -> bool:
         """Whether every value is a finite number."""
+
+    def squared_norm(self) -> float:
+        """‖this‖²."""
+        held = self.sparse()
+        return kernels.norm(self.dense() if held is None else held.values) ** 2
 
     def sparse(self) -> "Sparse | None":
         """The same as indices and values, where that is how it is held."""
@@ -106,6 +111,47 @@ class Sparse(Compressed):
 
     def is_finite(self) -> bool:
         return not self.values.size or bool(kernels.all_finite(self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(Compressed):
+    """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
+
+    dim: int
+    seed: int  # of 64 bits
+    kappa: float  # κ; known to both ends
+    values: Vector  # (T,)
+
+    @cached_property
+    def indices(self) -> Indices:
+        """(T,) increasing."""
+        return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=self.seed)))
+
+    @property
+    def elements(self) -> int:
+        return self.values.size
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        kernels.scatter_add(self.indices, self.values, scale, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.values.size * fpp
+
+    def is_finite(self) -> bool:
+        return bool(kernels.all_finite(self.values))
+
+    def sparse(self) -> Sparse:
+        return Sparse(self.dim, self.indices, self.values)
+
+
+def uniform_indices(dim: int, kappa: float, rng: np.random.Generator) -> Indices:
+    """Increasing indices below dim, each drawn with chance κ: gaps between them are geometric."""
+    expected = kappa * dim
+    many = int(expected + 6 * expected**0.5) + 16  # nearly always enough in one draw
+    at = np.cumsum(rng.geometric(kappa, many)) - 1
+    while at[-1] < dim:
+        at = np.append(at, at[-1] + np.cumsum(rng.geometric(kappa, many)))
+    return at[: np.searchsorted(at, dim)].astype(np.uint32)
 
 
 @cache

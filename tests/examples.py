@@ -13,6 +13,7 @@ COMPRESSORS = [
     {"name": "gspar", "epsilon": 0.5},
     {"name": "gspar", "kappa": 0.3},
     {"name": "unisp", "kappa": 0.3},
+    {"name": "unisp", "kappa": 0.3, "shared_seed": True},
     {"name": "qsgd", "levels": 1},
     {"name": "qsgd", "levels": 4, "norm": "max"},
     {"name": "qsgd", "levels": 16, "bucket": 3},

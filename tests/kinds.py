@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.compressed import Compressed, Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.compressed import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
 
-KINDS: tuple[type[Compressed], ...] = (Dense, Sparse, SignSparse, Hybrid, Levels, Ternary, Lattice)
+KINDS: tuple[type[Compressed], ...] = (Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice)
 
 
 def index_set(rng: np.random.Generator, dim: int, count: int):
@@ -27,7 +27,7 @@ def known_of(c: Compressed) -> dict[str, Any]:
         return {"bucket": c.bucket}
     if isinstance(c, Lattice):
         return {"sigma": c.sigma, "radius": None if c.radius_sent else c.radius, "stochastic": c.stochastic}
-    return {}
+    return {"kappa": c.kappa} if isinstance(c, Drawn) else {}
 
 
 def messages(dim: int, rng: np.random.Generator) -> Iterator[Compressed]:
@@ -42,6 +42,9 @@ def messages(dim: int, rng: np.random.Generator) -> Iterator[Compressed]:
         yield SignSparse(dim, indices, rng.random(T) < 0.5, 1.5)
         own = rng.random(T) < 0.3
         yield Hybrid(dim, indices[own], short(own.sum()), indices[~own], rng.random(T - own.sum()) < 0.5, 0.25)
+    for seed, kappa in ((0, 0.5), (2**64 - 1, 0.01), (12345, 1.0)):
+        drawn = Drawn(dim, seed, kappa, np.empty(0))
+        yield Drawn(dim, seed, kappa, short(drawn.indices.size))
     for spread in (0, 0.3, 2, 100, 2**24):
         levels = np.rint(rng.normal(size=dim) * spread).astype(np.int32)
         yield Levels(levels, short(1), dim)

@@ -344,3 +344,16 @@ def test_parameters_that_make_no_sense_are_refused(spec, says):
 def test_what_only_an_algorithm_can_set_or_d_cannot_hold_is_refused_without_it(spec):
     with pytest.raises(ValueError, match=r"."):
         built(spec).check(12)
+
+
+def test_a_shared_seed_costs_64_bits_and_no_index():
+    """GSpar §3: the receiver redraws the coordinates."""
+    v = np.random.default_rng(0).standard_normal(1000)
+    link = Link(UniSp(0.2, shared_seed=True), codecs.build({"name": "fixed", "float": 32}, "up"), 1000)
+    message = link.pack(v, at())
+    got = link.unpack(Message(message.data))
+    assert message.data.size == 8 + 4 * got.elements
+    assert link.paper_bits(got) == 32 * got.elements
+    assert 140 < got.elements < 260
+    kept = got.sparse().indices
+    np.testing.assert_array_equal(got.dense()[kept], (v[kept] / 0.2).astype(np.float32))

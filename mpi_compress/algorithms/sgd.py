@@ -1,8 +1,9 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.algorithms.gd import Node
+from mpi_compress.algorithms.measuring import Measuring, Sums
 from mpi_compress.link import Message
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
@@ -10,7 +11,7 @@ from mpi_compress.streams import Round
 
 @algorithms.register("sgd")
 @dataclass(frozen=True)
-class SGD(GD):
+class SGD(Measuring):
     """Stochastic gradient descent, compressed without memory: HT Algorithm 1 with e = 0.
 
     worker sends     C(g_i),   g_i the mean over a minibatch of its shard, weighted n|D_i|/N
@@ -24,9 +25,9 @@ class SGD(GD):
     paper = "HT Algorithm 1, C(p) without e"
     lazy: ClassVar[bool] = True
 
-    def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
+    def worker_sends(self, node: Node, worker: Sums | None, f: Objective, t: Round) -> Message:
         rows = self.rows(f, t)
         if rows is None:
-            return self.up.pack(f.gradient(node.x), t)
+            return self.pack(self.up, worker, f.gradient(node.x), t)
         g = f.sparse_gradient(node.x, rows, node.scale) if f.touches_little else f.gradient(node.x, rows, node.scale)
-        return self.up.pack(g, t)
+        return self.pack(self.up, worker, g, t)

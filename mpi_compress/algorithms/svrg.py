@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms import gd
 from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.measuring import Measuring, Sums
 from mpi_compress.codecs.dense import DenseFloats
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors.identity import Identity
@@ -26,7 +27,7 @@ class Node(gd.Node):
 
 @algorithms.register("svrg")
 @dataclass(frozen=True)
-class SVRG(gd.GD):
+class SVRG(Measuring):
     """Stochastic variance-reduced gradients, compressed: GSpar eq. 2 (Johansson and Zhang 2013). With qsgd it is QSVRG.
 
     One round in epoch + 1 sets the reference point:
@@ -87,9 +88,10 @@ class SVRG(gd.GD):
         g += node.h
         return g
 
-    def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:  # type: ignore[override]
-        g = f.gradient(node.x) if self.is_full(t.k) else self.gradient(node, f, t)
-        return self.uplink(node, t.k).pack(g, t)
+    def worker_sends(self, node: Node, worker: Sums | None, f: Objective, t: Round) -> Message:  # type: ignore[override]
+        if self.is_full(t.k):
+            return self.uplink(node, t.k).pack(f.gradient(node.x), t)
+        return self.pack(self.up, worker, self.gradient(node, f, t), t)
 
     def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:  # type: ignore[override]
         return self.downlink(node, t.k).pack(self.mean(ups), t)

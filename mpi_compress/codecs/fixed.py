@@ -6,7 +6,7 @@ import numpy as np
 
 from mpi_compress.codecs.base import NOTHING, Bytes, codecs, count_length, float_bytes, read_floats, refuse
 from mpi_compress.codecs.indexed import IndexCodec
-from mpi_compress.compressed import Compressed, Dense, Indices, Sparse, index_bits
+from mpi_compress.compressed import Compressed, Dense, Drawn, Indices, Sparse, index_bits
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.kernels import bits, pairs, sets
 
@@ -14,14 +14,18 @@ from mpi_compress.kernels import bits, pairs, sets
 @codecs.register("fixed")
 @dataclass(frozen=True)
 class Fixed(IndexCodec):
-    """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).  A dense vector has none: it is its d floats."""
+    """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).  A dense vector has none: it is its d floats. Nor have
+    coordinates that are drawn from a shared seed: they are the seed's 64 bits and T floats."""
 
     def writes(self, kind: type[Compressed]) -> bool:
-        return kind is Dense or super().writes(kind)
+        return kind in (Dense, Drawn) or super().writes(kind)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Dense):
             return float_bytes(compressed.values, self.float).copy()
+        if isinstance(compressed, Drawn):
+            seed = np.array([compressed.seed], dtype="<u8").view(np.uint8)
+            return np.concatenate([seed, float_bytes(compressed.values, self.float)])
         if type(compressed) is not Sparse:
             return super().encode(compressed)
         T, width = compressed.indices.size, index_bits(compressed.dim)
@@ -37,6 +41,8 @@ class Fixed(IndexCodec):
         if kind is Dense:
             values, end = read_floats(data, at, dim, self.float)
             return Dense(values), end
+        if kind is Drawn:
+            return self._drawn(data, at, dim, known["kappa"])
         if kind is Sparse and data.size >= 8 and data[at] < min(dim + 1, 128):  # what is short and right is read at once
             count, width = int(data[at]), index_bits(dim)
             end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
@@ -44,6 +50,14 @@ class Fixed(IndexCodec):
             if end <= data.size and pairs.take_pairs(data, at + 1, width, self.float, dim, indices, values):
                 return Sparse(dim, indices, values), end
         return super().decode(data, at, dim, kind, known)
+
+    def _drawn(self, data: Bytes, at: int, dim: int, kappa: float) -> tuple[Compressed, int]:
+        if at + 8 > data.size:
+            raise CorruptMessage(f"a seed needs 8 bytes; there are {data.size - at}")
+        seed = int(data[at : at + 8].view("<u8")[0])
+        drawn = Drawn(dim, seed, kappa, np.empty(0))
+        values, end = read_floats(data, at + 8, drawn.indices.size, self.float)
+        return Drawn(dim, seed, kappa, values), end
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)

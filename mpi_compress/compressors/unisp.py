@@ -1,8 +1,10 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.compressed import Compressed, Drawn, Sparse, Vector, uniform_indices
 from mpi_compress.compressors.base import Compressor, compressors
 from mpi_compress.compressors.top_k import sparse_at
 from mpi_compress.streams import Round
@@ -11,24 +13,33 @@ from mpi_compress.streams import Round
 @compressors.register("unisp")
 @dataclass(frozen=True)
 class UniSp(Compressor):
-    """(g_j/κ)·Bernoulli(κ), the same κ for all coordinates (GSpar §4, their baseline).  Unbiased with ω = 1/κ − 1."""
+    """(g_j/κ)·Bernoulli(κ), the same κ for all coordinates (GSpar §4, their baseline).  Unbiased with ω = 1/κ − 1.
+
+    With `shared_seed` a message holds a seed of 64 bits, from which its receiver draws the indices again, and the values.
+    """
 
     kappa: float  # κ
+    shared_seed: bool = False
     paper = "GSpar §4"
+
+    @property
+    def makes(self) -> type[Compressed]:  # type: ignore[override]
+        return Drawn if self.shared_seed else Sparse
 
     def __post_init__(self) -> None:
         if not 0 < self.kappa <= 1:
             raise ValueError(f"kappa = {self.kappa:g} was given; it should be a share above 0 and up to 1")
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        expected = self.kappa * v.size
-        many = int(expected + 6 * expected**0.5) + 16  # gaps between chosen ones, nearly always enough in one draw
-        at = np.cumsum(t.rng.geometric(self.kappa, many)) - 1
-        while at[-1] < v.size:
-            at = np.append(at, at[-1] + np.cumsum(t.rng.geometric(self.kappa, many)))
-        chosen = sparse_at(v, at[: np.searchsorted(at, v.size)].astype(np.uint32))
+        if self.shared_seed:
+            drawn = Drawn(v.size, int(t.rng.integers(2**64, dtype=np.uint64)), self.kappa, np.empty(0))
+            return Drawn(v.size, drawn.seed, self.kappa, v[drawn.indices] / self.kappa)
+        chosen = sparse_at(v, uniform_indices(v.size, self.kappa, t.rng))
         np.divide(chosen.values, self.kappa, out=chosen.values)
         return chosen
+
+    def known(self, dim: int) -> Mapping[str, Any]:
+        return {"kappa": self.kappa} if self.shared_seed else {}
 
     def omega(self, dim: int) -> float:
         return 1 / self.kappa - 1
