@@ -71,16 +71,17 @@ def plot(
     """
     if not runs:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    yscale = yscale or ("log" if y in _FALLING_TO_ZERO else "linear")
-    if bounds and not any(name in r.trace for name in bounds for r in runs):
-        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
     lines_of = _lines if rows == "all" else _lines_of_last
     lines = lines_of(runs, x, y)
     labels = list(dict.fromkeys(label for label, _, _ in lines))
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if len(labels) > _INSIDE else {}
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(7.4 if beside else 5.2, 3.6), layout="constrained")
+    yscale = yscale or ("log" if y in _FALLING_TO_ZERO else "linear")
+    if bounds and not any(name in r.trace for name in bounds for r in runs):
+        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
     drawn = set()
     for label, xs, ys in lines:
         look = labels.index(label)
@@ -101,7 +102,6 @@ def plot(
     if title:
         ax.set_title(title, fontsize="medium")
     ax.grid(True, alpha=0.3, linewidth=0.6)
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if len(labels) > _INSIDE else {}
     ax.legend(fontsize="small", framealpha=0.9, **beside)
     return ax
 
