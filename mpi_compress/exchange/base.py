@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.compressed import Vector
 from mpi_compress.link import Message
@@ -40,6 +41,17 @@ class Exchange(ABC):
     @abstractmethod
     def collect(self, reports: Iterable[Vector], into: "Fold") -> None:
         """Give every worker's report (same length for all) to `into` at rank 0, in worker order, whatever rank it comes from."""
+
+    def meet(self) -> None:
+        """Wait until every rank is here."""
+
+    def memory(self, words: int) -> NDArray[np.float64]:
+        """So many zeros (words,) that all ranks share.
+
+        Raises:
+            UserError: the ranks are not all on one host.
+        """
+        return np.zeros(words)
 
     def close(self) -> None:
         """Give back what it holds of MPI."""
