@@ -85,14 +85,7 @@ def plot(
     """
     if not runs:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
     columns = [c.strip() for c in y.split(",")]
-    yscale = yscale or ("log" if columns[0] in _FALLING_TO_ZERO else "linear")
-    if bounds and not any(name in r.trace for name in bounds for r in runs):
-        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
     lines_of = partial(_levels, at=at) if at else _lines if rows == "all" else _lines_of_last
     lines = [
         (label if len(columns) == 1 else f"{label}: {_NAMES.get(name, name)}", xs, ys)
@@ -100,6 +93,14 @@ def plot(
         for label, xs, ys in lines_of(runs, x, name)
     ]
     labels = list(dict.fromkeys(label for label, _, _ in lines))
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if len(labels) > _INSIDE else {}
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(7.4 if beside else 5.2, 3.6), layout="constrained")
+    yscale = yscale or ("log" if columns[0] in _FALLING_TO_ZERO else "linear")
+    if bounds and not any(name in r.trace for name in bounds for r in runs):
+        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
     drawn = set()
     for label, xs, ys in lines:
         look = labels.index(label)
@@ -126,7 +127,6 @@ def plot(
     if title:
         ax.set_title(title, fontsize="medium")
     ax.grid(True, alpha=0.3, linewidth=0.6)
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if len(labels) > _INSIDE else {}
     ax.legend(fontsize="small", framealpha=0.9, **beside)
     return ax
 
