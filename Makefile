@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow test-cluster lint bench clean
 
 demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
@@ -13,6 +13,9 @@ test: $(INSTALLED)         ## the whole test suite but the slow checks
 
 test-slow: $(INSTALLED)    ## checks that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: $(INSTALLED) ## on a real SLURM, on emulated hosts, through kills and full disks: as root, with slurm-wlm, munge and iproute2
+	$(BIN)/python -m pytest -m slow tests/cluster
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

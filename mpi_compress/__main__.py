@@ -9,6 +9,8 @@ from typing import Any
 import mpi_compress as mc
 from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
+from mpi_compress.expressions import seconds
+from mpi_compress.interrupts import Interrupts
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,6 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--fresh", action="store_true", help="run again what is done")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
+    run.add_argument("--time-limit", metavar="TIME", help='save and end (exit 75) after so long: "50 min", 01:30:00, or seconds')
     run.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
     run.set_defaults(command=_run)
 
@@ -34,6 +37,27 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--ranks", type=int, metavar="R", help="memory for so many ranks (default: one a worker, and the master)")
     plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
+
+    submit = commands.add_parser("submit", help="SLURM: one array task a run, resumable")
+    _job_arguments(submit)
+    submit.add_argument("--ntasks", type=int, metavar="N", help="ranks of a run (default: one a worker, and the master)")
+    submit.add_argument("--nodes", type=int, metavar="N")
+    submit.add_argument(
+        "--time", metavar="TIME", help='limit of a task: 01:00:00, "2 h", or minutes; what is not done by then is queued again'
+    )
+    submit.add_argument("--partition", metavar="NAME")
+    submit.add_argument("--account", metavar="NAME")
+    submit.add_argument("--max-running", type=int, metavar="N", help="so many tasks at once")
+    submit.add_argument("--launcher", choices=["srun", "mpiexec"], help="what starts the ranks (default: srun, where MPI knows it)")
+    submit.add_argument("--mpi", metavar="KIND", help="of srun, one of `srun --mpi=list` (default: pmi2 for MPICH from PyPI)")
+    submit.add_argument("--warn", default="2 min", metavar="TIME", help="so long before the limit a run is saved (default: 2 min)")
+    submit.add_argument("--module", action="append", default=[], metavar="NAME", help="to be loaded first")
+    submit.add_argument("--venv", metavar="FOLDER", help="to be activated first (default: the one in use)")
+    submit.add_argument(
+        "--sbatch", action="append", default=[], metavar="OPTION", help="more for sbatch, such as --sbatch=--mem=8G"
+    )
+    submit.add_argument("--dry-run", action="store_true", help="print the script, submit nothing")
+    submit.set_defaults(command=_submit)
 
     plot = commands.add_parser("plot", help="draw a job's figure, or results")
     plot.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="a job file, or result files")
@@ -99,12 +123,20 @@ def _load(options: argparse.Namespace) -> mc.Job:
 
 
 def _run(options: argparse.Namespace) -> int:
-    team = launch.Alone() if options.one_process else launch.launched()
-    team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
-    job = _load(options)
-    runs = mc.run(job, out=options.out, fresh=options.fresh, quiet=options.quiet, team=team, force=options.force)
+    with Interrupts(_time(options.time_limit, "--time-limit")).caught() as interrupts:
+        team = launch.Alone() if options.one_process else launch.launched()
+        team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
+        job = _load(options)
+        runs = mc.run(job, None, options.out, options.fresh, options.quiet, team, options.force, interrupts)
     failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return 3 if failed else 0
+
+
+def _time(text: str | None, where: str) -> float | None:
+    try:
+        return None if text is None else seconds(text)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -119,6 +151,37 @@ def _plan(options: argparse.Namespace) -> int:
     return 0
 
 
+def _submit(options: argparse.Namespace) -> int:
+    from mpi_compress import slurm
+    from mpi_compress.runner import result_file
+
+    job = _load(options)
+    out = Path(options.out)
+    asked = slurm.Options(
+        options.ntasks, options.nodes, options.time, options.partition, options.account, options.max_running,
+        options.launcher, options.mpi, options.warn, options.module, options.venv, options.sbatch,
+    )  # fmt: skip
+    queue = slurm.tasks(job.name, out / job.name)
+    todo = {}
+    for spec in job.runs:
+        run_id = spec.run_id
+        task = queue.get(run_id)
+        if not result_file(job, spec, run_id, out).exists() and not (task and task.state):
+            todo[spec.index] = run_id
+    if not todo:
+        print("nothing to submit: all runs are done or in the queue")
+        return 0
+    ranks = max(spec.workers.count for spec in job.runs) + 1
+    run = [options.job, "--out", options.out, *(part for setting in options.set for part in ("--set", setting))]
+    text = slurm.script(job.name, out / job.name, run, todo, ranks, asked)
+    if options.dry_run:
+        print(text, end="")
+        return 0
+    number = slurm.submit(text, job.name, out / job.name, todo)
+    print(f"submitted {len(todo)} runs as job {number}; `mpi-compress plan {options.job}` tells how they are")
+    return 0
+
+
 def _plot(options: argparse.Namespace) -> int:
     import matplotlib as mpl
 
@@ -129,7 +192,7 @@ def _plot(options: argparse.Namespace) -> int:
     files = [Path(f) for f in options.what]
     if len(files) == 1 and files[0].suffix == ".toml":
         job = mc.load_job(files[0], full=options.full)
-        runs = results_of(job, Path(options.out))
+        runs = results_of(job, Path(options.out), unfinished=True)
         target = Path(options.out) / job.name / f"{job.name}.png"
         asked = {**vars(job.figure), "title": "\n".join([job.figure.title or job.title, *(f"on {s}" for s in job.stand_ins)])}
     else:

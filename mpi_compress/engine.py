@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mpi_compress.algorithms import Algorithm
+from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.errors import PrecisionExhausted
 from mpi_compress.exchange import Exchange
@@ -23,6 +24,7 @@ def run(
     streams: Streams,
     x0: Vector,
     observer: Observer,
+    keeper: Keeper | None = None,
 ) -> tuple[Verdict, Vector]:
     """Play rounds until the observer ends them.
 
@@ -30,18 +32,23 @@ def run(
         algorithm: bound to its setting.
         objectives: f_i of the workers hosted here.
         observer: logs rows and decides when to stop, the same on every rank.
+        keeper: saves the states, and gives back what was saved.
 
     Returns:
-        the observer's verdict, and the last iterate (d,).
+        the verdict, and the last iterate (d,).
     """
     node = algorithm.start(x0)
     workers = {i: algorithm.start_worker(node, f) for i, f in objectives.items()}
     master = algorithm.start_master(node) if exchange.has_master else None
-    clock = observer.clock
     k, finite = 0, True
     ahead = x0.nbytes * len(objectives) <= _AHEAD_UP_TO
+    if keeper is not None:
+        k, node, master, workers = keeper.restore(k, node, master, workers)
+    clock = observer.clock
     while True:
         verdict = observer.look(k, algorithm, node, workers, finite)
+        if keeper is not None and not verdict:
+            verdict = keeper.look(k, node, master, workers)
         if verdict:
             return verdict, algorithm.iterate(node)
 

@@ -103,6 +103,8 @@ Expression = Annotated[float | str, AfterValidator(_formula)]
 
 _UNITS = {"bit": 1, "bits": 1, "B": 8, "kB": 8e3, "KB": 8e3, "MB": 8e6, "GB": 8e9, "KiB": 8 * 2**10, "MiB": 8 * 2**20}
 
+_TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
 
 def bits(size: float | str) -> float:
     """A size in bits: "576 B", "54 bits", or a number of the user's own unit, taken as it stands.
@@ -124,6 +126,23 @@ def bits(size: float | str) -> float:
     if not (0 <= value < math.inf):
         raise ValueError(f"a size of {size} is not possible; it must be 0 or more")
     return value
+
+
+def seconds(time: float | str) -> float:
+    """A time in seconds: "5 min", "01:30:00", or a number of seconds.
+
+    Raises:
+        ValueError: what is no time.
+    """
+    if not isinstance(time, str):
+        return float(time)
+    if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", time):
+        days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", time)
+    if match is None or (match[2] or "s") not in _TIMES:
+        raise ValueError(f"'{time}' is no time; write a number and a unit, one of: {', '.join(_TIMES)}; or hours:minutes:seconds")
+    return float(match[1]) * _TIMES[match[2] or "s"]
 
 
 def _size(value: float | str) -> float | str:

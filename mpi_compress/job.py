@@ -15,6 +15,7 @@ from typing import Any, Literal
 import tomli_w
 
 from mpi_compress.algorithms import Algorithm, algorithms
+from mpi_compress.checkpoint import Every
 from mpi_compress.codecs import Codec, codecs
 from mpi_compress.compressors import Compressor, compressors
 from mpi_compress.costs import CostModel, costs
@@ -119,6 +120,7 @@ class RunSpec:
     """One run of a job, all its parts built."""
 
     label: str
+    index: int  # among the job's runs
     written: Mapping[str, Any]  # the tables as the user wrote them for this run
     folder: Path  # the job's own
     seed: int
@@ -132,12 +134,14 @@ class RunSpec:
     start: StartTable
     stop: Stop
     log: LogTable
+    checkpoint: Every
     where: str  # for error lines
 
     @property
     def run_id(self) -> str:
-        """A hash of what decides the numbers: what the user wrote, but for layout, and the data's content."""
+        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and the data's content."""
         deciding = copy.deepcopy(dict(self.written))
+        deciding.pop("checkpoint", None)
         for key in ("exchange", "master"):
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
@@ -186,7 +190,7 @@ class Job:
 
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 _NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
-_OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log")
+_OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint")
 
 
 def load_job(
@@ -257,7 +261,7 @@ def parse_job(
             for key, value in {**point, **(overrides if taken else {})}.items():
                 _put(run, key, value)
             _settle_data(run, folder, f'run "{label}": data')
-            runs.append(_run(name_in_figures, run, folder, len(tables.get("run", [])) > 1))
+            runs.append(_run(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1))
     claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
@@ -265,7 +269,7 @@ def parse_job(
     return Job(name, title or name, paper, runs, checked(FigureTable, tables.get("figure", {}), "figure"), claims)
 
 
-def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
+def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
     at = f'run "{label}": ' if named else ""
 
     def table(key: str) -> dict[str, Any]:
@@ -286,6 +290,7 @@ def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunS
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
     return RunSpec(
         label=label,
+        index=index,
         written=written,
         folder=folder,
         seed=seed,
@@ -299,6 +304,7 @@ def _run(label: str, written: dict[str, Any], folder: Path, named: bool) -> RunS
         start=checked(StartTable, table("start"), f"{at}start"),
         stop=checked(Stop, table("stop"), f"{at}stop"),
         log=checked(LogTable, table("log"), f"{at}log"),
+        checkpoint=checked(Every, table("checkpoint"), f"{at}checkpoint"),
         where=at,
     )
 

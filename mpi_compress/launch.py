@@ -8,10 +8,12 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
+from mpi_compress.interrupts import EXIT_STOPPED, Interrupted, Stopped
 
 T = TypeVar("T")
 
@@ -26,6 +28,7 @@ class Alone:
     rank, size = 0, 1
     is_root = True
     library = "none"
+    crowded = False  # whether ranks of this host share cores
     ranks_here: Sequence[int] = (0,)  # those of this host
 
     def on_root(self, work: Callable[[], T]) -> T:
@@ -39,6 +42,10 @@ class Alone:
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         """Every rank does `work`, after one rank of its host has done it alone."""
         work()
+
+    def that_see(self, file: Path) -> Sequence[int]:
+        """The ranks that find rank 0's file (or folder) where it is: those of its host, and all where the file system is shared."""
+        return (0,)
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         return Local(n)
@@ -56,6 +63,7 @@ class Team:
         self._channel = Channel(comm)
         self._host = Channel(comm.Split_type(MPI.COMM_TYPE_SHARED), self._channel.crowded)
         self.rank, self.size = comm.rank, comm.size
+        self.crowded = self._channel.crowded
         self.is_root = self.rank == 0
         everyone, here = comm.Get_group(), self._host.comm.Get_group()
         self.ranks_here: Sequence[int] = MPI.Group.Translate_ranks(here, list(range(here.size)), everyone)
@@ -94,10 +102,25 @@ class Team:
         if self._host.rank != 0:
             work()
 
+    def that_see(self, file: Path) -> Sequence[int]:
+        def identity() -> tuple[int, int] | None:
+            return (file.stat().st_ino, file.stat().st_mtime_ns) if file.exists() else None
+
+        right = self.on_root(identity)
+        seen = self._channel.to_root(identity() == right)
+        return self._channel.share([rank for rank, sees in enumerate(seen) if sees])
+
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
 
         return AllGather(self._comm, n) if kind == "allgather" else PointToPoint(self._comm, n, master == "worker")
+
+
+def at_root(team: Alone | Team, work: Callable[[], T]) -> T | None:
+    """What `work` gives at rank 0, which stays there; a UserError it raises is raised on all ranks."""
+    kept: list[T] = []
+    team.on_root(lambda: kept.append(work()))
+    return kept[0] if kept else None
 
 
 class SharedUserError(UserError):
@@ -162,8 +185,14 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         if _rank() == 0:
             _tell(str(error))
         return 2
+    except Stopped as stopped:
+        if _rank() == 0:
+            _tell(str(stopped))
+        return EXIT_STOPPED
     except UserError as error:
         status, text = 2, str(error)
+    except Interrupted as interrupted:
+        status, text = EXIT_STOPPED, f"stopped by {interrupted} before the first round; the same command begins again"
     except KeyboardInterrupt:
         status, text = 130, "interrupted"
     except BrokenPipeError:
@@ -184,7 +213,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         _tell(text)
         return status
     time.sleep(min(0.3 * mpi.COMM_WORLD.rank, 3.0))
-    _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status != 2 else text)
+    _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status not in (2, EXIT_STOPPED) else text)
     mpi.COMM_WORLD.Abort(status)
     return status
 

@@ -51,6 +51,7 @@ class Verdict(IntEnum):
     GO_ON = 0
     COMPLETE = 1
     DIVERGED = 2
+    STOPPED = 3  # before it was done, its state saved
 
 
 @dataclass
@@ -71,6 +72,12 @@ class Row:
     workers: dict[str, list[float]]
     timing: dict[str, float]
     theory: dict[str, Any] = field(default_factory=dict)
+
+
+_COUNTED = (
+    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down",
+    "clock", "_borrowed", "_logged", "_losses", "_start",
+)  # fmt: skip
 
 
 class Observer:
@@ -107,6 +114,7 @@ class Observer:
         self.wire_up, self.paper_up = [0] * exchange.n, [0.0] * exchange.n
         self.elements = self.wire_down = 0
         self.cost_up = self.cost_down = self.paper_down = 0.0
+        self._borrowed = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
         self.reason = ""
         self._logged = -1
         self._losses = (math.inf, math.inf)  # the first one and the last one that were logged
@@ -132,6 +140,15 @@ class Observer:
             self.paper_down += self.exchange.n * bits
             self.cost_down += self.exchange.n * self.cost.of(down.wire_bits, bits)
         self.clock.evaluate += time.perf_counter() - begun
+
+    def counts(self) -> dict[str, Any]:
+        """What a checkpoint saves of rank 0."""
+        return {name: getattr(self, name) for name in _COUNTED}
+
+    def go_on(self, counts: Mapping[str, Any]) -> None:
+        """Count on from what was saved."""
+        for name in _COUNTED:
+            setattr(self, name, counts[name])
 
     def look(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
@@ -164,7 +181,7 @@ class Observer:
     def _spent(self) -> bool:
         s = self.stop
         return (s.wire_bits_up is not None and sum(self.wire_up) >= s.wire_bits_up) or (
-            s.seconds is not None and self.clock.wall >= s.seconds
+            s.seconds is not None and self.clock.wall + self._borrowed >= s.seconds
         )
 
     def _log(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any]) -> Verdict:
@@ -238,6 +255,7 @@ class Observer:
         slowest: Vector,
     ) -> Row:
         compute, pack, borrowed = (float(s) for s in slowest)
+        self._borrowed = borrowed
         seconds = self.clock.wall + borrowed
         exchange = max(0.0, seconds - compute - pack - self.clock.update)
         evaluate = max(0.0, self.clock.evaluate - borrowed)

@@ -59,7 +59,7 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
             return kept
     except (OSError, ValueError, TypeError):
         pass  # not there yet, or damaged
-    values = [largest_eigenvalue(data.shard(i, n_shards)) for i in range(n_shards)]
+    values = [largest_eigenvalue(rows) for rows in data.shards(range(n_shards), n_shards)]
     replace(note, lambda part: part.write_text(json.dumps(values)))
     return values
 
@@ -67,8 +67,7 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
 def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | None, x: Vector) -> tuple[float, float]:
     """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement."""
     mean, squares, noise = np.zeros(data.dim), 0.0, 0.0
-    for i in range(n):
-        rows = data.shard(i, n)
+    for rows in data.shards(range(n), n):
         f = Objective(rows, loss, n / data.n_samples, mu)
         g = f.value_and_gradient(x)[1]
         mean += g / n

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import footprint, theory
+from mpi_compress import footprint, slurm, theory
 from mpi_compress.algorithms import algorithms
 from mpi_compress.codecs import codecs
 from mpi_compress.compressors import compressors
@@ -19,7 +19,7 @@ from mpi_compress.errors import UserError, nearest
 from mpi_compress.job import Job
 from mpi_compress.objective import LOSSES
 from mpi_compress.progress import bits_text
-from mpi_compress.results import Run, read
+from mpi_compress.results import Run, is_being_written, part_of, read
 from mpi_compress.runner import result_file
 
 COMPARED = ("trace", "workers", "theory")  # /final too; /timing is measured, and never compared
@@ -28,38 +28,56 @@ COMPARED = ("trace", "workers", "theory")  # /final too; /timing is measured, an
 def plan_lines(job: Job, out: Path, ranks: int | None = None) -> Iterator[str]:
     """One line a run: index, label, run id, the memory that it needs, and what became of it."""
     width = max(len(s.label) for s in job.runs)
-    for index, spec in enumerate(job.runs):
+    tasks = slurm.tasks(job.name, out / job.name)
+    for spec in job.runs:
         file = result_file(job, spec, spec.run_id, out)
-        yield f"{index:3d}  {spec.label:{width}s}  {spec.run_id}  {footprint.text(spec, ranks)}  {_state(file)}"
+        state = state_of(file, tasks.get(spec.run_id))
+        yield f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {footprint.text(spec, ranks)}  {state}"
 
 
-def _state(file: Path) -> str:
-    part = file.with_name(file.name + ".part")
+def state_of(file: Path, task: slurm.Task | None = None) -> str:
+    """What became of a run: done, diverged, running, queued, stopped, failed, broken off, or to do; where it is, and why."""
     if file.exists():
         run = read(file)
         why = f": {run.attrs['reason']}" if run.attrs["reason"] else ""
         return f"{'done' if run.status == 'complete' else run.status}{why}"
-    if part.exists():
-        try:
-            run = read(part)
-        except UserError:
-            return "begun, nothing written yet"
-        if run.status != "running":
-            return f"{run.status}: {run.attrs['reason']}"
-        if "round" in run.trace:
-            return f"running or broken off (round {run.trace['round'][-1]}, loss {run.trace['loss'][-1]:.6g})"
-        return "begun, nothing written yet"
-    return "to do"
+    status, reason, reached = _begun(part_of(file))
+    if is_being_written(part_of(file)):
+        return f"running{f', SLURM {task.id}' if task else ''}{reached}"
+    if task and task.state:
+        known = {"PENDING": f"queued ({task.reason})", "RUNNING": "starting" if not reached else "running"}
+        return f"{known.get(task.state, task.state.lower())}, SLURM {task.id}{reached}"
+    if status not in ("", "running"):
+        return f"{status}: {reason}{reached}"
+    words = task.last_words() if task else ""
+    if words:
+        return f"failed: {words}{reached} (all of it: {task.log})"  # type: ignore[union-attr]
+    if status:
+        return f"broken off{reached}"
+    return f"left SLURM's queue without a word, {task.id}" if task else "to do"
 
 
-def results_of(job: Job, out: Path) -> list[Run]:
-    """The results of a job that are there.
+def _begun(part: Path) -> tuple[str, str, str]:
+    """Status, reason, and how far it came, of a result that is not whole; "" where there is nothing."""
+    try:
+        run = read(part)
+    except UserError:
+        return ("running" if part.exists() else ""), "", ""
+    reached = f" (round {run.trace['round'][-1]}, loss {run.trace['loss'][-1]:.6g})" if "round" in run.trace else ""
+    return run.status, str(run.attrs["reason"]), reached
+
+
+def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
+    """The results of a job that are there; with `unfinished`, also what runs have written so far.
 
     Raises:
         UserError: none is.
     """
     files = [result_file(job, spec, spec.run_id, out) for spec in job.runs]
     found = [read(f) for f in files if f.exists()]
+    if unfinished:
+        parts = [part_of(f) for f in files if not f.exists() and _begun(part_of(f))[2]]
+        found += [read(part) for part in parts]
     if not found:
         raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
     return found

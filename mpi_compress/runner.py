@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pickle
 import platform
 import re
 import subprocess
@@ -17,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import engine
+from mpi_compress import asynchronous, engine
 from mpi_compress.algorithms import Algorithm, Setting
+from mpi_compress.algorithms.async_sgd import AsyncSGD
+from mpi_compress.checkpoint import Header, Keeper, header_of, path_of
 from mpi_compress.compressed import Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.datasets.store import DataSet, open_data, open_test
@@ -27,16 +30,17 @@ from mpi_compress.exchange import Exchange, Local
 from mpi_compress.expressions import evaluate, names_in
 from mpi_compress.footprint import refuse_what_cannot_fit
 from mpi_compress.held_out import HeldOut
+from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job, RunSpec
 from mpi_compress.kernels.rows import squared_norms
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.launch import Alone, Team
+from mpi_compress.launch import Alone, Team, at_root
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.progress import Progress, bits_text, tell
 from mpi_compress.reference import Optimum, eigenvalues_file, gradient_noise, gram_eigenvalues, optimum, optimum_file
-from mpi_compress.results import Recorder, Run, read
+from mpi_compress.results import LostRows, Recorder, Run, part_of, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
@@ -93,6 +97,7 @@ def run(
     quiet: bool = True,
     team: Alone | Team | None = None,
     force: bool = False,
+    interrupts: Interrupts | None = None,
 ) -> list[Run]:
     """Run a job: in this process, or on the ranks of an mpi4py communicator.
 
@@ -101,31 +106,45 @@ def run(
     Args:
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
         force: try also what needs more memory than there is.
+        interrupts: what may ask a run to end before it is done.
 
     Returns:
         the results in the job's order, at rank 0; nothing elsewhere.
+
+    Raises:
+        Stopped: a run was asked to end; it is saved, and the same call goes on.
     """
     from mpi_compress.launch import team_of
 
     team = team or team_of(comm)
-    problems: dict[str, Problem] = {}
-    prepared = [_prepare(spec, team, problems, quiet, force) for spec in job.runs]
-    files = [result_file(job, p.spec, p.run_id, Path(out)) for p in prepared]
-    for i, p in enumerate(prepared):
+    files = [team.on_root(partial(_file_of, job, spec, Path(out))) for spec in job.runs]
+    for i, spec in enumerate(job.runs):
         if files.index(files[i]) < i:
-            raise UserError(f"{p.spec.where}is the same run as another one: label and all settings are equal")
-    team.on_root(partial(_writable, Path(out) / job.name))
-    rows: dict[tuple[Path, int], dict[int, Rows]] = {}
+            raise UserError(f"{spec.where}is the same run as another one: label and all settings are equal")
+    done = team.on_root(lambda: [file.exists() and not fresh for file in files])
+    problems: dict[str, Problem] = {}
+    prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in enumerate(job.runs) if not done[i]}
+    if prepared:
+        team.on_root(partial(_writable, Path(out) / job.name))
+    if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
+        tell(f"{len(team.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
+    rows: dict[Any, dict[int, Rows]] = {}
     results = []
-    for p, file in zip(prepared, files, strict=True):
-        done = team.on_root(partial(_is_done, file, fresh))
-        if done and team.is_root and not quiet:
-            tell(f"{p.spec.label}: done already, {file}")
-        if not done:
-            file = _play(p, file, team, rows, quiet)
+    for i, file in enumerate(files):
+        if i in prepared:
+            file = _play(prepared[i], file, team, rows, fresh, quiet, interrupts or Interrupts())
+        elif team.is_root and not quiet:
+            tell(f"{job.runs[i].label}: done already, {file}")
         if team.is_root:
             results.append(read(file))
     return results
+
+
+def _file_of(job: Job, spec: RunSpec, out: Path) -> Path:
+    try:
+        return result_file(job, spec, spec.run_id, out)
+    except UserError as error:
+        raise type(error)(f"{spec.where}{error}") from None
 
 
 def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
@@ -142,10 +161,6 @@ def _writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise UserError(f"{folder}: results cannot be written there: {error.strerror or error}") from None
-
-
-def _is_done(file: Path, fresh: bool) -> bool:
-    return file.exists() and not fresh
 
 
 def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
@@ -279,7 +294,7 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     L_max = L_rms = L_row = None
     n = spec.workers.count
     if wants_L_row and loss.smooth:
-        L_row = max(loss.curvature * _peak_weight(data.shard(i, n), n / data.n_samples) for i in range(n)) + mu
+        L_row = max(loss.curvature * _peak_weight(rows, n / data.n_samples) for rows in data.shards(range(n), n)) + mu
     if wants_L_max and loss.smooth:
         each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
         L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
@@ -329,46 +344,96 @@ def _start(spec: RunSpec, problem: Problem) -> Vector:
     return x0 + spec.start.offset
 
 
-def _play(p: Prepared, file: Path, team: Alone | Team, rows: dict[tuple[Path, int], dict[int, Rows]], quiet: bool) -> Path:
-    """One run, from its first row to its file."""
+def _play(
+    p: Prepared,
+    file: Path,
+    team: Alone | Team,
+    rows: dict[Any, dict[int, Rows]],
+    fresh: bool,
+    quiet: bool,
+    interrupts: Interrupts,
+) -> Path:
+    """One run, from its first row or its checkpoint to its file."""
     spec, problem = p.spec, p.problem
     n = spec.workers.count
     exchange = team.exchange(n, spec.workers.exchange, spec.workers.master)
-    key = (problem.data.file, n)
+    key = (problem.data.file, n, spec.workers.exchange, spec.workers.master)
     if key not in rows:
         rows.clear()  # one problem in memory at a time
-        rows[key] = {i: problem.data.shard(i, n) for i in exchange.mine}
-    own = {i: rows[key].get(i) or problem.data.shard(i, n) for i in exchange.mine}
+        rows[key] = _rows(problem.data, n, exchange, team)
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
-    objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in own.items()}
-    team.first_on_each_host(lambda: _rehearse(p))
+    objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
+    sample = team.on_root(lambda: problem.data.read(0, 1))
+    team.first_on_each_host(lambda: _rehearse(p, sample))
     also = _columns_of(problem) if team.is_root else None
     theory = Theory.of(p.algorithm) if spec.log.theory else None
     attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
-    recorder = Recorder(file, attributes) if team.is_root else None
-    with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress:
+    begun = at_root(team, partial(_begin, file, p, attributes, fresh, quiet))
+    recorder, saved = begun or (None, None)
+    with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, interrupts.in_rounds():
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
             spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also, theory,
         )  # fmt: skip
+        keeper = Keeper(
+            path_of(file), p.run_id, team.on_root(lambda: saved), spec.checkpoint, exchange, objectives, observer, recorder,
+            interrupts.wish,
+        )  # fmt: skip
         try:
-            verdict, x = engine.run(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer)
+            verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
+            if recorder is not None:
+                _end(recorder, verdict, keeper, x)
         except BaseException as error:
             if recorder is not None:
                 recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
             if isinstance(error, Exception) and not isinstance(error, UserError) and team.size == 1:
                 tell(f"{spec.label}: failed, the others go on:\n{traceback.format_exc()}")
-                return recorder.part if recorder is not None else file
+                return part_of(file)
             raise
         finally:
             exchange.close()
-    if recorder is not None:
-        status = "complete" if verdict is Verdict.COMPLETE else "diverged"
-        recorder.finish(status, observer.reason, x, {"mpi_bytes_received_up": exchange.bytes_received_up})
-        if not quiet:
-            why = f" ({observer.reason})" if observer.reason else ""
-            tell(f"{spec.label}: {status}{why}, {bits_text(sum(observer.wire_up))} up, {file}")
+    if verdict is Verdict.STOPPED:
+        raise Stopped(f"{spec.label}: stopped by {keeper.reason}, and saved; run the same command again to go on")
+    if team.is_root and not quiet:
+        why = f" ({observer.reason})" if observer.reason else ""
+        tell(f"{spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.wire_up))} up, {file}")
     return file
+
+
+def _begin(file: Path, p: Prepared, attributes: Mapping[str, Any], fresh: bool, quiet: bool) -> tuple[Recorder, Header | None]:
+    """The result's recorder, and the checkpoint to go on from; at rank 0."""
+    checkpoint = path_of(file)
+    saved = None if fresh else header_of(checkpoint, p.run_id)
+    if saved is not None:
+        try:
+            recorder = Recorder(file, attributes, saved.mark)
+        except LostRows as lost:
+            tell(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
+        else:
+            if not quiet:
+                tell(f"{p.spec.label}: goes on from round {saved.k}")
+            return recorder, saved
+    recorder = Recorder(file, attributes)
+    checkpoint.unlink(missing_ok=True)
+    return recorder, None
+
+
+def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> None:
+    """Complete the result, and remove the checkpoint; or keep both. At rank 0."""
+    if verdict is Verdict.STOPPED:
+        recorder.abandon("stopped", f"stopped by {keeper.reason}")
+        return
+    attributes = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
+    recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
+    keeper.file.unlink(missing_ok=True)
+
+
+def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict[int, Rows]:
+    """The rows of the workers hosted here: each rank reads its own, or gets them from rank 0 where not all see its cache."""
+    if len(team.that_see(data.file)) == team.size:
+        return dict(zip(exchange.mine, data.shards(exchange.mine, n), strict=True))
+    shards = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in (data.shards(range(n), n) if team.is_root else ()))
+    return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
 
 
 def _columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
@@ -383,10 +448,14 @@ def _columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
     return columns
 
 
-def _rehearse(p: Prepared) -> None:
+def _engine(algorithm: Algorithm) -> Any:
+    """What plays it: rounds, or workers without rounds."""
+    return asynchronous.run if isinstance(algorithm, AsyncSGD) else engine.run
+
+
+def _rehearse(p: Prepared, shard: Rows) -> None:
     """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts."""
     dim, n = p.problem.data.dim, 1
-    shard = p.problem.data.read(0, 1)
     dtype = shard.matrix[-1].dtype
     if len(shard.matrix) == 3:
         matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))
@@ -395,7 +464,7 @@ def _rehearse(p: Prepared) -> None:
     f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
-    engine.run(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    _engine(algorithm)(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
 
 
 def _nothing(*_: Any) -> None:

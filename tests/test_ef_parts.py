@@ -175,7 +175,7 @@ def test_the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_star
     spec = mc.load_job(job).runs[0]
     set_ = open_data(spec.data, spec.folder, "contiguous", 0, False)
     x = np.full(6, 0.2)
-    rows, means, noises = [set_.shard(i, 3) for i in range(3)], [], []
+    rows, means, noises = list(set_.shards(range(3), 3)), [], []
     starts = np.cumsum([0] + [len(r) for r in rows])
     for i in range(3):
         A, y = a[starts[i] : starts[i + 1]], labels[starts[i] : starts[i + 1]]

@@ -29,6 +29,17 @@ class Spool:
 
     folder: Path
 
+    def make(self) -> None:
+        """Make the folder.
+
+        Raises:
+            UserError: it cannot be written to.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+
     def put(self, number: int, samples: Any, labels: Vector) -> None:
         """Keep a block: a CSR matrix or an array (m, d).
 

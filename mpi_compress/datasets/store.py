@@ -7,7 +7,7 @@ workers, is a slice, and a rank reads its own workers' rows and no others.
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,16 +43,21 @@ class DataSet:
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
         with h5py.File(self.file, "r", locking=False) as h5:
-            labels = h5["labels"][start:stop]
-            if "indptr" not in h5:
-                return Rows((h5["values"][start:stop],), labels, self.dim)
-            indptr = h5["indptr"][start : stop + 1]
-            span = slice(int(indptr[0]), int(indptr[-1]))
-            return Rows((indptr - indptr[0], h5["indices"][span], h5["values"][span]), labels, self.dim)
+            return self._read(h5, start, stop)
 
-    def shard(self, i: int, n: int) -> Rows:
-        """The rows of worker i of n; sizes differ by at most one."""
-        return self.read(i * self.n_samples // n, (i + 1) * self.n_samples // n)
+    def shards(self, workers: Iterable[int], n: int) -> Iterator[Rows]:
+        """The rows of some of n workers, one after another; their numbers differ by at most one."""
+        with h5py.File(self.file, "r", locking=False) as h5:
+            for i in workers:
+                yield self._read(h5, i * self.n_samples // n, (i + 1) * self.n_samples // n)
+
+    def _read(self, h5: h5py.File, start: int, stop: int) -> Rows:
+        labels = h5["labels"][start:stop]
+        if "indptr" not in h5:
+            return Rows((h5["values"][start:stop],), labels, self.dim)
+        indptr = h5["indptr"][start : stop + 1]
+        span = slice(int(indptr[0]), int(indptr[-1]))
+        return Rows((indptr - indptr[0], h5["indices"][span], h5["values"][span]), labels, self.dim)
 
     def beside(self, name: str) -> Path:
         """A file that belongs to this set: an optimum, a smoothness."""
@@ -70,7 +75,7 @@ def open_data(
 ) -> DataSet:
     """The set that a job means, parsed and cached first if it was not yet, or if what is cached is damaged.
 
-    Every rank of `team` must call it; ranks share the parsing of a plain text file.
+    Every rank of `team` must call it; those that see rank 0's cache share the parsing of a plain text file.
 
     Args:
         folder: where a relative path may also start, the job's own folder.
@@ -88,7 +93,11 @@ def open_data(
         )
         spool = Spool(team.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
         try:
-            team.each(lambda: _parse(table, folder, spool, team.rank, team.size))
+            team.on_root(spool.make)
+            readers = team.that_see(spool.folder)
+            team.each(
+                lambda: _parse(table, folder, spool, readers.index(team.rank), len(readers)) if team.rank in readers else None
+            )
             team.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
         finally:
             if team.is_root:

@@ -1,12 +1,16 @@
 """The contract of an exchange, and the one for a single process."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.compressed import Vector
-from mpi_compress.link import Message
+from mpi_compress.link import Bytes, Message
+
+T = TypeVar("T")
 
 
 def block(n: int, parts: int, part: int) -> range:
@@ -17,8 +21,8 @@ def block(n: int, parts: int, part: int) -> range:
 class Exchange(ABC):
     """Carries the messages of n logical workers, whatever ranks host them.
 
-    Uplink and downlink messages are the experiment. `collect` and `agree` are not: they carry evaluations and decisions, by
-    other means, and are in no bit count.
+    Uplink and downlink messages are the experiment. `collect`, `deal`, `consult` and `agree` are not: they carry evaluations,
+    checkpoints and decisions, by other means, and are in no bit count.
     """
 
     n: int  # logical workers in all
@@ -38,8 +42,30 @@ class Exchange(ABC):
         """The master's message, everywhere."""
 
     @abstractmethod
-    def collect(self, reports: Iterable[Vector], into: "Fold") -> None:
-        """Give every worker's report (same length for all) to `into` at rank 0, in worker order, whatever rank it comes from."""
+    def collect(self, reports: Iterable[NDArray], into: "Taker | None", dtype: type = np.float64) -> None:
+        """Give every worker's report to `into` at rank 0, one by one in worker order, whatever rank it comes from."""
+
+    @abstractmethod
+    def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
+        """The other way round: rank 0 has a frame for every worker in order; those of the workers here.
+
+        Rank 0 sends as it goes: it must go through to the end.
+        """
+
+    @abstractmethod
+    def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
+        """What rank 0 decides, knowing the wishes of all ranks; on every rank."""
+
+    def meet(self) -> None:
+        """Wait until every rank is here."""
+
+    def memory(self, words: int) -> NDArray[np.float64]:
+        """So many zeros (words,) that all ranks share.
+
+        Raises:
+            UserError: the ranks are not all on one host.
+        """
+        return np.zeros(words)
 
     def close(self) -> None:
         """Give back what it holds of MPI."""
@@ -47,6 +73,12 @@ class Exchange(ABC):
     @abstractmethod
     def agree(self, decision: int) -> int:
         """Rank 0's decision (0 … 255), on every rank."""
+
+
+class Taker(Protocol):
+    """Takes what workers report."""
+
+    def add(self, report: NDArray, /) -> None: ...
 
 
 class Fold:
@@ -100,9 +132,16 @@ class Local(Exchange):
         assert down is not None
         return down
 
-    def collect(self, reports: Iterable[Vector], into: Fold) -> None:
+    def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
+        assert into is not None
         for report in reports:
             into.add(report)
+
+    def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
+        return frames
+
+    def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
+        return decide([wish])
 
     def agree(self, decision: int) -> int:
         return decision

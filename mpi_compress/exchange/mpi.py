@@ -4,24 +4,25 @@ Uplink and downlink have a communicator of their own, and every frame on it is c
 exactly the frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
 
 A rank that waits in MPI keeps its core busy. Where a host has more ranks than cores, waiting ranks would keep the working ones off
-the cores, and a round takes time slices instead of microseconds; there a wait is a test and a short sleep.
+the cores, and a round takes time slices instead of microseconds; there a wait is a test and a short sleep. Where the ranks cannot
+tell, in containers that share cores, MPI_COMPRESS_CROWDED = 1 or 0 says so.
 """
 
 import os
 import pickle
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from mpi_compress.compressed import Vector
-from mpi_compress.exchange.base import Exchange, Fold, block
+from mpi_compress.errors import UserError
+from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.link import LENGTH_BYTES, Bytes, Message
 
-_UP, _DOWN, _REPORT, _DECISION, _OBJECT = range(1, 6)
+_UP, _DOWN, _REPORT, _DECISION, _OBJECT, _STATE = range(1, 7)
 _NAP = 2e-5  # seconds; what a system makes of it is about 8e-5
 
 
@@ -31,6 +32,8 @@ class Channel:
     def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
         self.comm = comm.Dup()
         self.rank, self.size = comm.rank, comm.size
+        if crowded is None and os.environ.get("MPI_COMPRESS_CROWDED") in ("0", "1"):
+            crowded = os.environ["MPI_COMPRESS_CROWDED"] == "1"
         if crowded is None:
             host = comm.Split_type(MPI.COMM_TYPE_SHARED)
             crowded = host.size > cores()
@@ -101,22 +104,60 @@ class _Ranks(Exchange):
         self.is_root = comm.rank == 0
         self._control = Channel(comm)
         self._data = Channel(comm, self._control.crowded)
+        self._window: MPI.Win | None = None
         self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
         self.mine = self._blocks.get(comm.rank, range(0))
 
+    def meet(self) -> None:
+        self._control.barrier()
+
+    def memory(self, words: int) -> NDArray[np.float64]:
+        host = self._control.comm.Split_type(MPI.COMM_TYPE_SHARED)
+        if host.size < self.n_ranks:
+            raise UserError(
+                f"one memory for all {self.n_ranks} ranks is needed, and only {host.size} are on one host: start all on one"
+            )
+        self._window = MPI.Win.Allocate_shared(8 * words if self.is_root else 0, 8, comm=host)  # type: ignore[arg-type]
+        host.Free()
+        held = np.frombuffer(self._window.Shared_query(0)[0], dtype=np.float64, count=words)  # type: ignore[call-overload]
+        if self.is_root:
+            held[:] = 0.0
+        self.meet()
+        return held
+
     def close(self) -> None:
+        if self._window is not None:
+            self._window.Free()
         self._data.free()
         self._control.free()
 
-    def collect(self, reports: Iterable[Vector], into: Fold) -> None:
+    def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
         if not self.is_root:
             for report in reports:
                 self._control.send(report, [0], _REPORT)
             return
+        assert into is not None
         own = iter(reports)
         for rank, workers in self._blocks.items():
             for _ in workers:
-                into.add(next(own) if rank == 0 else self._control.receive(rank, _REPORT, np.float64))
+                into.add(next(own) if rank == 0 else self._control.receive(rank, _REPORT, dtype))
+
+    def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
+        if not self.is_root:
+            for _ in self.mine:
+                yield self._control.receive(0, _STATE)
+            return
+        for rank, workers in self._blocks.items():
+            for _ in workers:
+                frame = next(frames)
+                if rank == 0:
+                    yield frame
+                else:
+                    self._control.send(frame, [rank], _STATE)
+
+    def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
+        wishes = self._control.to_root(wish)
+        return self._control.share(decide(wishes) if self.is_root else None)
 
     def agree(self, decision: int) -> int:
         if self.is_root:

@@ -1,0 +1,68 @@
+"""Being asked to end: by a signal, or because the time is up. A run in its rounds is saved first; anything else ends at once."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+BEGUN = time.monotonic()
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
+_AGAIN_SECONDS = 1.0  # one Ctrl-C may arrive twice, by the terminal and by mpiexec; a later one means at once
+EXIT_STOPPED = 75  # EX_TEMPFAIL: try the same command again
+
+
+class Stopped(Exception):
+    """All ranks have saved the run and end (exit 75)."""
+
+
+class Interrupted(BaseException):
+    """A signal came where there was nothing to save (exit 75)."""
+
+
+class Interrupts:
+    """What this process was asked.
+
+    Args:
+        limit: seconds after the start of this program from which on a run should end.
+    """
+
+    def __init__(self, limit: float | None = None):
+        self._end = None if limit is None else BEGUN + limit
+        self._limit = limit
+        self._signal, self._noted = "", 0.0
+        self._in_rounds = False
+
+    @contextmanager
+    def caught(self) -> Iterator["Interrupts"]:
+        """Take SIGINT, SIGTERM and SIGUSR1 as a wish to end."""
+        before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def in_rounds(self) -> Iterator[None]:
+        """Signals are noted for `wish`; they interrupt nothing."""
+        self._in_rounds = True
+        try:
+            yield
+        finally:
+            self._in_rounds = False
+
+    def wish(self) -> str:
+        """Why this process should end now; "" if it should not."""
+        if not self._signal and self._end is not None and time.monotonic() >= self._end:
+            return f"the time limit of {self._limit:g} s"
+        return self._signal
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        now, first = time.monotonic(), not self._signal
+        if first:
+            self._signal, self._noted = signal.Signals(number).name, now
+        if number == signal.SIGINT and now > self._noted + _AGAIN_SECONDS:
+            raise KeyboardInterrupt
+        if first and not self._in_rounds:
+            raise Interrupted(self._signal)

@@ -1,0 +1,110 @@
+"""A real SLURM on this machine: munged, slurmctld and a slurmd for each virtual node, as root, in a folder of its own.
+
+Debian: apt-get install --no-install-recommends slurm-wlm munge.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue")
+PORT = 16817
+
+CONF = """
+ClusterName=ci
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CryptoType=crypto/munge
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+MpiDefault=pmi2
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0,batch_sched_delay=0
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmctldPort={port}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+KillWait=5
+OverTimeLimit=0
+JobRequeue=1
+SlurmctldTimeout=10
+SlurmdTimeout=60
+TmpFS=/tmp
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
+"""
+
+
+def missing() -> str:
+    """Why there can be no SLURM here; "" if there can."""
+    if os.geteuid() != 0:
+        return "root is needed to start SLURM"
+    absent = [name for name in NEEDED if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None]
+    return f"not installed: {', '.join(absent)} (Debian: slurm-wlm, munge)" if absent else ""
+
+
+@contextmanager
+def cluster(folder: Path, nodes: int, cpus: int) -> Iterator[dict[str, str]]:
+    """The variables under which commands talk to a new cluster; it ends with the context."""
+    (folder / "state").mkdir(parents=True)
+    host = platform.node().split(".")[0]
+    lines = []
+    for i in range(1, nodes + 1):
+        (folder / f"spool-node{i}").mkdir()
+        lines.append(
+            f"NodeName=node{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={PORT + 200 + i} CPUs={cpus} RealMemory=4000 State=UNKNOWN"
+        )
+    conf = folder / "slurm.conf"
+    conf.write_text(CONF.format(folder=folder, host=host, port=PORT, nodes="\n".join(lines)))
+    key = folder / "munge.key"
+    key.write_bytes(os.urandom(1024))
+    key.chmod(0o600)
+    folder.chmod(0o755)
+    variables = {**os.environ, "SLURM_CONF": str(conf), "PATH": f"{os.environ['PATH']}:/usr/sbin"}
+
+    def start(*line: str | Path) -> None:
+        subprocess.run([str(part) for part in line], check=True, env=variables)
+
+    files = {name: folder / f"munge.{name}" for name in ("socket", "pid", "log", "seed")}
+    try:
+        start(
+            "munged", "--force", f"--key-file={key}", f"--socket={files['socket']}", f"--pid-file={files['pid']}",
+            f"--log-file={files['log']}", f"--seed-file={files['seed']}",
+        )  # fmt: skip
+        start("slurmctld", "-c", "-f", conf)
+        for i in range(1, nodes + 1):
+            start("slurmd", "-c", "-f", conf, "-N", f"node{i}")
+        deadline = time.monotonic() + 30
+        while _idle(variables) < nodes:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the nodes do not come up:\n{(folder / 'slurmctld.log').read_text()[-2000:]}")
+            time.sleep(0.2)
+        yield variables
+    finally:
+        subprocess.run(["scancel", "--me"], env=variables, capture_output=True)
+        time.sleep(1)
+        for pid in (*folder.glob("slurm*.pid"), files["pid"]):
+            if pid.exists():
+                subprocess.run(["kill", pid.read_text().strip()], capture_output=True)
+
+
+def _idle(variables: dict[str, str]) -> int:
+    said = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], env=variables, capture_output=True, text=True).stdout
+    return sum(int(word) for word in said.split())

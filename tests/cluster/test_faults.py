@@ -1,0 +1,230 @@
+"""Results are safe: kills at random moments, full disks, folders that cannot be written."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import BIN, command
+from test_checkpoint import assert_equal
+
+import mpi_compress as mc
+
+pytestmark = pytest.mark.slow
+KILLS = 50
+RANKS = 4
+GONE_WITHIN = 10.0  # seconds
+
+JOB = """
+seed = 7
+data = { generator = "gspar", samples = 140, dim = 60 }
+objective = { mu = "1e-3 L" }
+workers = { count = 7 }
+stop = { rounds = 4000 }
+checkpoint = { every = 40 }
+[[run]]
+label = "ef"
+algorithm = { name = "ef", batch = 1, momentum = 0.5, form = "update", step = "0.2/L" }
+up = { compressor = { name = "top-k", k = 3 } }
+[[run]]
+label = "marina"
+algorithm = { name = "marina" }
+up = { compressor = { name = "random-k", k = 9 } }
+[[run]]
+label = "cat"
+algorithm = { name = "cat" }
+"""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory) -> tuple[Path, Path]:
+    """A job, and its results when nothing happens."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = folder / "job.toml"
+    file.write_text(JOB)
+    mc.run(mc.load_job(file), out=folder)
+    return file, folder / "job"
+
+
+def ranks_of(mark: str) -> dict[int, int]:
+    """Rank → process, of those that carry this mark in their environment."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = dict(v.split("=", 1) for v in (process / "environ").read_text().split("\0") if "=" in v)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if variables.get("FAULTS_MARK") == mark and "PMI_RANK" in variables:
+            found[int(variables["PMI_RANK"])] = int(process.name)
+    return found
+
+
+def states(*processes: int) -> list[str]:
+    """What the system says that they are doing."""
+    files = [Path(f"/proc/{pid}/stat") for pid in processes]
+    return [f.read_text()[:40] for f in files if f.exists()]
+
+
+def test_kills_at_random_moments_lose_nothing(job, tmp_path):
+    """Of a worker, of the master, of mpiexec: all ranks end, no half result gets its name, and what goes on ends in the same bytes."""
+    file, reference = job
+    wanted = sorted(f.name for f in reference.glob("*.h5"))
+    draw = random.Random(0)
+    slowest, kills, folders, again = 0.0, dict.fromkeys(("worker", "master", "mpiexec"), 0), 0, 0
+    while sum(kills.values()) < KILLS:
+        folders += 1
+        out = tmp_path / str(folders)
+        while True:
+            mark = f"{os.getpid()}-{folders}-{sum(kills.values())}"
+            line = [BIN / "mpiexec", "-n", str(RANKS), BIN / "mpi-compress", "run", file, "--out", out]
+            program = subprocess.Popen(
+                [str(a) for a in line],
+                env={**os.environ, "FAULTS_MARK": mark},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            end = time.monotonic() + draw.uniform(0.3, 14.0)
+            while time.monotonic() < end and program.poll() is None:
+                time.sleep(0.02)
+            ranks = ranks_of(mark)
+            if sum(kills.values()) == KILLS or program.poll() is not None or len(ranks) < RANKS:
+                said = program.communicate()[1]
+                assert program.returncode == 0, said
+                again += said.count("begins again")
+                break
+            kind = draw.choice(list(kills))
+            victim = {"worker": ranks[draw.randrange(1, RANKS)], "master": ranks[0], "mpiexec": program.pid}[kind]
+            os.kill(victim, signal.SIGKILL)
+            kills[kind] += 1
+            killed = time.monotonic()
+            while (left := ranks_of(mark)) or program.poll() is None:
+                assert time.monotonic() < killed + GONE_WITHIN, f"{kind} killed: left are {states(program.pid, *left.values())}"
+                time.sleep(0.02)
+            slowest = max(slowest, time.monotonic() - killed)
+            again += program.communicate()[1].count("begins again")
+            assert program.returncode != 0
+            for whole in out.rglob("*.h5"):
+                assert_equal(reference / whole.name, whole)
+            for part in out.rglob("*.part"):
+                if part.stat().st_size:
+                    mc.read(part)
+        assert sorted(f.name for f in (out / "job").iterdir()) == wanted
+        for name in wanted:
+            assert_equal(reference / name, out / "job" / name)
+    print(f"\n{kills}, {folders} times to the end, slowest to be gone {slowest:.2f} s, {again} began again from round 0")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 8 MB, and a function that leaves so many bytes of it free."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("only root may mount a small file system")
+
+    def leave(free: int) -> None:
+        (disk / "filler").unlink(missing_ok=True)
+        stat = os.statvfs(disk)
+        with (disk / "filler").open("wb") as filler:
+            os.posix_fallocate(filler.fileno(), 0, stat.f_bavail * stat.f_frsize - free)
+
+    yield disk, leave
+    subprocess.run(["umount", disk], check=True)
+
+
+def refused(done: subprocess.CompletedProcess) -> None:
+    assert done.returncode == 2, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line and "Abort" not in line and "begins again" not in line]
+    assert len(lines) == 1
+    assert "No space left on device" in lines[0]
+
+
+@pytest.mark.parametrize("ranks", [None, 3])
+@pytest.mark.parametrize("free", [50_000, 1_000_000, 3_000_000], ids=["none to begin", "none for rows", "none later"])
+def test_a_disk_that_is_full_of_rows(ranks, free, job, small_disk):
+    file, reference = job
+    disk, leave = small_disk
+    only = ("--only", "cat", "--out", disk, "--quiet")
+    assert command("run", file, *only, "--set", "stop.rounds=10").returncode == 0
+    (earlier,) = disk.rglob("*.h5")
+    before = earlier.read_bytes()
+    leave(free)
+    refused(command("run", file, *only, ranks=ranks))
+    refused(command("run", file, *only, ranks=ranks))
+    assert earlier.read_bytes() == before
+    assert not [f for f in disk.rglob("*.h5") if f != earlier]
+    (disk / "filler").unlink()
+    assert command("run", file, *only, ranks=ranks).returncode == 0
+    (result,) = (f for f in disk.rglob("*.h5") if f != earlier)
+    assert_equal(reference / result.name, result)
+    assert not list(disk.rglob("*.ckpt*"))
+
+
+WIDE = """
+seed = 7
+data = { path = "wide.txt", dim = 10000 }
+objective = { mu = 1e-3 }
+workers = { count = 20 }
+stop = { rounds = 60 }
+log = { every = 1000 }
+checkpoint = { every = 20 }
+algorithm = { name = "ef21", step = 0.1 }
+up = { compressor = { name = "top-k", k = 5 } }
+"""
+
+
+@pytest.mark.parametrize("ranks", [None, 3])
+def test_a_disk_that_has_no_room_for_a_checkpoint(ranks, tmp_path, small_disk):
+    disk, leave = small_disk
+    (tmp_path / "wide.txt").write_text("".join(f"{(-1) ** i} {1 + i}:1 {5000 + 9 * i}:{i}\n" for i in range(1, 41)))
+    file = tmp_path / "wide.toml"
+    file.write_text(WIDE)
+    (whole,) = mc.run(mc.load_job(file), out=tmp_path / "whole")
+    leave(3_000_000)
+    done = command("run", file, "--out", disk, "--quiet", ranks=ranks)
+    refused(done)
+    assert "the checkpoint cannot be written" in done.stderr
+    assert not list(disk.rglob("*.new"))
+    assert mc.read(next(disk.rglob("*.part"))).attrs["status"] == "failed"
+    (disk / "filler").unlink()
+    assert command("run", file, "--out", disk, "--quiet", ranks=ranks).returncode == 0
+    assert_equal(whole.file, next(disk.rglob("*.h5")))
+
+
+def test_a_disk_that_has_no_room_for_parsed_data(job, tmp_path, small_disk):
+    file, reference = job
+    disk, leave = small_disk
+    leave(20_000)
+    line = ("run", file, "--out", tmp_path / "out", "--only", "cat", "--quiet", "--set", "data.samples=140")
+    refused(command(*line, MPI_COMPRESS_CACHE=str(disk / "cache")))
+    refused(command(*line, MPI_COMPRESS_CACHE=str(disk / "cache"), ranks=3))
+    assert not [f for f in (disk / "cache").rglob("*") if f.is_file()]
+    (disk / "filler").unlink()
+    assert command(*line, MPI_COMPRESS_CACHE=str(disk / "cache")).returncode == 0
+    (result,) = (tmp_path / "out").rglob("*.h5")
+    assert_equal(reference / result.name, result)
+
+
+def test_a_data_folder_that_is_read_only(tmp_path):
+    """Nothing is written beside the data, not even by root."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "tiny").write_text("".join(f"{(-1) ** i} {1 + i % 3}:1 {4 + i % 5}:{i}\n" for i in range(1, 30)))
+    mounted = subprocess.run(["mount", "--bind", "-o", "ro", data, data], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("only root may mount a folder read-only")
+    try:
+        with pytest.raises(OSError, match="Read-only"):
+            (data / "more").write_text("")
+        file = tmp_path / "job.toml"
+        file.write_text('data = { name = "tiny" }\nworkers = { count = 3 }\nstop = { rounds = 3 }\nalgorithm = { name = "gd" }\n')
+        for ranks in (None, 3):
+            done = command("run", file, "--out", tmp_path / f"out{ranks}", "--quiet", ranks=ranks, MPI_COMPRESS_DATA=str(data))
+            assert done.returncode == 0, done.stderr
+        assert [f.name for f in data.iterdir()] == ["tiny"]
+    finally:
+        subprocess.run(["umount", data], check=True)

@@ -1,0 +1,59 @@
+"""Between hosts that share nothing but their network: emulated ones, with a delay and a rate."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import hosts
+import pytest
+from conftest import BIN, SMALL_JOB
+from test_checkpoint import assert_equal
+
+import mpi_compress as mc
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(hosts.missing()), reason=hosts.missing())]
+
+
+def there(mpiexec: list[str], ranks: int, *line: str | Path, folder: Path) -> subprocess.CompletedProcess:
+    command = [*mpiexec, str(ranks), BIN / "mpi-compress", *line]
+    variables = {**os.environ, "MPI_COMPRESS_CROWDED": "1"}
+    return subprocess.run([str(c) for c in command], cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
+
+
+def test_results_are_those_of_one_process(tmp_path):
+    job = tmp_path / "small.toml"
+    job.write_text(SMALL_JOB)
+    whole = mc.run(mc.load_job(job), out=tmp_path / "one")
+    with hosts.emulated(3, delay_ms=5, rate_mbit=1000) as mpiexec:
+        for ranks in (3, 5):
+            done = there(mpiexec, ranks, "run", job, "--out", f"out{ranks}", "--quiet", folder=tmp_path)
+            assert done.returncode == 0, done.stderr
+            for run in whole:
+                other = mc.read(tmp_path / f"out{ranks}" / "small" / run.file.name)
+                assert_equal(run.file, other.file)
+                assert other.timing["seconds"][-1] > 12 * 0.010  # 12 rounds, each there and back
+
+
+def test_calibration_finds_delay_and_rate(tmp_path):
+    """5 ms at 1 Gbit/s, 50 ms at 10 Mbit/s; what TCP adds for larger messages makes it no more than an order."""
+    for delay, rate in ((5.0, 1000.0), (50.0, 10.0)):
+        with hosts.emulated(2, delay, rate) as mpiexec:
+            done = there(mpiexec, 2, "calibrate", "-o", "link.toml", "--repeats", "5", "--largest", "1 MB", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        cost = mc.costs.costs.build({"name": "table", "file": str(tmp_path / "link.toml")}, "cost")
+        assert 0.9 * delay < 1e3 * cost.cost(0.0) < 4 * delay
+        if rate < 100:
+            assert 0.8 / (rate * 1e6) < (cost.cost(8e6) - cost.cost(0.0)) / 8e6 < 2 / (rate * 1e6)
+
+
+def test_no_host_reads_data_that_others_parsed_in_its_own_cache(tmp_path):
+    """Nothing but results need be shared: with a cache folder for each host, all ranks still get their rows."""
+    job = tmp_path / "small.toml"
+    job.write_text(SMALL_JOB)
+    (whole,) = mc.run(mc.load_job(job).only("CAT"), out=tmp_path / "one")
+    with hosts.emulated(3, delay_ms=1, rate_mbit=1000) as mpiexec:
+        own = f'MPI_COMPRESS_CACHE={tmp_path}/cache-$(hostname) exec "$0" "$@"'
+        program = [*mpiexec, "3", "bash", "-c", own, BIN / "mpi-compress", "run", job, "--only", "CAT", "--out", "out", "--quiet"]
+        done = subprocess.run([str(c) for c in program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+    assert_equal(whole.file, tmp_path / "out" / "small" / whole.file.name)

@@ -1,0 +1,199 @@
+"""On a real SLURM: what `submit` hands in runs, is interrupted, is queued again, and ends in the bytes of one process."""
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import slurm_here
+from conftest import BIN
+from test_checkpoint import assert_equal
+
+import mpi_compress as mc
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm_here.missing()), reason=slurm_here.missing())]
+
+PARTS = """
+import time
+from dataclasses import dataclass
+import mpi_compress as mc
+from mpi_compress.compressors.top_k import TopK
+
+@mc.compressors.register("slow")
+@dataclass(frozen=True)
+class Slow(mc.Compressor):
+    seconds: float = 0.0
+    fails_in: int = -1
+
+    def compress(self, v, t):
+        time.sleep(self.seconds)
+        if t.k == self.fails_in and t.who == 2:
+            raise RuntimeError("broken on purpose")
+        return TopK(3).compress(v, t)
+"""
+
+JOB = """
+title = "on a cluster"
+plugins = ["slow_part"]
+seed = 3
+[data]
+generator = "gspar"
+samples = 80
+dim = 40
+[objective]
+mu = "1e-3 L"
+[workers]
+count = 4
+[stop]
+rounds = 150
+[[run]]
+label = "ef, 1"
+algorithm = { name = "ef", batch = 1 }
+up = { compressor = { name = "slow" } }
+[[run]]
+label = "ef, 2"
+seed = 4
+algorithm = { name = "ef", batch = 1 }
+up = { compressor = { name = "slow" } }
+[[run]]
+label = "GD"
+algorithm = { name = "gd" }
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    """The variables under which commands talk to a SLURM of two nodes."""
+    with slurm_here.cluster(tmp_path_factory.mktemp("slurm"), nodes=2, cpus=6) as variables:
+        yield variables
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A job file in the current folder; `write` changes its text."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slow_part.py").write_text(PARTS)
+    file = Path("cluster.toml")
+    file.write_text(JOB)
+    return file
+
+
+def reference(job, folder, **settings):
+    """The same in one process, without waiting."""
+    return {run.label: run for run in mc.run(mc.load_job(job, settings), out=folder)}
+
+
+def told(slurm, *line) -> str:
+    done = subprocess.run([str(BIN / "mpi-compress"), *map(str, line)], env=slurm, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def states(slurm, job) -> list[str]:
+    """The last column of the plan."""
+    return [
+        re.split(r"(?:on each other|one process|on the first|parsed)  ", line)[-1] for line in told(slurm, "plan", job).splitlines()
+    ]
+
+
+def wait_until(condition, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        logs = "\n".join(f.read_text() for f in Path("results").rglob("slurm-*.out"))
+        assert time.monotonic() < deadline, f"not within {seconds} s; the tasks' output:\n{logs}"
+        time.sleep(0.5)
+
+
+def queue_is_empty(slurm) -> bool:
+    return not subprocess.run(["squeue", "-h", "--me"], env=slurm, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
+def test_three_runs_of_five_ranks(launcher, slurm, job, tmp_path):
+    said = told(slurm, "submit", job, "--time", "10", "--launcher", launcher, "--max-running", "2")
+    assert said.startswith("submitted 3 runs as job ")
+    assert any("SLURM" in state for state in states(slurm, job))
+    assert "nothing to submit" in told(slurm, "submit", job)
+    wait_until(lambda: queue_is_empty(slurm), 180)
+    assert states(slurm, job) == ["done"] * 3
+    for label, run in reference(job, tmp_path / "one").items():
+        (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
+        assert there.attrs["n_ranks"] == 5
+        assert_equal(run.file, there.file)
+    assert "nothing to submit: all runs are done" in told(slurm, "submit", job)
+
+
+def test_on_two_nodes(slurm, job, tmp_path):
+    told(slurm, "submit", job, "--nodes", 2, "--launcher", "srun", "--only", "GD", "--sbatch=--ntasks-per-node=3")
+    wait_until(lambda: queue_is_empty(slurm), 100)
+    (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
+    assert_equal(reference(job, tmp_path / "one")["GD"].file, there.file)
+
+
+def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_bytes(slurm, job, tmp_path):
+    whole = reference(job, tmp_path / "one")["ef, 1"]
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.4"))
+    told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
+    wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
+    wait_until(lambda: queue_is_empty(slurm), 580)
+    (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
+    assert_equal(whole.file, there.file)
+    (log,) = Path("results/cluster").glob("slurm-*.out")
+    assert log.read_text().count("stopped by SIGUSR1, and saved") >= 1
+    assert log.read_text().count("goes on from round") >= 1
+
+
+def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_path):
+    """Under srun. Under mpiexec the end reaches its helpers as well, which end the ranks: there the last checkpoint is left."""
+    job.write_text(job.read_text() + "[checkpoint]\nevery = 5\n")
+    whole = reference(job, tmp_path / "one")["ef, 2"]
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.3"))
+    for launcher in ("srun", "mpiexec"):
+        told(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
+        wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
+        subprocess.run(["scancel", "--me"], env=slurm, check=True)
+        wait_until(lambda: queue_is_empty(slurm), 30)
+        how = "stopped: stopped by SIGTERM (round " if launcher == "srun" else "failed: Terminated (signal 15) (round "
+        assert states(slurm, job)[1].startswith(how)
+    (tmp_path / "slow_part.py").write_text(PARTS)
+    told(slurm, "submit", job, "--only", "ef, 2")
+    wait_until(lambda: queue_is_empty(slurm), 100)
+    (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
+    assert_equal(whole.file, there.file)
+    assert "".join(f.read_text() for f in Path("results/cluster").glob("slurm-*.out")).count("goes on from round") == 2
+
+
+@pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
+def test_a_task_that_fails_leaves_the_others_alone(launcher, slurm, job):
+    job.write_text(job.read_text().replace('name = "slow"', 'name = "slow", fails_in = 20', 1))
+    told(slurm, "submit", job, "--time", "5", "--launcher", launcher)
+    wait_until(lambda: queue_is_empty(slurm), 180)
+    first, *others = states(slurm, job)
+    assert re.match(r"failed: RuntimeError: broken on purpose \(round \d+, loss .*\) \(all of it: .*/slurm-\d+_0\.out\)", first)
+    assert others == ["done", "done"]
+
+
+def test_tasks_that_do_not_know_of_each_other_stop_with_one_line(slurm, job):
+    line = ["srun", "--mpi=none", "-n", "3", BIN / "mpi-compress", "run", job]
+    done = subprocess.run([str(part) for part in line], env=slurm, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    (complaint,) = (text for text in done.stderr.splitlines() if "mpi-compress" in text)
+    assert "3 tasks" in complaint
+    assert "srun --mpi=pmi2" in complaint
+    assert not list(Path("results").rglob("*.h5"))
+
+
+@pytest.mark.parametrize("script", ["one-node.slurm", "several-nodes.slurm"])
+def test_ready_scripts(script, slurm, job, tmp_path):
+    text = (Path(__file__).parents[2] / "jobs" / "slurm" / script).read_text()
+    text = text.replace("jobs/demo.toml", str(job)).replace(".venv/bin/activate", str(BIN / "activate"))
+    text = text.replace("--ntasks-per-node=20", "--ntasks-per-node=3")
+    Path(script).write_text(text)
+    subprocess.run(["sbatch", script], env={**slurm, "OUT": os.devnull}, check=True, capture_output=True)
+    wait_until(lambda: queue_is_empty(slurm), 120)
+    for label, run in reference(job, tmp_path / "one").items():
+        (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
+        assert there.attrs["n_ranks"] > 1
+        assert_equal(run.file, there.file)
