@@ -65,7 +65,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 def plot(
     runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
-    xscale: str = "linear", yscale: str | None = None, title: str | None = None, bounds: Sequence[str] = (),
+    xscale: str | None = None, yscale: str | None = None, title: str | None = None, bounds: Sequence[str] = (),
     rows: Literal["all", "last"] = "all", at: Mapping[str, float] | None = None,
 ) -> "Axes":  # fmt: skip
     """Draw y against x for every run, one line each; runs of one label share a line's look.
@@ -74,7 +74,7 @@ def plot(
         runs: results, as `run` or `read` gives them.
         x, y: columns of /trace or /timing, or such as follow from /theory; several y are joined by commas.
         ax: Matplotlib axes to draw on; new ones otherwise.
-        yscale: "linear" or "log"; None: "log" for what falls to zero.
+        xscale, yscale: "linear" or "log"; None: "log" over budgets T and for what falls to zero.
         bounds: columns drawn dashed over the curve of each run that has them, in its colour.
         rows: "last": one point a run, its last row; the points of a grid that one [[run]] makes are one line.
         at: a column and a level, {"loss": 0.4}: not the whole run is drawn but what it took to come down to it. Runs whose x never
@@ -86,6 +86,11 @@ def plot(
     if not runs:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
     columns = [c.strip() for c in y.split(",")]
+    over_budgets = x == "T" or at is not None
+    xscale = xscale or ("log" if over_budgets else "linear")
+    yscale = yscale or ("log" if over_budgets or columns[0] in _FALLING_TO_ZERO else "linear")
+    if bounds and not any(name in r.trace for name in bounds for r in runs):
+        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
     lines_of = partial(_levels, at=at) if at else _lines if rows == "all" else _lines_of_last
     lines = [
         (label if len(columns) == 1 else f"{label}: {_NAMES.get(name, name)}", xs, ys)
@@ -98,9 +103,6 @@ def plot(
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(7.4 if beside else 5.2, 3.6), layout="constrained")
-    yscale = yscale or ("log" if columns[0] in _FALLING_TO_ZERO else "linear")
-    if bounds and not any(name in r.trace for name in bounds for r in runs):
-        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
     drawn = set()
     for label, xs, ys in lines:
         look = labels.index(label)

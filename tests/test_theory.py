@@ -176,8 +176,9 @@ def test_show_prints_curves_and_bounds_beside_what_was_needed(runs):
 
 
 def test_figures_draw_curves_bounds_and_what_a_level_took(runs):
-    ax = figures.plot([runs["GD"]], x="T", y="predicted_cost,predicted_payload", xscale="log", yscale="log")
+    ax = figures.plot([runs["GD"]], x="T", y="predicted_cost,predicted_payload")
     assert len(ax.lines) == 2
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert np.allclose(ax.lines[0].get_ydata(), runs["GD"].column("predicted_cost"))
     ax = figures.plot([runs["CAT"]], x="suboptimality", y="round,table1,table1_gd,table1_worst_case", xscale="log", yscale="log")
     assert len(ax.lines) == 4
