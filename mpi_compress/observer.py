@@ -198,7 +198,7 @@ class Observer:
         if self.exchange.is_root:
             n = self.exchange.n
             means, gradient = fold.sums[:logs] / n, fold.sums[logs + 3 : logs + 3 + x.size] / n
-            mean_square = norm(gradient) ** 2
+            mean_square = norm(gradient) * norm(gradient)  # infinite where a power would overflow
             loss, samples = float(fold.sums[logs] / n), float(fold.sums[logs + 1])
             if self.regularizer:
                 gradient += self.regularizer * x
