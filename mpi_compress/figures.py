@@ -137,7 +137,12 @@ Line = tuple[str, NDArray[Any] | None, NDArray[Any]]  # label, x (None: at every
 
 
 def _lines(runs: Sequence[Run], x: str, y: str) -> list[Line]:
-    return [(r.label, r.column(x), r.column(y)) for r in runs]
+    return [(_named(r), r.column(x), r.column(y)) for r in runs]
+
+
+def _named(run: Run) -> str:
+    """A run's label, and what was tuned for it."""
+    return run.label if run.tuned is None else f"{run.label}, {run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}"
 
 
 def _lines_of_last(runs: Sequence[Run], x: str, y: str) -> list[Line]:

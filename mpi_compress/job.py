@@ -79,6 +79,25 @@ class LogTable:
 
 
 @dataclass(frozen=True)
+class TuneTable:
+    """A job's [tune]: the value of a parameter is the one, of some, whose run comes furthest."""
+
+    parameter: str  # its dotted key, such as "algorithm.step"
+    values: list[Any]
+    merit: str = "suboptimality"  # the column of the trace that should be smallest at the end
+    rounds: int | None = None  # of each trial; None: what [stop] says
+    seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("values = [] must name at least one")
+        if self.parameter.partition(".")[0] not in _OF_A_RUN:
+            raise ValueError(nearest(self.parameter.partition(".")[0], _OF_A_RUN, "table"))
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds = {self.rounds} must be at least 1")
+
+
+@dataclass(frozen=True)
 class FigureTable:
     """A job's [figure]."""
 
@@ -135,6 +154,7 @@ class RunSpec:
     stop: Stop
     log: LogTable
     checkpoint: Every
+    tune: TuneTable | None
     where: str  # for error lines
 
     @property
@@ -148,6 +168,30 @@ class RunSpec:
             deciding["data"].pop(key, None)
         text = json.dumps([deciding, content_id(self.data, self.folder)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def trials(self) -> list["RunSpec"]:
+        """The runs that settle what is to be tuned, one for each value."""
+        assert self.tune is not None
+        return [self._trial(value) for value in self.tune.values]
+
+    def _trial(self, value: Any) -> "RunSpec":
+        tune, written = self.tune, copy.deepcopy(dict(self.written))
+        assert tune is not None
+        del written["tune"]
+        _put(written, tune.parameter, value)
+        if tune.rounds is not None:
+            written["stop"] = {"rounds": tune.rounds}
+        if tune.seed is not None:
+            written["seed"] = tune.seed
+        return _run(f"{self.label}, {tune.parameter} = {_plain(value)}", self.index, written, self.folder, False)
+
+    def tuned(self, value: Any) -> "RunSpec":
+        """This run with that value; its id is the one that it had."""
+        assert self.tune is not None
+        written = copy.deepcopy(dict(self.written))
+        _put(written, self.tune.parameter, value)
+        return replace(_run(self.label, self.index, written, self.folder, False), written=self.written, where=self.where)
 
     def toml(self) -> str:
         """A job of this run alone."""
@@ -190,7 +234,21 @@ class Job:
 
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 _NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
-_OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint")
+_OF_A_RUN = (
+    "seed",
+    "data",
+    "objective",
+    "workers",
+    "algorithm",
+    "up",
+    "down",
+    "cost",
+    "start",
+    "stop",
+    "log",
+    "checkpoint",
+    "tune",
+)
 
 
 def load_job(
@@ -278,9 +336,14 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
             raise UserError(f"{at}{key}: {value!r} was given; it should be a table, [{key}]")
         return dict(value)
 
+    as_written = written
     seed = written.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
+    tune = checked(TuneTable, table("tune"), f"{at}tune") if "tune" in written else None
+    if tune is not None and _lacks(written, tune.parameter):
+        written = copy.deepcopy(written)
+        _put(written, tune.parameter, tune.values[0])
     for key in ("data", "algorithm", "stop"):
         if key not in written:
             raise UserError(f"{at}{key}: the table [{key}] is missing")
@@ -291,7 +354,7 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
     return RunSpec(
         label=label,
         index=index,
-        written=written,
+        written=as_written,
         folder=folder,
         seed=seed,
         data=_data(table("data"), f"{at}data"),
@@ -305,8 +368,18 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         stop=checked(Stop, table("stop"), f"{at}stop"),
         log=checked(LogTable, table("log"), f"{at}log"),
         checkpoint=checked(Every, table("checkpoint"), f"{at}checkpoint"),
+        tune=tune,
         where=at,
     )
+
+
+def _lacks(run: Any, key: str) -> bool:
+    """Whether a dotted key is not there."""
+    for name in key.split("."):
+        if not isinstance(run, Mapping) or name not in run:
+            return True
+        run = run[name]
+    return False
 
 
 def _at_full_size(tables: dict[str, Any]) -> dict[str, Any]:

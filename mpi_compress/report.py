@@ -106,6 +106,9 @@ def summary(run: Run) -> Iterator[str]:
     settled = json.loads(a.get("settled", "{}"))
     if settled:
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
+    if run.tuned:
+        tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
+        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}, by {run.tuned['merit']}: {tried}"
     for name in sorted(n for n in set(last) - set(_COMMON) if not np.all(np.isnan(run.trace[n]))):
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(run.trace[name]):.6g} in the mean"
     yield from theory.summary(run)

@@ -279,6 +279,11 @@ class Run:
         return str(self.attrs["label"])
 
     @property
+    def tuned(self) -> Mapping[str, Any] | None:
+        """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit."""
+        return json.loads(self.attrs["tuned"]) if "tuned" in self.attrs else None
+
+    @property
     def status(self) -> str:
         return str(self.attrs["status"])
 

@@ -123,7 +123,16 @@ def run(
             raise UserError(f"{spec.where}is the same run as another one: label and all settings are equal")
     done = team.on_root(lambda: [file.exists() and not fresh for file in files])
     problems: dict[str, Problem] = {}
-    prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in enumerate(job.runs) if not done[i]}
+    specs = dict(enumerate(job.runs))
+    wins: dict[int, Mapping[str, Any]] = {}
+    for i, spec in specs.items():
+        if spec.tune is not None and not done[i]:
+            trials = run(
+                replace(job, name=f"{job.name}/tuning", runs=spec.trials), None, out, fresh, quiet, team, force, interrupts
+            )
+            wins[i] = team.on_root(partial(_best, spec, trials))
+            specs[i] = spec.tuned(wins[i]["value"])
+    prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in specs.items() if not done[i]}
     if prepared:
         team.on_root(partial(_writable, Path(out) / job.name))
     if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
@@ -132,12 +141,24 @@ def run(
     results = []
     for i, file in enumerate(files):
         if i in prepared:
-            file = _play(prepared[i], file, team, rows, fresh, quiet, interrupts or Interrupts())
+            file = _play(prepared[i], file, team, rows, fresh, quiet, interrupts or Interrupts(), wins.get(i))
         elif team.is_root and not quiet:
             tell(f"{job.runs[i].label}: done already, {file}")
         if team.is_root:
             results.append(read(file))
     return results
+
+
+def _best(spec: RunSpec, trials: list[Run]) -> Mapping[str, Any]:
+    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere."""
+    assert spec.tune is not None
+    merits = [float(r.column(spec.tune.merit)[-1]) if r.status in ("complete", "stopped") else math.inf for r in trials]
+    ranked = [(merit if math.isfinite(merit) else math.inf, i) for i, merit in enumerate(merits)]
+    least, i = min(ranked)
+    if least == math.inf:
+        raise UserError(f"{spec.where}tune: no value of {spec.tune.parameter} gives a run that ends at a finite {spec.tune.merit}")
+    return {"parameter": spec.tune.parameter, "value": spec.tune.values[i], "merit": spec.tune.merit,
+            "tried": [[value, merit] for value, (merit, _) in zip(spec.tune.values, ranked, strict=True)]}  # fmt: skip
 
 
 def _file_of(job: Job, spec: RunSpec, out: Path) -> Path:
@@ -352,6 +373,7 @@ def _play(
     fresh: bool,
     quiet: bool,
     interrupts: Interrupts,
+    tuned: Mapping[str, Any] | None,
 ) -> Path:
     """One run, from its first row or its checkpoint to its file."""
     spec, problem = p.spec, p.problem
@@ -368,6 +390,8 @@ def _play(
     also = _columns_of(problem) if team.is_root else None
     theory = Theory.of(p.algorithm) if spec.log.theory else None
     attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
+    if tuned is not None:
+        attributes["tuned"] = json.dumps(tuned)
     begun = at_root(team, partial(_begin, file, p, attributes, fresh, quiet))
     recorder, saved = begun or (None, None)
     with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, interrupts.in_rounds():
