@@ -75,6 +75,7 @@ def ours(
     start: Any = None,
     warm: int = 0,
     offset: Any = 1e-3,
+    cost: Any = "payload",
 ) -> Callable:
     """Play some rounds of a run, everything encoded and decoded."""
     n, dim, N = len(parts), parts[0].dim, sum(len(p) for p in parts)
@@ -83,7 +84,7 @@ def ours(
     link = Link(compressors.build(up, "up"), codecs.build(codec, "up"), dim)
     back = Link(compressors.build("identity", "down"), codecs.build({"name": "auto", "search": "quick"}, "down"), dim)
     numbers = {"L": L, "mu": mu, "n": float(n), "d": float(dim), "N": float(N), "kappa": 1e4}
-    setting = Setting(n, dim, link, back, costs.build("payload", "cost"), mu if apart else 0.0, numbers, x_star)
+    setting = Setting(n, dim, link, back, costs.build(cost, "cost"), mu if apart else 0.0, numbers, x_star)
     method = algorithms.build(algorithm, "algorithm").within(setting)
     fs = {i: Objective(p, LOSSES["logistic"], n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
 

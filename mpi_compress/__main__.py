@@ -68,11 +68,13 @@ def _parser() -> argparse.ArgumentParser:
         "--bounds", type=lambda s: s.split(","), metavar="COLUMNS", help="drawn dashed over the curves: bound, or lower_up,upper_up"
     )
     plot.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
+    _full_argument(plot)
     plot.set_defaults(command=_plot)
 
     check = commands.add_parser("check", help="a job's claims against its results")
     check.add_argument("job", metavar="JOB", help="a job file")
     check.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
+    _full_argument(check)
     check.set_defaults(command=_check)
 
     show = commands.add_parser("show", help="what is in a result; of two, where they part")
@@ -100,6 +102,11 @@ def _job_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where results go (default: results)")
+    _full_argument(parser)
+
+
+def _full_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--full", action="store_true", help="at full size, as the job's table [full] says")
 
 
 def _load(options: argparse.Namespace) -> mc.Job:
@@ -112,7 +119,7 @@ def _load(options: argparse.Namespace) -> mc.Job:
             overrides[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             overrides[key] = text
-    return mc.load_job(options.job, overrides, options.only, options.index)
+    return mc.load_job(options.job, overrides, options.only, options.index, options.full)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -184,10 +191,10 @@ def _plot(options: argparse.Namespace) -> int:
 
     files = [Path(f) for f in options.what]
     if len(files) == 1 and files[0].suffix == ".toml":
-        job = mc.load_job(files[0])
+        job = mc.load_job(files[0], full=options.full)
         runs = results_of(job, Path(options.out), unfinished=True)
         target = Path(options.out) / job.name / f"{job.name}.png"
-        asked = {**vars(job.figure), "title": job.figure.title or job.title}
+        asked = {**vars(job.figure), "title": "\n".join([job.figure.title or job.title, *(f"on {s}" for s in job.stand_ins)])}
     else:
         runs = [mc.read(f) for f in files]
         target = files[0].with_suffix(".png")
@@ -208,10 +215,12 @@ def _check(options: argparse.Namespace) -> int:
     from mpi_compress import claims
     from mpi_compress.report import results_of
 
-    job = mc.load_job(options.job)
+    job = mc.load_job(options.job, full=options.full)
     if not job.claims:
         raise UserError(f"{options.job}: makes no claims; [[claim]] states one")
     verdicts = claims.check(job, results_of(job, Path(options.out)))
+    for stand_in in job.stand_ins:
+        print(f"on {stand_in}:")
     for verdict in verdicts:
         print(verdict)
     return 1 if any(v.holds is False for v in verdicts) else 0

@@ -2,11 +2,12 @@
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
-and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound'. Runs that differ
-in their seed alone are taken seed by seed.
+and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound'. The smallest over
+several runs is `cost_up('T = *', loss=0.4)`, where their labels match. Runs that differ in their seed alone are taken seed by seed.
 """
 
 import ast
+import fnmatch
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -121,26 +122,30 @@ class _Missing(Exception):
 
 
 def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
-    def run_of(node: ast.expr) -> Run:
+    def runs_of(node: ast.expr) -> list[Run]:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             raise ValueError(f"'{ast.unparse(node)}' should be a run's label in quotes")
-        if node.value not in labels:
+        wanted = [node.value] if node.value in labels else fnmatch.filter(labels, node.value)
+        if not wanted:
             raise ValueError(nearest(node.value, labels, "run"))
-        if node.value not in runs:
-            raise _Missing(f"'{node.value}' has no result")
-        return runs[node.value]
+        for label in wanted:
+            if label not in runs:
+                raise _Missing(f"'{label}' has no result")
+        return [runs[label] for label in wanted]
 
     def call(node: ast.Call) -> float:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _OVER_ROWS and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
-            return float(_OVER_ROWS[name](_over_rows(str(node.args[0].value), run_of(node.args[1]))))
+            formula = str(node.args[0].value)
+            return min(float(_OVER_ROWS[name](_over_rows(formula, run))) for run in runs_of(node.args[1]))
         if len(node.args) != 1:
             raise ValueError(f"'{ast.unparse(node)}' should be column('label') or column('label', loss=0.4)")
-        run = run_of(node.args[0])
-        column = run.column(name)
-        if not node.keywords:
+        return min(entry(run.column(name), run, node.keywords) for run in runs_of(node.args[0]))
+
+    def entry(column: np.ndarray, run: Run, keywords: Sequence[ast.keyword]) -> float:
+        if not keywords:
             return float(column[-1])
-        (where,) = node.keywords
+        (where,) = keywords
         level = calculate(where.value, {}, call)
         reached = np.flatnonzero(run.column(str(where.arg)) <= level)
         return float(column[reached[0]]) if reached.size else math.inf

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -71,6 +71,7 @@ class LogTable:
     """A job's [log]."""
 
     every: int = 1
+    theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -88,6 +89,11 @@ class FigureTable:
     bounds: list[str] = field(default_factory=list)  # columns drawn dashed over the curves
     rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
+    at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
+
+    def __post_init__(self) -> None:
+        if self.at is not None and len(self.at) != 1:
+            raise ValueError(f"at = {self.at} should be one column and its level, such as {{ loss = 0.4 }}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ class RunSpec:
         deciding.pop("checkpoint", None)
         for key in ("exchange", "master"):
             deciding.get("workers", {}).pop(key, None)
-        for key in ("name", "path", "test"):
+        for key in ("name", "path", "test", "stand_in_for"):
             deciding["data"].pop(key, None)
         text = json.dumps([deciding, content_id(self.data, self.folder)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -159,6 +165,11 @@ class Job:
     figure: FigureTable = field(default_factory=FigureTable)
     claims: list[Claim] = field(default_factory=list)
 
+    @property
+    def stand_ins(self) -> list[str]:
+        """The sets that stand in for others."""
+        return list(dict.fromkeys(r.data.shown for r in self.runs if r.data.stand_in_for))
+
     def only(self, label: str | None = None, index: int | None = None) -> "Job":
         """The same job with the runs of one label, or one run.
 
@@ -178,12 +189,16 @@ class Job:
 
 
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
-_NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim")
+_NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
 _OF_A_RUN = ("seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint")
 
 
 def load_job(
-    file: str | Path, overrides: Mapping[str, Any] | None = None, only: str | None = None, index: int | None = None
+    file: str | Path,
+    overrides: Mapping[str, Any] | None = None,
+    only: str | None = None,
+    index: int | None = None,
+    full: bool = False,
 ) -> Job:
     """Read a job file and build every part of every run.
 
@@ -191,6 +206,7 @@ def load_job(
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
         only: take the runs of this label.
         index: take the run of this number.
+        full: at full size, as the job's table [full] of values by dotted key says.
 
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do.
@@ -207,6 +223,8 @@ def load_job(
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     try:
+        if full:
+            tables = _at_full_size(tables)
         job = parse_job(tables, path.stem, path.parent, {}).only(only, index)
         if overrides:
             labels, numbers = {r.label for r in job.runs}, None if index is None else {index}
@@ -233,15 +251,16 @@ def parse_job(
         label = own.get("label")
         if not isinstance(label, str) or not label:
             raise UserError('run: every [[run]] needs a label = "…", its name in figures')
-        _known_keys(own, ("label", *_OF_A_RUN), f'run "{label}"')
-        written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k != "label"}})
-        for point in _grid(tables.get("grid", {})):
+        _known_keys(own, ("label", "grid", *_OF_A_RUN), f'run "{label}"')
+        written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k in _OF_A_RUN}})
+        for point in _grid({**tables.get("grid", {}), **own.get("grid", {})}):
             suffix = ", ".join(f"{k.split('.')[-1]} = {_plain(v)}" for k, v in point.items() if k != "seed")
             name_in_figures = f"{label}, {suffix}" if suffix else label
             taken = (labels is None or name_in_figures in labels) and (numbers is None or len(runs) in numbers)
             run = copy.deepcopy(written)
             for key, value in {**point, **(overrides if taken else {})}.items():
                 _put(run, key, value)
+            _settle_data(run, folder, f'run "{label}": data')
             runs.append(_run(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1))
     claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
@@ -288,6 +307,42 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         checkpoint=checked(Every, table("checkpoint"), f"{at}checkpoint"),
         where=at,
     )
+
+
+def _at_full_size(tables: dict[str, Any]) -> dict[str, Any]:
+    """A job's tables with what its [full] says, in all runs."""
+    full = tables.get("full")
+    if not isinstance(full, Mapping) or not full:
+        raise UserError('--full: the job has no table [full] that says what its full size is, such as "stop.rounds" = 1000')
+    found = copy.deepcopy(tables)
+    for key, value in _leaves(full):
+        head = key.partition(".")[0]
+        if head not in _OF_A_RUN:
+            raise UserError(f"full: {nearest(head, _OF_A_RUN, 'table')}")
+        for table in (found, *(own for own in _list_of_tables(found, "run") if head in own)):
+            _put(table, key, value)
+    return found
+
+
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Values by dotted key."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
+    """Where [data] names a set that is not here, put the first of its `stand-in` tables that is."""
+    table = run.get("data")
+    if not isinstance(table, dict) or "stand-in" not in table:
+        return
+    others = _list_of_tables(table, "stand-in")
+    wanted = {k: v for k, v in table.items() if k != "stand-in"}
+    title = _data(wanted, where).title
+    choices = [wanted, *({**other, "stand_in_for": title} for other in others)]
+    run["data"] = next((c for c in choices if _data(c, where).is_here(folder)), wanted)
 
 
 def _data(table: dict[str, Any], where: str) -> DataTable:

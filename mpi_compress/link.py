@@ -104,6 +104,11 @@ class Link:
     def _read(self, data: Bytes) -> tuple[Compressed, int]:
         return self.codec.decode(data, 0, self.dim, self.compressor.makes, self.compressor.known(self.dim))
 
+    def planned_wire_bits(self, T: Any) -> Any:
+        """The wire bits of a message with T coordinates, whole numbers or an array; None: T alone does not decide them."""
+        length = self.codec.planned_bytes(self.compressor.makes, T, self.dim)
+        return None if length is None else 8 * (LENGTH_BYTES + length)
+
     def paper_bits(self, content: Compressed) -> float:
         """The paper's count for a message, from what was decoded."""
         return self.codec.paper_bits(content)
@@ -141,6 +146,10 @@ class ScalarLink(Link):
     def encode(self, compressed: Compressed) -> Message:
         assert isinstance(compressed, WithScalar)
         return Message(np.concatenate([number_bytes(compressed.scalar, self.codec.float), self.codec.encode(compressed.vector)]))
+
+    def planned_wire_bits(self, T: Any) -> Any:
+        bits = super().planned_wire_bits(T)
+        return None if bits is None else bits + self.codec.float
 
     def _read(self, data: Bytes) -> tuple[Compressed, int]:
         scalar, at = read_number(data, 0, self.codec.float)

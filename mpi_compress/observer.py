@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from mpi_compress.exchange.base import Fold
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.link import Link, Message
 from mpi_compress.objective import Objective
+from mpi_compress.theory import Theory
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,12 @@ class Row:
     trace: dict[str, float]
     workers: dict[str, list[float]]
     timing: dict[str, float]
+    theory: dict[str, Any] = field(default_factory=dict)
 
 
 _COUNTED = (
-    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down", "clock", "_borrowed", "_logged",
-    "_losses", "_start",
+    "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down",
+    "clock", "_borrowed", "_logged", "_losses", "_start",
 )  # fmt: skip
 
 
@@ -87,6 +89,7 @@ class Observer:
         sink: takes every row, at rank 0.
         progress: is told (round, loss or None), at rank 0.
         also: further columns of a row from its point x, at rank 0; the same columns each time.
+        theory: evaluates /theory, where the job asks for it.
     """
 
     def __init__(
@@ -102,10 +105,11 @@ class Observer:
         sink: Callable[[Row], None],
         progress: Callable[[int, float | None, float], None],
         also: Callable[[Vector], dict[str, float]] | None = None,
+        theory: Theory | None = None,
     ):
         self.exchange, self.objectives, self.n_samples = exchange, objectives, n_samples
         self.regularizer, self.f_star, self.cost, self.stop, self.every = regularizer, f_star, cost, stop, every
-        self.sink, self.progress, self.also = sink, progress, also
+        self.sink, self.progress, self.also, self.theory = sink, progress, also, theory
         self.clock = Clock()
         self.wire_up, self.paper_up = [0] * exchange.n, [0.0] * exchange.n
         self.elements = self.wire_down = 0
@@ -125,7 +129,7 @@ class Observer:
             if message is not before:  # silent workers hosted together share one message
                 content = message.content or uplink.unpack(message)
                 wire, paper, elements = message.wire_bits, uplink.paper_bits(content), content.elements
-                cost, before = self.cost.cost(paper), message
+                cost, before = self.cost.of(wire, paper), message
             self.wire_up[i] += wire
             self.paper_up[i] += paper
             self.cost_up += cost
@@ -134,7 +138,7 @@ class Observer:
             bits = downlink.paper_bits(downlink.unpack(down))
             self.wire_down += self.exchange.n * down.wire_bits
             self.paper_down += self.exchange.n * bits
-            self.cost_down += self.exchange.n * self.cost.cost(bits)
+            self.cost_down += self.exchange.n * self.cost.of(down.wire_bits, bits)
         self.clock.evaluate += time.perf_counter() - begun
 
     def counts(self) -> dict[str, Any]:
@@ -187,12 +191,14 @@ class Observer:
         first, self._logged = self._logged < 0, k
         x = algorithm.iterate(node)
         logs = len(algorithm.logs)
-        fold = Fold(n_peaks=3, n_kept=logs)
+        n_theory = self.theory.n_peaks if self.theory else 0
+        fold = Fold(n_peaks=3 + n_theory, n_kept=logs)
         self.exchange.collect(self._reports(x, algorithm, workers), fold)
         verdict = Verdict.GO_ON
         if self.exchange.is_root:
             n = self.exchange.n
-            means, gradient = fold.sums[:logs] / n, fold.sums[logs + 2 : logs + 2 + x.size] / n
+            means, gradient = fold.sums[:logs] / n, fold.sums[logs + 3 : logs + 3 + x.size] / n
+            mean_square = norm(gradient) * norm(gradient)  # infinite where a power would overflow
             loss, samples = float(fold.sums[logs] / n), float(fold.sums[logs + 1])
             if self.regularizer:
                 gradient += self.regularizer * x
@@ -200,10 +206,14 @@ class Observer:
             self._losses = (loss if first else self._losses[0], loss)
             logged = dict(zip(algorithm.logs, means.tolist(), strict=True))
             columns = {**algorithm.trace_logs(logged, node), **(self.also(x) if self.also else {})}
-            if fold.sums.size > logs + 2 + x.size:
-                columns |= algorithm.mean_logs(fold.sums[logs + 2 + x.size :] / n, node)
+            if fold.sums.size > logs + 3 + x.size:
+                columns |= algorithm.mean_logs(fold.sums[logs + 3 + x.size :] / n, node)
             each = {name: [float(kept[j]) for kept in fold.kept] for j, name in enumerate(algorithm.logs)}
-            self.sink(self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks))
+            row = self._row(k, loss, samples, norm(gradient), columns, each, fold.peaks[:3])
+            if self.theory:
+                moment = float(fold.sums[logs + 2] / n)
+                row = replace(row, theory=self.theory.row(gradient, fold.peaks[3:], moment, mean_square))
+            self.sink(row)
             self.progress(k, loss, sum(self.wire_up))
             self._start = columns.get("distance", math.nan) if first else self._start
             verdict = self._judge(loss, columns.get("distance", math.nan))
@@ -222,14 +232,16 @@ class Observer:
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
         """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations;
-        the worker's logs, f_i(x), samples used so far, ∇f_i(x), the worker's vector, if it has one."""
+        theory's peaks; the worker's logs, f_i(x), samples used so far, theory's moment, ∇f_i(x), the worker's vector, if it has
+        one."""
         charged = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
         seconds = (charged, self.clock.sends - (charged - borrowed), borrowed)
         for i, f in self.objectives.items():
             value, gradient = f.value_and_gradient(x)
+            peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
             more = algorithm.worker_vector(workers[i])
-            numbers = (*seconds, *algorithm.worker_logs(workers[i]), value, f.samples)
+            numbers = (*seconds, *peaks, *algorithm.worker_logs(workers[i]), value, f.samples, moment)
             yield np.concatenate([numbers, gradient] if more is None else [numbers, gradient, more])
 
     def _row(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import footprint, slurm
+from mpi_compress import footprint, slurm, theory
 from mpi_compress.algorithms import algorithms
 from mpi_compress.codecs import codecs
 from mpi_compress.compressors import compressors
@@ -22,7 +22,7 @@ from mpi_compress.progress import bits_text
 from mpi_compress.results import Run, is_being_written, part_of, read
 from mpi_compress.runner import result_file
 
-COMPARED = ("trace", "workers")  # /final too; /timing is measured, and never compared
+COMPARED = ("trace", "workers", "theory")  # /final too; /timing is measured, and never compared
 
 
 def plan_lines(job: Job, out: Path, ranks: int | None = None) -> Iterator[str]:
@@ -108,6 +108,7 @@ def summary(run: Run) -> Iterator[str]:
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
     for name in sorted(n for n in set(last) - set(_COMMON) if not np.all(np.isnan(run.trace[n]))):
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(run.trace[name]):.6g} in the mean"
+    yield from theory.summary(run)
     seconds = {k: v[-1] for k, v in run.timing.items()}
     total = max(seconds.pop("seconds"), 1e-30)
     evaluate = seconds.pop("evaluate")

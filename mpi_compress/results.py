@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress import theory
 from mpi_compress.compressed import Vector
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.observer import Row
@@ -93,7 +94,7 @@ class Recorder:
                 self._reserve(
                     sum(8 * (np.size(v) * len(self._rows) + _CHUNK) for t in vars(self._rows[0]).values() for v in t.values())
                 )
-                for group in ("trace", "workers", "timing"):
+                for group in ("trace", "workers", "timing", "theory"):
                     tables = [getattr(row, group) for row in self._rows]
                     for column in tables[0]:
                         self._extend(group, column, [table[column] for table in tables])
@@ -271,6 +272,7 @@ class Run:
     workers: dict[str, NDArray]
     timing: dict[str, NDArray]
     x: Vector | None = field(repr=False)
+    theory: dict[str, NDArray] = field(default_factory=dict, repr=False)  # where the job asked for it
 
     @property
     def label(self) -> str:
@@ -281,7 +283,7 @@ class Run:
         return str(self.attrs["status"])
 
     def column(self, name: str) -> NDArray:
-        """A column of /trace or /timing, or one that follows from them.
+        """A column of /trace or /timing, or one that follows from them or from /theory.
 
         wire_bits, paper_bits: both directions together; bits_up, bits_down: on the wire, for each message and coordinate, the mean
         over the rounds since the row before; relative_distance: ‖x − x*‖ / ‖x0 − x*‖; kappa: L/µ; and, the same in every row, the
@@ -298,7 +300,12 @@ class Run:
         settled = json.loads(self.attrs.get("settled", "{}"))
         if name in settled:
             return np.full(len(self.trace["round"]), settled[name])
-        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled], 'column')}")
+        curves = theory.columns(self)
+        if name in curves:
+            return curves[name]
+        if name in theory.COLUMNS:
+            raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
+        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled, *curves], 'column')}")
 
     def to_pandas(self) -> Any:
         """/trace as a DataFrame, where pandas is installed."""
@@ -345,9 +352,9 @@ def _read(path: Path) -> Run:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            tables = [{name: h5[g][name][:] for name in h5[g]} if g in h5 else {} for g in ("trace", "workers", "timing")]
+            tables = [{name: h5[g][name][:] for name in h5[g]} if g in h5 else {} for g in ("trace", "workers", "timing", "theory")]
             x = h5["final/x"][:] if "final/x" in h5 else None
-            return Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x)
+            return Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3])
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:

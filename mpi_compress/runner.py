@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import engine
+from mpi_compress import asynchronous, engine
 from mpi_compress.algorithms import Algorithm, Setting
+from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.checkpoint import Header, Keeper, header_of, path_of
 from mpi_compress.compressed import Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
@@ -42,8 +43,9 @@ from mpi_compress.reference import Optimum, eigenvalues_file, gradient_noise, gr
 from mpi_compress.results import LostRows, Recorder, Run, part_of, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
+from mpi_compress.theory import Theory
 
-SOLVED_UP_TO = 50_000_000  # nonzeros: for larger sets x* is computed only where a job needs it
+SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
 
 
@@ -169,7 +171,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
             data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
             team.on_root(partial(_enough_samples, spec, data))
             if not force:
-                solve = data.nonzeros <= SOLVED_UP_TO or not eigenvalues_file(data).exists()
+                solve = not _is_large(data) or not eigenvalues_file(data).exists()
                 team.each(partial(refuse_what_cannot_fit, spec, data, team.size, team.ranks_here, solve))
             problems[key] = team.on_root(partial(_problem, spec, data, quiet))
         problem = problems[key]
@@ -181,6 +183,10 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
         return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
+
+
+def _is_large(data: DataSet) -> bool:
+    return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
 def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
@@ -293,7 +299,7 @@ def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
         L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
     known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, None, math.nan, math.nan, test)
-    if data.nonzeros > SOLVED_UP_TO and not wants_optimum:
+    if _is_large(data) and not wants_optimum:
         return known
     if not quiet and not optimum_file(data, objective.loss, mu).exists():
         tell(f"{data.title}: computing x* and f* (kept beside the data)")
@@ -360,19 +366,21 @@ def _play(
     sample = team.on_root(lambda: problem.data.read(0, 1))
     team.first_on_each_host(lambda: _rehearse(p, sample))
     also = _columns_of(problem) if team.is_root else None
-    begun = at_root(team, partial(_begin, file, p, _attributes(p, exchange, team), fresh, quiet))
+    theory = Theory.of(p.algorithm) if spec.log.theory else None
+    attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
+    begun = at_root(team, partial(_begin, file, p, attributes, fresh, quiet))
     recorder, saved = begun or (None, None)
     with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, interrupts.in_rounds():
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
-            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also,
+            spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also, theory,
         )  # fmt: skip
         keeper = Keeper(
             path_of(file), p.run_id, team.on_root(lambda: saved), spec.checkpoint, exchange, objectives, observer, recorder,
             interrupts.wish,
         )  # fmt: skip
         try:
-            verdict, x = engine.run(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
+            verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
             if recorder is not None:
                 _end(recorder, verdict, keeper, x)
         except BaseException as error:
@@ -440,6 +448,11 @@ def _columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
     return columns
 
 
+def _engine(algorithm: Algorithm) -> Any:
+    """What plays it: rounds, or workers without rounds."""
+    return asynchronous.run if isinstance(algorithm, AsyncSGD) else engine.run
+
+
 def _rehearse(p: Prepared, shard: Rows) -> None:
     """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts."""
     dim, n = p.problem.data.dim, 1
@@ -451,7 +464,7 @@ def _rehearse(p: Prepared, shard: Rows) -> None:
     f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
-    engine.run(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    _engine(algorithm)(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
 
 
 def _nothing(*_: Any) -> None:
@@ -465,7 +478,7 @@ def _attributes(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mapping[
         "label": p.spec.label,
         "run_id": p.run_id,
         "reason": "",
-        "data": p.problem.data.title,
+        "data": p.spec.data.shown,
         "n_workers": exchange.n,
         "n_ranks": team.size,
         "n_samples": p.problem.data.n_samples,

@@ -8,9 +8,10 @@ bound, or else more are looked at. Neither the hint nor how much was looked at c
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.compressed import Indices, Vector
 from mpi_compress.kernels import select, tuning
@@ -33,6 +34,8 @@ class Top:
 class Improvement(ABC):
     """What a budget gains: f falls by at least improvement(T)·‖∇f‖²/2L (CAT's descent lemmas)."""
 
+    symbol: ClassVar[str]
+
     @abstractmethod
     def of(self, g: Top) -> Vector:
         """improvement(T) for T = 1 … m."""
@@ -45,6 +48,8 @@ class Improvement(ABC):
 class Sparsification(Improvement):
     """α(T) = ‖Q_T(g)‖²/‖g‖², increasing and concave (CAT Lemmas 1, 2)."""
 
+    symbol = "alpha"
+
     def of(self, g: Top) -> Vector:
         return np.cumsum(g.largest**2) / g.squares
 
@@ -54,6 +59,8 @@ class Sparsification(Improvement):
 
 class SignQuantisation(Improvement):
     """β(T) = (Σ_{I_T}|g_j|)²/(T‖g‖²), neither increasing nor concave (CAT Lemma 3)."""
+
+    symbol = "beta"
 
     def of(self, g: Top) -> Vector:
         return np.cumsum(g.largest) ** 2 / (np.arange(1, g.largest.size + 1) * g.squares)
@@ -68,6 +75,8 @@ class SignQuantisation(Improvement):
 class StochasticSparsification(Improvement):
     """ω(T) = ‖g‖²/Σ g_j²/p_j with the p of least variance for Σp_j = T, increasing and concave (CAT Lemmas 4, 5)."""
 
+    symbol = "omega"
+
     def of(self, g: Top) -> Vector:
         out = np.empty(g.largest.size)
         tuning.omega(g.largest, g.absolute, g.squares, out)
@@ -79,15 +88,28 @@ class StochasticSparsification(Improvement):
         return np.minimum(np.minimum(1.0, gained[-1] + (high - m) * slope), high * (g.squares / g.absolute**2))
 
 
-def omega_of(g: Vector, top: Indices) -> float:
-    """ω(T) of g (d,) for T = top.size, whose largest coordinates `top` are; 1 where g is zero."""
+def falling(g: Vector, chosen: Indices | None = None) -> Top | None:
+    """What is known of g (d,) by its largest coordinates `chosen`, or by all of them; None where g is zero or not finite."""
     peak = float(np.max(np.abs(g)))
     if not 0 < peak < np.inf:
-        return 1.0 if peak == 0 else np.nan
+        return None
     scaled = g / peak if not 1e-140 < peak < 1e140 else g
     absolute, squares, _ = tuning.sums_and_above(scaled, np.inf)
-    largest = np.abs(scaled[select.in_order(scaled, top)])
-    return float(StochasticSparsification().of(Top(largest, absolute, squares))[-1])
+    return Top(np.sort(np.abs(scaled if chosen is None else scaled[chosen]))[::-1], absolute, squares)
+
+
+def improvement_of(improvement: Improvement, g: Vector, top: Indices) -> float:
+    """improvement(T) of g (d,) for T = top.size, whose largest coordinates `top` are; 1 where g is zero."""
+    known = falling(g, top)
+    return float(improvement.of(known)[-1]) if known is not None else np.nan if np.any(g != 0) else 1.0
+
+
+def _first(magnitudes: Vector, smallest: float, T: int) -> NDArray[np.intp]:
+    """The places of the T largest magnitudes, the T-th of which is `smallest`, in order; ties to the first ones."""
+    above = magnitudes > smallest
+    ties = np.flatnonzero(magnitudes == smallest)[: T - np.count_nonzero(above)]
+    above[ties] = True
+    return np.flatnonzero(above)
 
 
 class BudgetSearch:
@@ -117,8 +139,8 @@ class BudgetSearch:
         if found.size < min(8, self._dim):
             found = select.largest(g, m)
         while True:
-            order = select.in_order(g, found)
-            top = Top(np.abs(g[order]), absolute, squares)
+            magnitudes = np.abs(g[found])
+            top = Top(np.sort(magnitudes)[::-1], absolute, squares)
             gained = self.improvement.of(top)
             ratios = gained / self._cost[: gained.size]
             best = float(ratios.max())
@@ -127,8 +149,8 @@ class BudgetSearch:
                 break
             found = select.largest(g, min(more, 4 * found.size))
         T = int(np.argmax(ratios >= best * (1 - TIE))) + 1
-        last = min(max(2 * T, 64), order.size) - 1
-        return np.sort(order[:T]), 0.7 * float(top.largest[last])
+        last = min(max(2 * T, 64), found.size) - 1
+        return found[_first(magnitudes, top.largest[T - 1], T)], 0.7 * float(top.largest[last])
 
     def _hopeful(self, top: Top, gained: Vector, best: float) -> int:
         """A budget above the m looked at that might do better than `best`; 0, if none can."""

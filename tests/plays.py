@@ -39,14 +39,17 @@ def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart
 
 
 def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, x_star=None, codec=None, down=None):
-    """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end."""
+    """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end.
+
+    `algorithm` is a job's table, or an algorithm of the test's own.
+    """
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
     back = Link(compressors.build("identity", "down"), codecs.build("auto", "down"), p.dim)
     if down:
         back = Link(compressors.build(down, "down"), codecs.build(codec or compressors.build(down, "down").codec, "down"), p.dim)
     cost = costs.build("payload", "cost")
-    method = algorithms.build(algorithm, "algorithm")
+    method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm
     x0 = np.full(p.dim, 0.1) if x0 is None else x0
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
     method = method.within(Setting(p.count, p.dim, link, back, cost, p.apart, {**p.numbers, "g0": g0}, x_star))

@@ -1,16 +1,19 @@
 """What double encoding is proved to do, at every round; and that it is what the paper writes."""
 
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 from plain_aiade import iade
 from plays import play, problem
+from test_ef import run_of
 from test_ef_theory import optimum
 
 from mpi_compress.algorithms.double_encoding import rounded_up, xi
 from mpi_compress.observer import Verdict
+from mpi_compress.report import summary
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
 HEADER = 64 + 32 + 64  # the coder's few bits, the length, M
@@ -150,6 +153,25 @@ def test_a_run_that_diverges_is_not_taken_for_one_that_is_done():
     run = play(problem(4, "least-squares"), {"name": "iade", "step": "4/L", "rate": 0.999}, SENT, 5000, down=SENT)
     assert run.verdict is Verdict.DIVERGED
     assert run.trace["loss"][-1] > run.trace["loss"][0]
+
+
+def test_defaults_are_settled_before_the_run_and_told(tmp_path):
+    run = run_of(tmp_path, {"name": "iade"}, rounds=20)
+    settled = json.loads(run.attrs["settled"])
+    assert settled["level"] == pytest.approx(run.trace["grad_norm"][0], rel=1e-12)
+    assert settled["rate"] == pytest.approx(1 - settled["step"] * run.attrs["mu"] / 2, rel=1e-15)
+    assert 1 / run.attrs["L"] < settled["step"] <= 2 / (run.attrs["L"] + run.attrs["mu"])
+    told = "\n".join(summary(run))
+    assert f"level = {settled['level']:.9g}" in told
+    assert f"round 0   {run.column('bits_up')[1]:.4g} bits a coordinate" in told
+
+
+def test_a_run_can_stop_at_a_distance(tmp_path):
+    run = run_of(tmp_path, {"name": "aiade"}, stop={"rounds": 1000, "relative_distance": 1e-3})
+    reached = run.column("relative_distance") <= 1e-3
+    assert reached[-1]
+    assert not np.any(reached[:-1])
+    assert len(reached) < 900
 
 
 def interpolated(**more):

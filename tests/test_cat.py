@@ -5,16 +5,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plays import play, problem
 
 import mpi_compress as mc
+from mpi_compress.algorithms.cat import CAT, scaled
+from mpi_compress.codecs import codecs
 from mpi_compress.compressed import index_bits
+from mpi_compress.compressors import compressors
 from mpi_compress.compressors.sq import alistarh_budget
 from mpi_compress.costs.affine import Affine
+from mpi_compress.costs.ieee802154 import IEEE802154
 from mpi_compress.costs.packet import Packet
 from mpi_compress.costs.payload import Payload
 from mpi_compress.costs.udp_ethernet import UDPEthernet
 from mpi_compress.job import parse_job
-from mpi_compress.tuning import TIE, BudgetSearch, SignQuantisation, Sparsification, StochasticSparsification, omega_of
+from mpi_compress.link import Link
+from mpi_compress.tuning import TIE, BudgetSearch, SignQuantisation, Sparsification, StochasticSparsification, improvement_of
 
 FPP = 64
 COSTS = {
@@ -25,6 +31,7 @@ COSTS = {
     "packet": Packet(c1="128 B", pmax="128 B", c0="64 B"),
     "small packets": Packet(c1="20 B", pmax="16 B"),
     "udp": UDPEthernet(),
+    "radio": IEEE802154(overhead=50),
 }
 
 
@@ -146,6 +153,35 @@ def test_packets_are_full_but_for_the_last_nonzeros(g):
 
 
 @settings(max_examples=100, deadline=None)
+@given(g=gradients.filter(lambda g: np.abs(g).max() > 0), c0=st.floats(0, 1e6))
+def test_over_affine_cost_the_ratio_of_sparsification_rises_and_then_falls(g, c0):
+    """CAT Proposition 1: α/C is quasi-concave; so is ω/C."""
+    a, _ = falling(g)
+    for curve, bits in ((alpha(a), 70), (omega(a), 70)):
+        ratios = curve / (bits * np.arange(1, g.size + 1) + c0)
+        peak = int(np.argmax(ratios))
+        assert np.all(np.diff(ratios[: peak + 1]) >= -1e-12 * ratios[peak])
+        assert np.all(np.diff(ratios[peak:]) <= 1e-12 * ratios[peak])
+
+
+@settings(max_examples=100, deadline=None)
+@given(g=gradients.filter(lambda g: np.abs(g).max() > 0))
+def test_beta_is_at_least_its_worst_case(g):
+    """β(T) ≥ min(1/T, T/d): a single spike attains 1/T, equal magnitudes attain T/d."""
+    T = np.arange(1, g.size + 1)
+    assert np.all(beta(falling(g)[0]) >= np.minimum(1 / T, T / g.size) * (1 - 1e-12))
+    assert np.allclose(beta(np.ones(g.size)), T / g.size)
+    assert np.allclose(beta(np.r_[1.0, np.zeros(g.size - 1)]), 1 / T)
+
+
+def test_equal_magnitudes_attain_the_worst_case():
+    """CAT Lemmas 2 and 5: α(T) = ω(T) = T/d."""
+    T = np.arange(1, 31)
+    assert np.allclose(alpha(np.ones(30)), T / 30)
+    assert np.allclose(omega(np.ones(30)), T / 30)
+
+
+@settings(max_examples=100, deadline=None)
 @given(g=gradients.filter(lambda g: np.abs(g).max() > 0))
 def test_alpha_and_omega_rise_concavely_above_their_worst_case(g):
     """CAT Lemmas 2 and 5: increasing, concave, at least T/d; what the search computes is what they say."""
@@ -158,7 +194,8 @@ def test_alpha_and_omega_rise_concavely_above_their_worst_case(g):
         assert np.all(curve >= T / g.size * (1 - 1e-12))
     for k in {1, g.size // 2 + 1, g.size}:
         if np.abs(g).max() > 1e-140:
-            assert omega_of(g, np.sort(order[:k]).astype(np.uint32)) == pytest.approx(omega(a)[k - 1], rel=1e-9)
+            top = np.sort(order[:k]).astype(np.uint32)
+            assert improvement_of(StochasticSparsification(), g, top) == pytest.approx(omega(a)[k - 1], rel=1e-9)
 
 
 def test_sign_quantisation_over_affine_cost_is_not_quasi_concave():
@@ -197,6 +234,7 @@ def job(folder, algorithm, compressor, loss="logistic", data=None, rounds=60, co
     return parse_job(run, "cat", folder, {})
 
 
+THEORY = {"log": {"theory": True}}
 PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}
 
 
@@ -204,25 +242,30 @@ PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}
 @pytest.mark.parametrize(("compressor", "budget"), [("top-k", "cat"), ("top-k", 3), ("sq", "cat"), ("sq", "alistarh"), ("sq", 4)])
 def test_every_round_descends_by_its_improvement(compressor, budget, loss, tmp_path):
     """CAT Lemmas 1 and 3: F(x⁺) ≤ F(x) − improvement(T)·‖∇F‖²/2L, on one node."""
-    (run,) = mc.run(job(tmp_path, {"name": "cat", "budget": budget}, compressor, loss, cost=PACKETS), out=tmp_path)
+    (run,) = mc.run(job(tmp_path, {"name": "cat", "budget": budget}, compressor, loss, cost=PACKETS, **THEORY), out=tmp_path)
     falls = -np.diff(run.trace["loss"])
-    T = run.trace["budget"][1:].astype(int)
     squares = run.trace["grad_norm"][:-1] ** 2 / (2 * run.attrs["L"])
-    gain = T / 50 if compressor == "top-k" else np.zeros(T.size)  # α(T) ≥ T/d whatever the gradient; β has no such bound
+    gain = run.theory["improvement"][:-1]
+    assert np.all(gain > 0)
     assert np.all(falls >= gain * squares * (1 - 1e-9) - 1e-15)
-    assert np.all(falls[squares > 1e-12] > 0)
+    curve = run.theory["alpha" if compressor == "top-k" else "beta"]
+    T = run.trace["budget"][1:].astype(int)
+    looked_at = np.isin(T, run.attrs["theory_T"])
+    at = np.searchsorted(run.attrs["theory_T"], T[looked_at])
+    assert np.allclose(gain[looked_at], curve[:-1][looked_at, at], rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared-hinge", "least-squares"])
 def test_stochastic_sparsification_descends_in_the_mean(loss, tmp_path):
-    """CAT Lemma 4, summed over a run: E F(x_k) ≤ F(x_0) − Σ E ω‖∇F‖²/2L, with ω ≥ T/d; mean of 30 seeds within 4 standard errors."""
+    """CAT Lemma 4: E F(x⁺) ≤ F(x) − ω‖∇F‖²/2L in every round; the mean of 30 seeds within 4 standard errors, and over the run."""
     slack = []
     for seed in range(30):
-        (run,) = mc.run(job(tmp_path, {"name": "cat"}, "stochastic", loss, rounds=25, cost=PACKETS, seed=seed), out=tmp_path)
-        t = run.trace
-        promised = np.sum(t["budget"][1:] / 50 * t["grad_norm"][:-1] ** 2) / (2 * run.attrs["L"])
-        slack.append(t["loss"][0] - t["loss"][-1] - promised)
-    assert np.mean(slack) >= -4 * np.std(slack) / np.sqrt(30)
+        described = job(tmp_path, {"name": "cat"}, "stochastic", loss, rounds=25, cost=PACKETS, seed=seed, **THEORY)
+        (run,) = mc.run(described, out=tmp_path)
+        promised = run.theory["improvement"][:-1] * run.trace["grad_norm"][:-1] ** 2 / (2 * run.attrs["L"])
+        slack.append(-np.diff(run.trace["loss"]) - promised)
+    for each in (np.array(slack), np.sum(slack, axis=1, keepdims=True)):
+        assert np.all(each.mean(axis=0) >= -4 * each.std(axis=0) / np.sqrt(30))
 
 
 OFFSET = 1e-5  # of x0: at 0 the gradients of integer data have exact ties, which rounding would settle
@@ -301,6 +344,46 @@ def test_on_a_round_bowl_sparsification_wins_nothing(tmp_path):
     assert [r.trace["paper_bits_up"][-1] for r in runs] == [64 * d, (64 + 5) * d]
 
 
+@pytest.mark.parametrize("codec", ["fixed", "bitmap"])
+@pytest.mark.parametrize("scheme", ["top-k", "sq"])
+def test_tuned_for_the_wire_it_charges_what_was_sent_and_no_fixed_budget_gains_more_for_it(scheme, codec, tmp_path):
+    wire = {"cost": {"model": "wire"}, "up": {"compressor": {"name": scheme}, "codec": {"name": codec}}}
+    (run,) = mc.run(job(tmp_path, {"name": "cat"}, scheme, rounds=20, count=3, **wire, **THEORY), out=tmp_path)
+    assert run.trace["cost_up"].tolist() == run.trace["wire_bits_up"].tolist()
+    assert run.trace["cost_down"].tolist() == run.trace["wire_bits_down"].tolist()
+    (one,) = mc.run(job(tmp_path, {"name": "cat"}, scheme, rounds=20, **wire, **THEORY), out=tmp_path)
+    curve = one.theory["alpha" if scheme == "top-k" else "beta"][:-1]
+    T = one.attrs["theory_T"]
+    link = Link(compressors.build(scheme, ""), codecs.build(codec, ""), 50)
+    paid = np.diff(one.trace["wire_bits_up"])
+    assert np.all(one.theory["improvement"][:-1] / paid >= (curve / link.planned_wire_bits(T)).max(axis=1) * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("sampling", ["with-replacement", "epoch"])
+def test_with_a_budget_of_all_coordinates_minibatches_are_those_of_sgd(sampling, tmp_path):
+    """Eq. 16 with nothing left out: the same rows, the same steps."""
+    tables = {"workers": {"count": 3}, "up": {"compressor": {"name": "top-k"}}}
+    batch = {"batch": 7, "sampling": sampling}
+    (cat,) = mc.run(job(tmp_path, {"name": "cat", "budget": 50, **batch}, "top-k", **tables), out=tmp_path)
+    (sgd,) = mc.run(
+        job(tmp_path, {"name": "sgd", **batch}, "identity", **{**tables, "up": {"compressor": "identity"}}), out=tmp_path
+    )
+    assert np.allclose(cat.trace["loss"], sgd.trace["loss"], rtol=1e-13)
+    assert np.allclose(cat.x, sgd.x, rtol=1e-11)
+    assert cat.trace["epoch"].tolist() == sgd.trace["epoch"].tolist()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared-hinge"])
+def test_unbiased_minibatches_descend_to_their_noise(loss, tmp_path):
+    """Eq. 16: γ = min_j ω_j/L over stochastic gradients; the mean of the last hundred rounds is far below the start."""
+    data = {"generator": "gspar", "samples": 120, "dim": 50}
+    (run,) = mc.run(
+        job(tmp_path, {"name": "cat", "batch": 10}, "stochastic", loss, data, rounds=400, count=4, cost=PACKETS), out=tmp_path
+    )
+    assert run.trace["suboptimality"][-100:].mean() < 0.1 * run.trace["suboptimality"][0]
+    assert run.trace["epoch"][-1] == pytest.approx(400 * 40 / 120)
+
+
 def test_the_common_step_of_stochastic_sparsification_is_on_the_wire_and_counted(tmp_path):
     (run,) = mc.run(job(tmp_path, {"name": "cat", "budget": 5}, "stochastic", rounds=1, count=3), out=tmp_path)
     sent = run.trace["elements_up"][-1]
@@ -308,14 +391,28 @@ def test_the_common_step_of_stochastic_sparsification_is_on_the_wire_and_counted
     assert run.trace["wire_bits_up"][-1] >= run.trace["paper_bits_up"][-1] + 3 * 8 * 5
 
 
-def test_steps_of_ones_own_would_settle_off_the_minimiser():
-    """The mean of γ_j ∇f_j is 0 elsewhere than the mean of ∇f_j: two quadratics (x − c_j)²/2 with steps 1 and ¼ settle at the weighted
-    mean of the c_j. That is why stochastic CAT applies one common step at the master (SPEC, CAT; eq. 16 has γ outside the sum)."""
-    c, steps, x = np.array([0.0, 1.0]), np.array([1.0, 0.25]), 0.3
-    for _ in range(200):
-        x -= np.mean(steps * (x - c)) * 0.5
-    assert x == pytest.approx(steps @ c / steps.sum())
-    assert abs(x - c.mean()) > 0.25
+class OwnSteps(CAT):
+    """Stochastic sparsification where every worker takes the step that its own ω_j allows."""
+
+    def master_answers(self, node, master, ups, t):
+        return self.down.pack(self.mean([scaled(u.vector, u.scalar) for u in ups]), t)
+
+
+def test_steps_of_ones_own_settle_off_the_minimiser():
+    """The mean of ω_j ∇f_j is 0 elsewhere than the mean of ∇f_j, and there x settles: that is why the master applies one common step
+    (eq. 16 has γ outside the sum)."""
+    p = problem(count=3, loss="least-squares", mu=0.05, samples=30, dim=12)
+    p.A[:10, 2:] *= 0.02  # the first worker's gradients have two large coordinates, so its ω is large
+    p.labels[:10] *= 3
+    x_star = np.linalg.solve(p.A.T @ p.A / p.N + p.mu * np.eye(p.dim), p.A.T @ p.labels / p.N)
+    off = {}
+    for kind in (CAT, OwnSteps):
+        mean = np.zeros(p.dim)
+        look = lambda k, node, _, mean=mean: np.add(mean, (k >= 500) * node.x / 1500, mean)  # noqa: E731
+        play(p, kind(budget=2), {"name": "stochastic"}, 1999, look, x0=x_star)
+        off[kind] = np.linalg.norm(mean - x_star) / np.linalg.norm(x_star)
+    assert off[CAT] < 0.05
+    assert off[OwnSteps] > 0.1
 
 
 @pytest.mark.parametrize("compressor", ["top-k", "sq", "stochastic"])
@@ -340,7 +437,18 @@ def test_with_unlike_shards_the_unbiased_scheme_comes_close_to_the_minimiser_and
     ],
 )
 def test_what_cat_cannot_do_is_refused(algorithm, compressor, complaint, tmp_path):
-    description = job(tmp_path, algorithm, "top-k", up={"compressor": compressor})
+    refuses(job(tmp_path, algorithm, "top-k", up={"compressor": compressor}), complaint, tmp_path)
+
+
+def test_a_codec_whose_messages_cannot_be_planned_is_refused(tmp_path):
+    up = {"compressor": {"name": "top-k"}, "codec": "rice"}
+    description = job(tmp_path, {"name": "cat"}, "top-k", up=up, cost={"model": "wire"})
+    refuses(description, 'the codec "rice" writes as many bits as', tmp_path)
+    (run,) = mc.run(job(tmp_path, {"name": "cat", "budget": 4}, "top-k", up=up, cost={"model": "wire"}, rounds=3), out=tmp_path)
+    assert run.trace["cost_up"][-1] == run.trace["wire_bits_up"][-1]
+
+
+def refuses(description, complaint, tmp_path):
     with pytest.raises(mc.UserError) as refusal:
         mc.run(description, out=tmp_path)
     assert complaint in str(refusal.value)

@@ -131,7 +131,7 @@ def test_list_names_every_part_with_its_parameters(capsys):
         (["run", "JOB", "--out", "JOB"], "results cannot be written"),
         (["plot", "JOB", "--out", "nowhere"], "no results of 'small'"),
         (["plot", "RESULT", "-o", "a.gif"], "one of .png, .pdf, .svg"),
-        (["plot", "RESULT", "--x", "wire"], "did you mean 'wire_bits_up'?"),
+        (["plot", "RESULT", "--x", "wirebits_up"], "did you mean 'wire_bits_up'?"),
         (["show", "nothing.h5"], "no such file"),
         (["show", "JOB"], "cannot be read as HDF5"),
     ],

@@ -5,7 +5,11 @@ import pytest
 from conftest import command
 
 from mpi_compress import UserError, calibrate
+from mpi_compress.codecs import codecs
+from mpi_compress.compressed import SignSparse, Sparse
+from mpi_compress.compressors import compressors
 from mpi_compress.costs import costs
+from mpi_compress.link import Link, ScalarLink, WithScalar
 
 BITS = np.arange(0.0, 40_000.0, 7.0)
 
@@ -20,6 +24,29 @@ def test_payload_affine_and_packets_by_hand():
     assert [udp.cost(8 * n) for n in (0, 1, 1472, 1473)] == [432, 440, 8 * 1472 + 432, 8 * 1473 + 864]
     radio = costs.build({"name": "ieee-802.15.4", "overhead": 82}, "")
     assert [radio.cost(8 * n) for n in (51, 52)] == [8 * 133, 8 * (52 + 164)]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("codec", ["fixed", "bitmap"])
+@pytest.mark.parametrize("dim", [1, 2, 40, 300])
+def test_the_length_of_a_message_is_planned_to_the_byte(dim, codec, bits):
+    """Cost "wire": what is planned for T coordinates is what is sent, for every T."""
+    rng = np.random.default_rng(dim)
+    budgets = np.arange(1, dim + 1)
+    for name in ("top-k", "sq", "stochastic"):
+        compressor = compressors.build(name, "")
+        link = (ScalarLink if name == "stochastic" else Link)(compressor, codecs.build({"name": codec, "float": bits}, ""), dim)
+        planned = link.planned_wire_bits(budgets)
+        for T in budgets:
+            indices = np.sort(rng.choice(dim, T, replace=False)).astype(np.uint32)
+            vector = Sparse(dim, indices, np.ones(T)) if name != "sq" else SignSparse(dim, indices, np.ones(T, dtype=bool), 2.0)
+            content = WithScalar(0.5, vector) if name == "stochastic" else vector
+            assert link.encode(content).wire_bits == planned[T - 1] == link.planned_wire_bits(int(T))
+
+
+@pytest.mark.parametrize("codec", ["rice", "elias-delta", "elias-omega", "entropy", "auto"])
+def test_what_depends_on_the_set_of_coordinates_cannot_be_planned(codec):
+    assert Link(compressors.build("top-k", ""), codecs.build(codec, ""), 50).planned_wire_bits(np.arange(1, 51)) is None
 
 
 @pytest.fixture

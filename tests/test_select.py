@@ -86,11 +86,6 @@ def test_a_threshold_is_reached_in_sparse_and_dense_blocks(share):
     np.testing.assert_array_equal(select.at_least(v, np.nextafter(2.0, 3)), [])
 
 
-def test_in_order_is_by_falling_magnitude_with_ties_to_the_lowest_index():
-    v = np.array([1.0, -3.0, 2.0, 3.0, -1.0])
-    np.testing.assert_array_equal(select.in_order(v, np.array([0, 1, 3, 4], dtype=np.uint32)), [1, 3, 0, 4])
-
-
 def test_take_is_indexing():
     v, at = np.arange(5.0), np.array([1, 4], dtype=np.uint32)
     out = np.empty(2)

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from math import nan
 from typing import Any, ClassVar, get_type_hints
 
 from mpi_compress.compressed import Averager, Compressed, Vector
@@ -36,7 +37,7 @@ class Setting:
     down: Link
     cost: CostModel
     mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
-    numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, mu, n, d, N, kappa
+    numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, L_row, g0, mu, n, d, N, kappa
     x_star: Vector | None = None  # (d,), where it is known
 
 
@@ -51,6 +52,7 @@ class Algorithm(ABC):
     links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none and that is not all
     sets_compressor: ClassVar[bool] = False  # whether it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # whether it is told x*
+    curve: ClassVar[str] = ""  # which improvement `improvement` is: "alpha", "beta" or "omega"
     logs: ClassVar[tuple[str, ...]] = ()  # columns that `worker_logs` adds to the trace
     setting: Setting  # set by `within`
 
@@ -161,6 +163,11 @@ class Algorithm(ABC):
     def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
         """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
         return means
+
+    def improvement(self, g: Vector) -> float:
+        """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), by a descent lemma of CAT's (in
+        the mean, where what is sent is random); NaN: no lemma speaks of it."""
+        return nan
 
     def worker_vector(self, worker: Any) -> Vector | None:
         """A vector (d,) whose mean over workers `mean_logs` wants at logged rounds."""

@@ -1,7 +1,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +17,14 @@ from mpi_compress.kernels import select
 from mpi_compress.link import Link, Message, ScalarLink, WithScalar
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
-from mpi_compress.tuning import BudgetSearch, Improvement, SignQuantisation, Sparsification, StochasticSparsification, omega_of
+from mpi_compress.tuning import (
+    BudgetSearch,
+    Improvement,
+    SignQuantisation,
+    Sparsification,
+    StochasticSparsification,
+    improvement_of,
+)
 
 
 class Scheme(ABC):
@@ -33,6 +40,13 @@ class Scheme(ABC):
     @abstractmethod
     def payload(self, T: Any) -> Any:
         """P(T) in bits (CAT eq. 5), for numbers and arrays."""
+
+    def costs(self, cost: CostModel, budgets: Any) -> Vector:
+        """C(T) for an array of budgets; NaN where it is charged for what is sent and T alone does not decide that."""
+        if not cost.on_wire:
+            return cost.cost(self.payload(budgets))
+        planned = self.link.planned_wire_bits(np.asarray(budgets, dtype=np.int64))
+        return np.full(len(budgets), np.nan) if planned is None else cost.cost(planned.astype(float))
 
     @abstractmethod
     def message(self, g: Vector, top: Indices, t: Round) -> Message:
@@ -76,7 +90,7 @@ class Stochastically(Scheme):
         return self.fpp + T * (self.index_bits + self.fpp)
 
     def message(self, g: Vector, top: Indices, t: Round) -> Message:
-        return self.link.encode(WithScalar(omega_of(g, top), Stochastic(k=top.size).compress(g, t)))
+        return self.link.encode(WithScalar(improvement_of(self.improvement(), g, top), Stochastic(k=top.size).compress(g, t)))
 
 
 SCHEMES: dict[type, type[Scheme]] = {TopK: Sparsified, SQ: SignQuantised, Stochastic: Stochastically}
@@ -93,7 +107,7 @@ class Worker:
 class CAT(GD):
     """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8–16.
 
-    worker sends     γL·Q_T(g),  g = ∇f_i(x),  T = argmax improvement(T)/C(T)
+    worker sends     γL·Q_T(g),  g = ∇f_i(x) or its estimate by a minibatch,  T = argmax improvement(T)/C(T)
     master answers   ĝ = (1/n) Σ γL·Q_T(g)
     everyone         x ← x − (1/L) ĝ
 
@@ -121,6 +135,12 @@ class CAT(GD):
             raise ValueError('budget = "alistarh" is a rule for the compressor "sq"')
         if isinstance(self.budget, int) and not 1 <= self.budget <= self.setting.dim:
             raise ValueError(f'budget = {self.budget} must be "cat", "alistarh" or a T from 1 to d = {self.setting.dim}')
+        if self.budget == "cat" and self.setting.cost.on_wire and self.up.planned_wire_bits(1) is None:
+            codec = self.up.codec.name  # type: ignore[attr-defined]
+            raise ValueError(
+                f'the codec "{codec}" writes as many bits as the set of coordinates happens to need, so the cost model "wire" '
+                'cannot be planned for; use codec "fixed" or "bitmap"'
+            )
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -128,8 +148,7 @@ class CAT(GD):
 
     @cached_property
     def search(self) -> BudgetSearch:
-        cost: CostModel = self.setting.cost
-        return BudgetSearch(self.scheme.improvement(), lambda T: cost.cost(self.scheme.payload(T)), self.setting.dim)
+        return BudgetSearch(self.scheme.improvement(), partial(self.scheme.costs, self.setting.cost), self.setting.dim)
 
     def uplink(self, node: Node, k: int) -> Link:
         return self.scheme.link
@@ -138,19 +157,32 @@ class CAT(GD):
         return Worker()
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        g = f.gradient(node.x)
-        if self.budget == "cat":
-            top, worker.hint = self.search.best(g, worker.hint)
-        else:
-            top = select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget)
+        g = f.gradient(node.x, self.rows(f, t))
+        top, worker.hint = self.chosen(g, worker.hint)
         worker.budget = top.size
         return self.scheme.message(g, top, t)
+
+    def chosen(self, g: Vector, hint: float = np.inf) -> tuple[Indices, float]:
+        """I_T(g) for the budget T that is due to g, and a hint for the next search."""
+        if self.budget == "cat":
+            return self.search.best(g, hint)
+        return select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget), hint
 
     def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
         if isinstance(self.scheme, Stochastically):
             mean = self.mean([u.vector for u in ups])  # type: ignore[attr-defined]
             return self.down.pack(scaled(mean, min(u.scalar for u in ups)), t)  # type: ignore[attr-defined]
         return self.down.pack(self.mean(ups), t)
+
+    @property
+    def curve(self) -> str:  # type: ignore[override]
+        return self.scheme.improvement.symbol
+
+    def improvement(self, g: Vector) -> float:
+        unbiased = isinstance(self.scheme, Stochastically)
+        if not self.descends or (self.setting.n > 1 and not unbiased):
+            return np.nan
+        return improvement_of(self.scheme.improvement(), g, self.chosen(g)[0])
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return (worker.budget,)

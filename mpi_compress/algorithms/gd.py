@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms.base import Algorithm, algorithms
 from mpi_compress.averages import Average, weight_ratio
 from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.compressors.base import count_of
+from mpi_compress.compressors.top_k import TopK
+from mpi_compress.kernels import select
 from mpi_compress.link import Message
 from mpi_compress.objective import Objective
 from mpi_compress.regimes import Regime
 from mpi_compress.sampling import Batches, Sampling
 from mpi_compress.steps import Step, step_at
 from mpi_compress.streams import Round
+from mpi_compress.tuning import Sparsification, improvement_of
 
 _FOLD_BELOW = 1e-3
 
@@ -41,6 +45,7 @@ class GD(Algorithm):
     """
 
     paper = "CAT eq. 1"
+    curve = "alpha"
     lazy: ClassVar[bool] = False  # whether ∇r of a minibatch run is applied to a scalar, so that a round costs what it touches
     step: Step = "1/L"  # γ
     batch: int | None = None  # rows of a minibatch; None: the full gradient
@@ -105,6 +110,23 @@ class GD(Algorithm):
                 node.ratio = 1.0 + node.ratio * weight_ratio(self.average, self.step, self.setting.numbers["mu"], k)
                 node.mean += (node.scale * node.x - node.mean) / node.ratio
         return node
+
+    @property
+    def descends(self) -> bool:
+        """Whether CAT's descent lemmas speak of this step: of −(1/L)·Q(∇f(x)), all of ∇f compressed."""
+        exact = self.down.compressor.omega(self.setting.dim) == 0.0
+        L = self.setting.numbers.get("L", np.nan)
+        return exact and isinstance(self.step, float) and abs(self.step * L - 1) < 1e-12 and not self.setting.mu_apart
+
+    def improvement(self, g: Vector) -> float:
+        compressor = self.up.compressor
+        if type(self) is not GD or not self.descends or self.batch is not None:
+            return np.nan
+        if compressor.omega(self.setting.dim) == 0.0:
+            return 1.0
+        if self.setting.n > 1 or not isinstance(compressor, TopK):
+            return np.nan
+        return improvement_of(Sparsification(), g, select.largest(g, count_of(compressor.k, g.size)))
 
     def iterate(self, node: Node) -> Vector:
         if self.average != "last":

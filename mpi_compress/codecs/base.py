@@ -54,6 +54,10 @@ class Codec(ABC):
             CorruptMessage: bytes that `encode` cannot have written.
         """
 
+    def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:
+        """The length of a message with T coordinates, whole numbers or an array of them; None: T alone does not decide it."""
+        return None
+
     def paper_bits(self, content: Compressed) -> Real:
         """The paper's count for a message, from what was decoded."""
         if self.element_bits is not None:
@@ -74,6 +78,11 @@ def count_bytes(count: int) -> Bytes:
 def count_length(count: int) -> int:
     """The length of `count_bytes`."""
     return 1 if count < 128 else (count.bit_length() + 6) // 7
+
+
+def count_lengths(counts: Any) -> Any:
+    """The same for an array of counts."""
+    return 1 + sum(np.asarray(counts) >= 1 << group for group in range(7, 63, 7))
 
 
 def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,4 +28,7 @@ class Bitmap(IndexCodec):
         return indices, end
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
+        return self.planned_set_bytes(indices.size, dim)
+
+    def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (dim + 7) // 8

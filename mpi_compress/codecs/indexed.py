@@ -13,6 +13,7 @@ from mpi_compress.codecs.base import (
     Codec,
     count_bytes,
     count_length,
+    count_lengths,
     float_bytes,
     number_bytes,
     read_count,
@@ -54,6 +55,17 @@ class IndexCodec(Codec):
     def set_bytes(self, indices: Indices, dim: int) -> int:
         """The length of what `write_set` writes."""
         return self.write_set(indices, dim).size
+
+    def planned_set_bytes(self, T: Any, dim: int) -> Any:
+        """The length of any set of T indices, where T decides it; None: it does not."""
+        return None
+
+    def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:
+        set_bytes = self.planned_set_bytes(T, dim)
+        if set_bytes is None or kind not in (Sparse, SignSparse):
+            return None
+        values = T * (self.float // 8) if kind is Sparse else self.float // 8 + (T + 7) // 8
+        return count_lengths(T) + values + set_bytes
 
     def writes(self, kind: type[Compressed]) -> bool:
         return kind in (Sparse, SignSparse, Hybrid)

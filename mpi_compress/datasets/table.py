@@ -27,6 +27,7 @@ class DataTable:
     rows: int | None = None  # the first so many
     dim: int | None = None  # d, where the largest index present is smaller
     test: str | None = None  # a set, or a file, for test_loss and test_accuracy
+    stand_in_for: str | None = None  # the set that was wanted and is not here
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator
 
     def __post_init__(self) -> None:
@@ -40,6 +41,18 @@ class DataTable:
     @property
     def title(self) -> str:
         return self.name or self.generator or Path(str(self.path)).name
+
+    @property
+    def shown(self) -> str:
+        """The title, as results and figures give it."""
+        return f"{self.title}, a stand-in for {self.stand_in_for}" if self.stand_in_for else self.title
+
+    def is_here(self, folder: Path) -> bool:
+        """Whether the samples can be had without fetching anything."""
+        try:
+            return self.generator is not None or self.file(folder).is_file()
+        except UserError:
+            return False
 
     @property
     def known_dim(self) -> int | None:

@@ -56,6 +56,17 @@ class Exchange(ABC):
     def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
         """What rank 0 decides, knowing the wishes of all ranks; on every rank."""
 
+    def meet(self) -> None:
+        """Wait until every rank is here."""
+
+    def memory(self, words: int) -> NDArray[np.float64]:
+        """So many zeros (words,) that all ranks share.
+
+        Raises:
+            UserError: the ranks are not all on one host.
+        """
+        return np.zeros(words)
+
     def close(self) -> None:
         """Give back what it holds of MPI."""
 

@@ -18,6 +18,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from mpi_compress.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.link import LENGTH_BYTES, Bytes, Message
 
@@ -103,10 +104,30 @@ class _Ranks(Exchange):
         self.is_root = comm.rank == 0
         self._control = Channel(comm)
         self._data = Channel(comm, self._control.crowded)
+        self._window: MPI.Win | None = None
         self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
         self.mine = self._blocks.get(comm.rank, range(0))
 
+    def meet(self) -> None:
+        self._control.barrier()
+
+    def memory(self, words: int) -> NDArray[np.float64]:
+        host = self._control.comm.Split_type(MPI.COMM_TYPE_SHARED)
+        if host.size < self.n_ranks:
+            raise UserError(
+                f"one memory for all {self.n_ranks} ranks is needed, and only {host.size} are on one host: start all on one"
+            )
+        self._window = MPI.Win.Allocate_shared(8 * words if self.is_root else 0, 8, comm=host)  # type: ignore[arg-type]
+        host.Free()
+        held = np.frombuffer(self._window.Shared_query(0)[0], dtype=np.float64, count=words)  # type: ignore[call-overload]
+        if self.is_root:
+            held[:] = 0.0
+        self.meet()
+        return held
+
     def close(self) -> None:
+        if self._window is not None:
+            self._window.Free()
         self._data.free()
         self._control.free()
 

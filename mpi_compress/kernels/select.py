@@ -41,11 +41,6 @@ def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
     return collect_above(v, np.float64(threshold).view(np.int64) - 1)
 
 
-def in_order(v: NDArray[np.float64], indices: Indices) -> Indices:
-    """Increasing `indices` reordered so that |v| falls along them, ties by lowest index."""
-    return indices[np.argsort(-np.abs(v[indices]), kind="stable")]
-
-
 @kernel
 def take(v, indices, out):
     """out = v[indices], all (T,)."""

@@ -1,0 +1,56 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.gd import GD
+from mpi_compress.compressed import Vector
+from mpi_compress.kernels.atomic import add_shared
+from mpi_compress.objective import Objective
+from mpi_compress.streams import Round
+
+
+@algorithms.register("async-sgd")
+@dataclass(frozen=True)
+class AsyncSGD(GD):
+    """Workers of one host that share one iterate and never wait for each other: GSpar §4.2.
+
+    worker, again and again     g ← the gradient of a minibatch of its shard, at whatever x holds meanwhile
+                                x_j ← x_j − γ Q(g)_j, at once for each coordinate j that Q kept
+
+    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (a write that another worker's came
+    before) are, over all workers. γ_k is that of a worker's own k-th update. A round is n updates, whoever makes them. Results
+    depend on timing, but in one process, where workers take turns.
+    """
+
+    paper = "GSpar §4.2"
+    logs = ("updates", "coordinate_writes", "retries")
+    batch: int = 1
+
+    def check(self) -> None:
+        super().check()
+        if self.setting.mu_apart:
+            raise ValueError('async-sgd sparsifies the whole of the gradient: it needs regularizer = "worker"')
+        if self.average != "last":
+            raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
+
+    def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
+        """Worker i's next one."""
+        c = self.up.compressor.compress(f.gradient(shared.x, self.rows(f, t)), t)
+        held = c.sparse()
+        indices, values = (np.arange(c.dim, dtype=np.uint32), c.dense()) if held is None else (held.indices, held.values)
+        shared.retries[i] += add_shared(indices, values, -self.gamma(t.k), shared.x)
+        shared.writes[i] += indices.size
+        shared.updates[i] += 1
+
+    def worker_logs(self, worker: Any) -> Sequence[float]:
+        shared, i = worker
+        return float(shared.updates[i]), float(shared.writes[i]), float(shared.retries[i])
+
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        return {name: round(mean * self.setting.n) for name, mean in means.items()}
+
+    def iterate(self, node: Any) -> Vector:
+        return node.x

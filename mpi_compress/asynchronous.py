@@ -1,0 +1,90 @@
+"""Workers without rounds: one iterate in memory that all ranks of a host share, to which each adds when it is ready."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.algorithms.async_sgd import AsyncSGD
+from mpi_compress.checkpoint import Keeper
+from mpi_compress.compressed import Vector
+from mpi_compress.exchange import Exchange
+from mpi_compress.objective import Objective
+from mpi_compress.observer import Observer, Verdict
+from mpi_compress.streams import Role, Round, Streams
+
+_GLANCE = 1e-3  # seconds between two looks of a rank that has nothing to do
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all ranks see, and write to."""
+
+    x: Vector  # (d,) the iterate
+    updates: NDArray[np.int64]  # (n,) of each worker so far; each is written by that worker's rank alone, as are the next two
+    writes: NDArray[np.int64]  # (n,) coordinates written
+    retries: NDArray[np.int64]  # (n,) writes that another rank's came before
+
+    @staticmethod
+    def words(dim: int, n: int) -> int:
+        """Of 8 bytes each, that it needs."""
+        return dim + 3 * n
+
+    @classmethod
+    def within(cls, memory: NDArray[np.float64], dim: int, n: int) -> "Shared":
+        """Laid over `words` of zeros."""
+        counts = memory[dim:].view(np.int64).reshape(3, n)
+        return cls(memory[:dim], *counts)
+
+
+def run(
+    algorithm: AsyncSGD,
+    objectives: Mapping[int, Objective],
+    exchange: Exchange,
+    streams: Streams,
+    x0: Vector,
+    observer: Observer,
+    keeper: Keeper | None = None,
+) -> tuple[Verdict, Vector]:
+    """Update until the observer ends it.  All ranks stand still while a row is logged; nothing else holds one up.
+
+    Round k is when the workers have made k·n updates in all, whoever made them; some ranks may be one ahead.
+
+    Returns:
+        the observer's verdict, and the last iterate (d,).
+    """
+    n = exchange.n
+    shared = Shared.within(exchange.memory(Shared.words(x0.size, n)), x0.size, n)
+    workers: dict[int, Any] = {i: (shared, i) for i in objectives}
+    k, begin = 0, Shared(x0, *np.zeros((3, n), dtype=np.int64))
+    if keeper is not None:
+        k, begin, _, _ = keeper.restore(k, begin, None, dict.fromkeys(objectives))
+    if exchange.is_root:
+        for kept, held in zip(vars(begin).values(), vars(shared).values(), strict=True):
+            held[:] = kept
+    exchange.agree(0)
+    while True:
+        for f in objectives.values():
+            f.forget()
+        finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
+        verdict = observer.look(k, algorithm, shared, workers, finite)
+        if keeper is not None and not verdict:
+            verdict = keeper.look(k, shared, None, dict.fromkeys(objectives))
+        if verdict:
+            return verdict, shared.x.copy()
+        start = time.perf_counter()
+        k += observer.every if observer.stop.rounds is None else min(observer.every, observer.stop.rounds - k)
+        while shared.updates.sum() < k * n:
+            for i, f in objectives.items():
+                before = time.perf_counter()
+                algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i))
+                observer.clock.sends += time.perf_counter() - before
+                if shared.updates.sum() >= k * n:
+                    break
+            if not objectives:
+                time.sleep(_GLANCE)
+        exchange.meet()
+        observer.clock.wall += time.perf_counter() - start

@@ -1,0 +1,112 @@
+"""Workers without rounds on one shared iterate."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import BIN, command
+
+import mpi_compress as mc
+from mpi_compress.kernels.atomic import add_shared
+
+JOB = """
+data = {{ generator = "gspar-svm", samples = 2000, dim = 32 }}
+objective = {{ loss = "hinge", lambda2 = 0.05 }}
+workers = {{ count = {count}, master = "worker" }}
+algorithm = {{ name = "async-sgd", step = {step} }}
+log.every = {every}
+stop.rounds = {rounds}
+[[run]]
+label = "dense"
+[[run]]
+label = "gspar"
+up.compressor = {{ name = "gspar", kappa = 0.2 }}
+"""
+
+ADD_FROM_ALL = """
+import sys
+import numpy as np
+from mpi4py import MPI
+from mpi_compress.exchange.mpi import PointToPoint
+from mpi_compress.kernels.atomic import add_shared
+
+exchange = PointToPoint(MPI.COMM_WORLD, MPI.COMM_WORLD.size, True)
+x = exchange.memory(16)
+indices = np.arange(16, dtype=np.uint32)
+add_shared(indices, np.zeros(16), 1.0, x)  # compiled before all begin
+exchange.meet()
+retries = 0
+for turn in range(int(sys.argv[1])):
+    retries += add_shared(indices, np.full(16, float(exchange.n_ranks)), 2.0, x)
+exchange.meet()
+if exchange.is_root:
+    print(x.tolist())
+exchange.close()
+"""
+
+
+def job_in(tmp_path, count=4, rounds=50, every=10, step=0.05):
+    file = tmp_path / "job.toml"
+    file.write_text(JOB.format(count=count, rounds=rounds, every=every, step=step))
+    return file
+
+
+def test_additions_are_those_of_numpy():
+    x, indices, values = np.arange(6.0), np.array([1, 4], dtype=np.uint32), np.array([0.5, np.inf])
+    assert add_shared(indices, values, -2.0, x) == 0
+    np.testing.assert_array_equal(x, [0.0, 0.0, 2.0, 3.0, -np.inf, 5.0])
+
+
+def test_no_addition_of_any_rank_is_lost(tmp_path):
+    """Whole numbers add up exactly, in any order."""
+    script = tmp_path / "add.py"
+    script.write_text(ADD_FROM_ALL)
+    line = [BIN / "mpiexec", "-n", "4", sys.executable, script, "20000"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True)
+    assert json.loads(done.stdout) == [20000 * 4 * 2.0 * 4] * 16
+
+
+def test_in_one_process_workers_take_turns(tmp_path):
+    """And so the run is that of a plain loop."""
+    dense = mc.run(mc.load_job(job_in(tmp_path)), out=tmp_path)[0]
+    again = mc.run(mc.load_job(job_in(tmp_path)), out=tmp_path / "again")[0]
+    np.testing.assert_array_equal(dense.x, again.x)
+    assert dense.trace["round"].tolist() == [0, 10, 20, 30, 40, 50]
+    assert dense.trace["updates"].tolist() == [0, 40, 80, 120, 160, 200]
+    assert dense.trace["coordinate_writes"][-1] == 200 * 32
+    assert dense.trace["retries"][-1] == 0
+    assert dense.trace["wire_bits_up"][-1] == 0
+
+
+def test_on_several_ranks_every_update_counts(tmp_path):
+    job = job_in(tmp_path, count=8, rounds=200, every=50)
+    assert command("run", job, "--out", tmp_path, "--quiet", ranks=3).returncode == 0
+    for label in ("dense", "gspar"):
+        run = mc.read(next((tmp_path / "job").glob(f"{label}-*.h5")))
+        wanted = 8 * run.trace["round"]
+        assert np.all(run.trace["updates"] >= wanted)
+        assert np.all(run.trace["updates"] <= wanted + 3 * (1 + np.arange(len(wanted))))
+        assert run.trace["loss"][-1] < run.trace["loss"][0]
+        share = run.trace["coordinate_writes"][-1] / (32 * run.trace["updates"][-1])
+        assert share == 1 if label == "dense" else share < 0.3
+
+
+def test_what_it_cannot_do_is_refused(tmp_path):
+    job = job_in(tmp_path)
+    with pytest.raises(mc.UserError, match="the whole of the gradient"):
+        mc.run(mc.load_job(job, {"algorithm.regularizer": "master"}), out=tmp_path)
+
+
+@pytest.mark.slow
+def test_sixteen_workers_come_as_far_as_in_rounds(tmp_path):
+    """To within 1 %, with steps that fall."""
+    step = '{ form = "1/t", a = 2.0, b = 40 }'
+    job = job_in(tmp_path, count=16, rounds=4000, every=500, step=step)
+    assert command("run", job, "--out", tmp_path, "--quiet", ranks=16, timeout=500).returncode == 0
+    sync = tmp_path / "sync.toml"
+    sync.write_text(job.read_text().replace("async-sgd", "sgd").replace("step =", "batch = 1, step ="))
+    for run in mc.run(mc.load_job(sync), out=tmp_path):
+        other = mc.read(next((tmp_path / "job").glob(f"{run.label}-*.h5")))
+        assert other.trace["loss"][-1] <= 1.01 * run.trace["loss"][-1]

@@ -1,0 +1,192 @@
+"""CAT's theory beside a run: curves at the run's own iterates, and table 1's bounds against what was needed."""
+
+import numpy as np
+import pytest
+from conftest import command
+
+import mpi_compress as mc
+from mpi_compress import UserError, figures, theory
+from mpi_compress.job import parse_job
+from mpi_compress.objective import LOSSES, Objective, Rows
+from mpi_compress.report import difference, summary
+
+DATA = {"generator": "gspar", "samples": 120, "dim": 200}
+PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}
+RUNS = {
+    "GD": ({"name": "gd"}, "identity"),
+    "top-7": ({"name": "gd"}, {"name": "top-k", "k": 7}),
+    "T = 20": ({"name": "cat", "budget": 20}, {"name": "top-k"}),
+    "CAT": ({"name": "cat"}, {"name": "top-k"}),
+    "S+Q": ({"name": "cat"}, {"name": "sq"}),
+    "Alistarh": ({"name": "cat", "budget": "alistarh"}, {"name": "sq"}),
+    "stochastic": ({"name": "cat"}, {"name": "stochastic"}),
+}
+
+
+def described(folder, algorithm, compressor, count=1, rounds=250, mu="1e-2 L", **log):
+    tables = {
+        "data": DATA, "objective": {"mu": mu}, "algorithm": algorithm, "up": {"compressor": compressor}, "cost": PACKETS,
+        "workers": {"count": count}, "stop": {"rounds": rounds}, "log": {"theory": True, **log},
+        "run": [{"label": next((n for n, parts in RUNS.items() if parts == (algorithm, compressor)), "other")}],
+    }  # fmt: skip
+    return parse_job(tables, "theory", folder, {})
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("theory")
+    return {name: mc.run(described(folder, *parts), out=folder)[0] for name, parts in RUNS.items()}
+
+
+def gradient(run, x):
+    A, y = mc.datasets.generators["gspar"](samples=120, dim=200).make()
+    return A.T @ (-y / (1 + np.exp(y * (A @ x)))) / y.size + run.attrs["mu"] * x
+
+
+def test_curves_are_those_of_the_gradients_of_the_run(runs):
+    for name in ("GD", "S+Q"):
+        run = runs[name]
+        T = run.attrs["theory_T"]
+        assert {1, 10, 100, 200} <= set(T)
+        for row, x in ((0, np.zeros(200)), (-1, run.x)):
+            a = np.sort(np.abs(gradient(run, x)))[::-1]
+            sums, squares = np.cumsum(a)[T - 1], np.cumsum(a**2)[T - 1]
+            assert np.allclose(run.theory["alpha"][row], squares / squares[-1], rtol=1e-9)
+            assert np.allclose(run.theory["beta"][row], sums**2 / (T * squares[-1]), rtol=1e-9)
+            unsaturated = T * a[0] <= sums[-1]  # no p has reached 1: ω(T) = T‖g‖²/‖g‖₁²
+            assert unsaturated[0]
+            assert np.allclose(run.theory["omega"][row][unsaturated], (T * squares[-1] / sums[-1] ** 2)[unsaturated], rtol=1e-9)
+
+
+def test_columns_follow_from_the_least_over_rounds(runs):
+    run = runs["GD"]
+    T = run.column("T")
+    assert np.array_equal(run.column("alpha_bar"), run.theory["alpha"].min(axis=0))
+    assert np.allclose(run.column("speedup"), run.column("alpha_bar") * 200 / T)
+    assert np.all(np.diff(run.column("speedup")) <= 1e-12 * run.column("speedup")[:-1])
+    assert np.all(run.column("alpha_bar") >= run.column("worst_case") * (1 - 1e-12))
+    payload = T * (8 + 64)
+    assert np.allclose(run.column("predicted_payload"), payload / run.column("alpha_bar"))
+    assert np.allclose(run.column("predicted_cost"), (1024 * np.ceil(payload / 1024) + 512) / run.column("alpha_bar"))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_run_needs_more_rounds_than_table_1_says(name, runs):
+    run = runs[name]
+    table = theory.Table.of(run)
+    assert table.gain >= table.worst_gain * (1 - 1e-12)
+    needed, gaps, squares = run.trace["round"], run.trace["suboptimality"], run.trace["grad_norm"] ** 2
+    reached = np.minimum.accumulate(gaps), np.minimum.accumulate(squares)
+    for kind, by in (("µ-convex", reached[0]), ("convex", reached[0]), ("non-convex", reached[1])):
+        for k in range(0, 250, 25):
+            bound = table.bound(kind, by[k])
+            assert np.flatnonzero(by <= by[k])[0] <= bound.rounds("data") + 1
+            assert bound.rounds("plain") <= bound.rounds("data") <= bound.rounds("worst") * (1 + 1e-12)
+    assert np.all(run.column("table1")[:-1] + 1 >= needed[:-1])
+
+
+def test_what_has_no_lemma_has_no_bound(tmp_path):
+    refused = [
+        ({"name": "ef"}, {"name": "top-k", "k": 5}, 1),
+        ({"name": "gd", "step": "0.5/L"}, "identity", 1),
+        ({"name": "gd", "regularizer": "master"}, "identity", 1),
+        ({"name": "cat"}, {"name": "top-k"}, 3),  # table 1's left half is for one worker
+    ]
+    for algorithm, compressor, count in refused:
+        (run,) = mc.run(described(tmp_path, algorithm, compressor, count, rounds=3), out=tmp_path)
+        assert np.all(np.isnan(run.theory["improvement"]))
+        assert theory.Table.of(run) is None
+        assert any("has no bound" in line for line in summary(run))
+    (run,) = mc.run(described(tmp_path, {"name": "cat"}, {"name": "stochastic"}, 3, rounds=3), out=tmp_path)
+    assert np.all(run.theory["improvement"] > 0)
+    assert np.all(run.theory["variance"] > 0)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_variance_of_one_row_is_that_over_all_rows(sparse):
+    rng = np.random.default_rng(3)
+    A, y = rng.normal(size=(30, 8)) * (rng.random((30, 8)) < 0.5), rng.choice([-1.0, 1.0], 30)
+    if sparse:
+        ends = np.r_[0, np.cumsum(np.count_nonzero(A, axis=1))].astype(np.uint64)
+        rows = Rows((ends, np.nonzero(A)[1].astype(np.uint32), A[A != 0]), y, 8)
+    else:
+        rows = Rows((A,), y, 8)
+    f = Objective(rows, LOSSES["logistic"], 1 / 70, 0.3)
+    x = rng.normal(size=8)
+    g = f.gradient(x).copy()
+    each = [np.sum((f.gradient(x, np.array([i], dtype=np.uint64)) - g) ** 2) for i in range(30)]
+    assert f.noise(x) == pytest.approx(np.mean(each), rel=1e-10)
+
+
+def test_asking_for_theory_changes_no_number_of_the_run(tmp_path):
+    for algorithm, compressor in (RUNS["S+Q"], ({"name": "cat", "batch": 9}, {"name": "stochastic"})):
+        parts = (algorithm, compressor, 3, 20)
+        with_it, without = (mc.run(described(tmp_path, *parts, theory=wanted), out=tmp_path)[0] for wanted in (True, False))
+        assert not without.theory
+        for column in without.trace:
+            assert with_it.trace[column].tobytes() == without.trace[column].tobytes()
+        assert list(difference(with_it, without)) != []
+        with pytest.raises(UserError, match=r"\[log\] theory = true"):
+            without.column("speedup")
+
+
+def test_theory_is_off_the_clock(tmp_path):
+    """Sorting 200,000 coordinates twice a row takes many times what a round of 8 samples does."""
+    tables = {
+        "data": {"generator": "rcv1-like", "samples": 8, "dim": 200_000}, "algorithm": {"name": "cat"}, "objective": {"mu": "1e-3 L"},
+        "stop": {"rounds": 10}, "log": {"theory": True},
+    }  # fmt: skip
+    (run,) = mc.run(parse_job(tables, "clock", tmp_path, {}), out=tmp_path)
+    assert run.timing["evaluate"][-1] > 2 * run.timing["seconds"][-1]
+
+
+def test_theory_is_equal_on_any_ranks(tmp_path):
+    job = tmp_path / "ranks.toml"
+    runs = "".join(
+        f'[[run]]\nlabel = "{name}"\nalgorithm = {{ name = "cat", {more} }}\nup = {{ compressor = {{ name = "{name}" }} }}\n'
+        for name, more in (("top-k", "batch = 5"), ("sq", 'batch = 4, sampling = "epoch"'), ("stochastic", "batch = 6"))
+    )
+    job.write_text(
+        'data = { generator = "gspar", samples = 90, dim = 40 }\nobjective = { loss = "squared-hinge", mu = "1e-3 L" }\n'
+        f'workers = {{ count = 5 }}\nstop = {{ rounds = 12 }}\nlog = {{ theory = true, every = 3 }}\ncost = {{ model = "wire" }}\n{runs}'
+    )
+    for place, ranks in (("one", None), ("three", 3)):
+        done = command("run", job, "--out", tmp_path / place, "--quiet", ranks=ranks)
+        assert done.returncode == 0, done.stderr
+    files = sorted((tmp_path / "one" / "ranks").glob("*.h5"))
+    assert len(files) == 3
+    for file in files:
+        one, other = mc.read(file), mc.read(tmp_path / "three" / "ranks" / file.name)
+        assert list(difference(one, other)) == ["equal, bit for bit: 5 rows"]
+        assert one.theory["alpha"].shape == (5, one.attrs["theory_T"].size)
+
+
+def test_show_prints_curves_and_bounds_beside_what_was_needed(runs):
+    text = "\n".join(summary(runs["T = 20"]))
+    assert "C(T)/ᾱ_T" in text
+    assert "ᾱ = " in text
+    bounds = [
+        line.split() for line in text.splitlines() if line.split() and line.split()[0] in ("µ-convex", "convex", "non-convex")
+    ]
+    assert {row[0] for row in bounds} == {"µ-convex", "convex", "non-convex"}
+    for row in bounds:
+        needed, plain, data, worst = (float(v) for v in row[2:])
+        assert needed <= data <= worst
+        assert plain <= data
+
+
+def test_figures_draw_curves_bounds_and_what_a_level_took(runs):
+    ax = figures.plot([runs["GD"]], x="T", y="predicted_cost,predicted_payload")
+    assert len(ax.lines) == 2
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert np.allclose(ax.lines[0].get_ydata(), runs["GD"].column("predicted_cost"))
+    ax = figures.plot([runs["CAT"]], x="suboptimality", y="round,table1,table1_gd,table1_worst_case", xscale="log", yscale="log")
+    assert len(ax.lines) == 4
+    level = float(runs["CAT"].trace["loss"][20])
+    ax = figures.plot(list(runs.values())[:4], x="budget", y="cost_up", at={"loss": level})
+    lines = {line.get_label(): line for line in ax.lines}
+    assert set(lines) == {"GD", "top-7", "T = 20", "CAT"}
+    assert lines["CAT"].get_ydata()[0] == runs["CAT"].trace["cost_up"][20]
+    row = int(np.argmax(runs["T = 20"].trace["loss"] <= level))
+    assert lines["T = 20"].get_xdata().tolist() == [20]
+    assert lines["T = 20"].get_ydata().tolist() == [runs["T = 20"].trace["cost_up"][row]]
