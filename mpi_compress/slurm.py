@@ -115,13 +115,13 @@ _SCRIPT = """#!/bin/bash
 trap '' USR1 TERM      # what is started here ignores them until it listens
 {start} mpi-compress run {run} --index "$SLURM_ARRAY_TASK_ID" &
 program=$!
-trap 'kill -USR1 $program' USR1
+trap 'warned=yes; kill -USR1 $program' USR1
 wait $program; status=$?
 while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # a warning ends the first wait
 
-# Queued again it goes on, unless it was cancelled.
-if [ $status -eq {stopped} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-    scontrol show job "$SLURM_JOB_ID" | grep -q JobState=CANCELLED || scontrol requeue "$SLURM_JOB_ID"
+# Queued again it goes on. What is cancelled was not warned, and stays away.
+if [ $status -eq {stopped} ] && [ "${{warned:-}}" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
+    scontrol requeue "$SLURM_JOB_ID"
 fi
 exit $status
 """

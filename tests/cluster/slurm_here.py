@@ -6,6 +6,7 @@ Debian: apt-get install --no-install-recommends slurm-wlm munge.
 import os
 import platform
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue")
-PORT = 16817
 
 CONF = """
 ClusterName=ci
@@ -44,9 +44,10 @@ SlurmdLogFile={folder}/slurmd-%n.log
 KillWait=5
 OverTimeLimit=0
 JobRequeue=1
+FirstJobId={first}
 SlurmctldTimeout=10
 SlurmdTimeout=60
-TmpFS=/tmp
+TmpFS={folder}/tmp-%n
 {nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
 """
@@ -64,15 +65,19 @@ def missing() -> str:
 def cluster(folder: Path, nodes: int, cpus: int) -> Iterator[dict[str, str]]:
     """The variables under which commands talk to a new cluster; it ends with the context."""
     (folder / "state").mkdir(parents=True)
+    # MPICH names shared memory by the numbers of job and step: those of a job that was killed must not come back.
     host = platform.node().split(".")[0]
     lines = []
     for i in range(1, nodes + 1):
         (folder / f"spool-node{i}").mkdir()
+        (folder / f"tmp-node{i}").mkdir()
         lines.append(
-            f"NodeName=node{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={PORT + 200 + i} CPUs={cpus} RealMemory=4000 State=UNKNOWN"
+            f"NodeName=node{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={_free_port()} CPUs={cpus} RealMemory=4000 State=UNKNOWN"
         )
     conf = folder / "slurm.conf"
-    conf.write_text(CONF.format(folder=folder, host=host, port=PORT, nodes="\n".join(lines)))
+    conf.write_text(
+        CONF.format(folder=folder, host=host, port=_free_port(), first=1000 + 100 * (os.getpid() % 100_000), nodes="\n".join(lines))
+    )
     key = folder / "munge.key"
     key.write_bytes(os.urandom(1024))
     key.chmod(0o600)
@@ -99,10 +104,18 @@ def cluster(folder: Path, nodes: int, cpus: int) -> Iterator[dict[str, str]]:
         yield variables
     finally:
         subprocess.run(["scancel", "--me"], env=variables, capture_output=True)
-        time.sleep(1)
+        deadline = time.monotonic() + 30
+        while subprocess.run(["squeue", "-h"], env=variables, capture_output=True).stdout and time.monotonic() < deadline:
+            time.sleep(0.5)
         for pid in (*folder.glob("slurm*.pid"), files["pid"]):
             if pid.exists():
                 subprocess.run(["kill", pid.read_text().strip()], capture_output=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def _idle(variables: dict[str, str]) -> int:

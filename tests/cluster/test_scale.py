@@ -51,7 +51,7 @@ def test_a_million_rounds_take_no_more_memory_and_no_more_time_each(tmp_path):
     seconds, rounds = run.timing["seconds"], run.trace["round"]
     assert rounds[-1] == 1_000_000
     each = np.diff(seconds) / np.diff(rounds)
-    first, last = (np.median(part) for part in (each[1000:3000], each[-2000:]))
+    first, last = (np.quantile(part, 0.1) for part in (each[1000:3000], each[-2000:]))  # when nothing else had the core
     held = np.array([m for _, m in watch.seen])
     settled, end = held[len(held) // 10 : len(held) // 5].mean(), held[-len(held) // 10 :].mean()
     print(
