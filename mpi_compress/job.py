@@ -184,7 +184,8 @@ class RunSpec:
             written["stop"] = {"rounds": tune.rounds}
         if tune.seed is not None:
             written["seed"] = tune.seed
-        return _run(f"{self.label}, {tune.parameter} = {_plain(value)}", self.index, written, self.folder, False)
+        trial = _run(f"{self.label}, {tune.parameter} = {_plain(value)}", self.index, written, self.folder, False)
+        return replace(trial, where=self.where)
 
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id is the one that it had."""
@@ -235,20 +236,8 @@ class Job:
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 _NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
 _OF_A_RUN = (
-    "seed",
-    "data",
-    "objective",
-    "workers",
-    "algorithm",
-    "up",
-    "down",
-    "cost",
-    "start",
-    "stop",
-    "log",
-    "checkpoint",
-    "tune",
-)
+    "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "tune",
+)  # fmt: skip
 
 
 def load_job(
@@ -319,7 +308,10 @@ def parse_job(
             for key, value in {**point, **(overrides if taken else {})}.items():
                 _put(run, key, value)
             _settle_data(run, folder, f'run "{label}": data')
-            runs.append(_run(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1))
+            spec = _run(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1)
+            if spec.tune is not None:
+                _checked_trials(spec)
+            runs.append(spec)
     claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
@@ -371,6 +363,14 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         tune=tune,
         where=at,
     )
+
+
+def _checked_trials(spec: RunSpec) -> None:
+    """Refuse a value that cannot be tried before anything is."""
+    try:
+        spec.trials  # noqa: B018
+    except UserError as error:
+        raise UserError(f"{spec.where}tune: {error}") from None
 
 
 def _lacks(run: Any, key: str) -> bool:

@@ -364,5 +364,5 @@ def _read(path: Path) -> Run:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a result file is wanted") from None
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise UserError(f"{path}: cannot be read as HDF5: {error}") from None

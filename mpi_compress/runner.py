@@ -122,17 +122,22 @@ def run(
         if files.index(files[i]) < i:
             raise UserError(f"{spec.where}is the same run as another one: label and all settings are equal")
     done = team.on_root(lambda: [file.exists() and not fresh for file in files])
-    problems: dict[str, Problem] = {}
-    specs = dict(enumerate(job.runs))
+    specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins: dict[int, Mapping[str, Any]] = {}
-    for i, spec in specs.items():
-        if spec.tune is not None and not done[i]:
-            trials = run(
-                replace(job, name=f"{job.name}/tuning", runs=spec.trials), None, out, fresh, quiet, team, force, interrupts
-            )
-            wins[i] = team.on_root(partial(_best, spec, trials))
-            specs[i] = spec.tuned(wins[i]["value"])
-    prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in specs.items() if not done[i]}
+    trials = {
+        t.toml(): t for spec in specs.values() if spec.tune is not None for t in spec.trials
+    }  # runs of several seeds share them
+    if trials:
+        tried = run(
+            replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), None, out, fresh, quiet, team, force, interrupts
+        )
+        found = dict(zip(trials, tried, strict=False))  # at rank 0
+        for i, spec in specs.items():
+            if spec.tune is not None:
+                wins[i] = team.on_root(partial(_best, spec, found))
+                specs[i] = spec.tuned(wins[i]["value"])
+    problems: dict[str, Problem] = {}
+    prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in specs.items()}
     if prepared:
         team.on_root(partial(_writable, Path(out) / job.name))
     if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
@@ -149,10 +154,11 @@ def run(
     return results
 
 
-def _best(spec: RunSpec, trials: list[Run]) -> Mapping[str, Any]:
-    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere."""
+def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
+    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere. At rank 0 only."""
     assert spec.tune is not None
-    merits = [float(r.column(spec.tune.merit)[-1]) if r.status in ("complete", "stopped") else math.inf for r in trials]
+    trials = [found[t.toml()] for t in spec.trials]
+    merits = [float(r.column(spec.tune.merit)[-1]) if r.status == "complete" else math.inf for r in trials]
     ranked = [(merit if math.isfinite(merit) else math.inf, i) for i, merit in enumerate(merits)]
     least, i = min(ranked)
     if least == math.inf:

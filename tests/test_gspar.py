@@ -83,6 +83,7 @@ def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
     [
         ('"algorithm.step.a", values = []', "tune: values = .. must name at least one"),
         ('"algorithms.step", values = [1]', "no table called 'algorithms'; did you mean 'algorithm'"),
+        ('"algorithm.step", values = [1, "x y"]', "tune: algorithm"),
         ('"algorithm.stepp", values = [1]', "no key called 'stepp'; did you mean 'step'"),
         ('"algorithm.step", values = [1e299, 1e300]', "no value of algorithm.step gives a run that ends"),
     ],
