@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 import tomli_w
 from numpy.typing import NDArray
-import scipy
 
 from mpi_compress.datasets.store import replace
 from mpi_compress.errors import UserError

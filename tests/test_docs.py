@@ -4,6 +4,7 @@ import doctest
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -49,6 +50,27 @@ def test_a_page_works_as_it_stands(page, tmp_path, monkeypatch):
                 )
                 assert done.returncode == status, f"$ {typed}\n{done.stdout}"
                 assert same(wanted, done.stdout), f"$ {typed}\n{done.stdout}\nis not as the page says:\n{wanted}"
+
+
+def test_the_pages_are_built_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="the pages are built where the extra `docs` is installed")
+    line = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        "-d",
+        tmp_path / "trees",
+        DOCS,
+        tmp_path / "html",
+    ]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "html" / "tutorial.html").exists()
 
 
 def test_what_the_maths_page_names_is_there():
