@@ -170,6 +170,11 @@ class RunSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
+    def real_labels(self) -> bool:
+        """Whether labels are numbers to be fitted, and not two classes."""
+        return self.objective.loss == "least-squares" and self.data.positive is None
+
+    @property
     def trials(self) -> list["RunSpec"]:
         """The runs that settle what is to be tuned, one for each value."""
         assert self.tune is not None
