@@ -124,6 +124,8 @@ class Claim:
     value: str
     holds: str
     paper: float | str | None = None
+    why: str = ""  # the reason found, told where it does not hold
+    note: str = ""  # told always, such as what the paper's print has wrong
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,193 @@
+"""From traces to what a page draws: thinned, seeds brought together, numbers written shortly.
+
+A column is a list of numbers (None: none there), or {"of": column, "times": a, "plus": b} where it follows from another one.
+Where runs differ in their seed alone, it is their median at each round that all have, `low` and `high` their range.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.errors import UserError
+from mpi_compress.job import FigureTable
+from mpi_compress.results import Run
+
+_OVER_BUDGETS = ("alpha_bar", "beta_bar", "omega_bar", "speedup", "worst_case", "predicted_cost", "predicted_payload")
+_DERIVED = ("wire_bits", "paper_bits", "bits_up", "bits_down", "relative_distance", "table1", "table1_gd", "table1_worst_case")
+_EXACT = 1e-9  # relative: from where on a column is said to follow from another one
+
+Columns = dict[str, NDArray[np.float64]]
+
+
+def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
+    """What a figure can show, what its job asks for first.
+
+    Args:
+        points: to how many rows each column of a trace is thinned.
+    """
+    from mpi_compress.figures import _FALLING_TO_ZERO
+
+    asked = {name for name in (figure.x, *figure.y.split(","), *figure.bounds) if name != "T"}
+    yscale = figure.yscale or ("log" if figure.at or figure.y in _FALLING_TO_ZERO else "linear")
+    chosen = {"x": figure.x, "y": figure.y, "xscale": figure.xscale, "yscale": yscale, "bounds": figure.bounds}
+    whole = {"x": "wire_bits_up", "y": "loss", "xscale": "log", "yscale": "linear", "bounds": []}
+    found: list[dict[str, Any]] = []
+    if figure.at:
+        ((column, level),) = figure.at.items()
+        found.append({"kind": "points", "title": f"what it took to {column} ≤ {level:g}", **chosen, "series": _ends(runs, asked, figure.at)})
+    elif figure.rows == "last":
+        found.append({"kind": "points", "title": "the end of each run", **chosen, "series": _ends(runs, asked, None)})
+    found.append({"kind": "lines", "title": "whole runs", **(whole if found else chosen), "series": _lines(runs, asked, points)})
+    curves = [_over_budgets(run) for run in runs if run.theory]
+    if curves:
+        over = {"x": "T", "y": "speedup", "xscale": "log", "yscale": "log", "bounds": []}
+        found.append({"kind": "lines", "title": "theory, over budgets T", **over, "series": curves})
+    return found
+
+
+def kept(columns: Columns, points: int) -> NDArray[np.intp]:
+    """The rows that lines need: in each part of the rounds, even and even in logarithms, the least and the greatest of each column."""
+    from tsdownsample import MinMaxDownsampler
+
+    rounds = np.ascontiguousarray(columns["round"])
+    chosen = [np.array([0, len(rounds) - 1], dtype=np.intp)]
+    for values in columns.values():
+        for scale in (rounds, np.log1p(rounds)):
+            chosen.append(MinMaxDownsampler().downsample(scale, np.ascontiguousarray(values), n_out=points).astype(np.intp))
+    return np.unique(np.concatenate(chosen))
+
+
+def short(values: NDArray[Any]) -> list[float | int | None]:
+    """Numbers for JSON: to seven digits, whole ones exactly."""
+    return [_short(float(v)) for v in values]
+
+
+def _short(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.7g}")
+
+
+def named(run: Run) -> str:
+    """A run's label, and what was tuned for it."""
+    return run.label if run.tuned is None else f"{run.label}, {run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}"
+
+
+def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs that differ in their seed alone."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.label, []).append(run)
+    return {(named(group[0]) if len({named(r) for r in group}) == 1 else label): group for label, group in found.items()}
+
+
+def columns_of(run: Run, asked: set[str]) -> Columns:
+    """All that can be drawn row by row."""
+    found = {name: run.trace[name].astype(np.float64) for name in ("round", *run.trace)}
+    found["seconds"] = run.timing["seconds"]
+    for name in (*_DERIVED, *sorted(asked)):
+        try:
+            values = np.asarray(run.column(name), dtype=np.float64)
+        except (UserError, KeyError):
+            continue
+        if values.shape == found["round"].shape:
+            found[name] = values
+    return {name: values for name, values in found.items() if np.isfinite(values).any()}
+
+
+def _lines(runs: Sequence[Run], asked: set[str], points: int) -> list[dict[str, Any]]:
+    return [_line(label, group, asked, points) for label, group in by_label(runs).items()]
+
+
+def _line(label: str, group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
+    each = [columns_of(run, asked) for run in group]
+    rounds = each[0]["round"]
+    for columns in each[1:]:
+        rounds = np.intersect1d(rounds, columns["round"])
+    names = [name for name in each[0] if all(name in columns for columns in each)]
+    stacked = {
+        name: np.array([columns[name][np.searchsorted(columns["round"], rounds)] for columns in each]) for name in names
+    }
+    middle = {name: np.median(values, axis=0) for name, values in stacked.items()}
+    follows = _following(middle)
+    ranges = {
+        f"{name}{end}": take(stacked[name], axis=0)
+        for name in names
+        if len(each) > 1 and name != "round" and not np.array_equal(stacked[name].min(axis=0), stacked[name].max(axis=0), equal_nan=True)
+        for end, take in ((".low", np.min), (".high", np.max))
+    }
+    own = {name: values for name, values in (middle | ranges).items() if name not in follows}
+    rows = kept(own, points)
+    written: dict[str, Any] = {name: short(values[rows]) for name, values in own.items()}
+    series = {"label": label, "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
+    for end in ("low", "high") if ranges else ():
+        series[end] = {name: written[f"{name}.{end}"] for name in names if f"{name}.{end}" in written}
+    return series
+
+
+def _following(columns: Columns) -> dict[str, dict[str, Any]]:
+    """The columns that are a·c + b for an earlier column c, such as constants and the bits of messages of one size."""
+    found: dict[str, dict[str, Any]] = {}
+    bases: Columns = {}
+    for name, values in columns.items():
+        for base, others in bases.items():
+            span = others[-1] - others[0]
+            a = (values[-1] - values[0]) / span if span else 0.0
+            b = values[0] - a * others[0]
+            if np.allclose(a * others + b, values, rtol=_EXACT, atol=0.0):
+                found[name] = {"of": base, "times": float(a), "plus": float(b)}
+                break
+        else:
+            bases[name] = values
+    return found
+
+
+def _ends(runs: Sequence[Run], asked: set[str], at: Mapping[str, float] | None) -> list[dict[str, Any]]:
+    """One point for each label: the last row, or the first that has come down to a level; `varies` names what changes on the way there.
+
+    Points of one `stem` are a grid's: on a line, at an x that does not vary; where x does, a point is a level to compare with.
+    """
+    from mpi_compress.figures import _stem
+
+    found = []
+    for label, group in by_label(runs).items():
+        each = [columns_of(run, asked | {"step", "kappa", "rate"}) for run in group]
+        rows = [_row(columns, at) for columns in each]
+        names = [name for name in each[0] if all(name in columns for columns in each)]
+        constant = {name for name in names if all(np.all(columns[name][1:] == columns[name][-1]) for columns in each)}
+        point = {
+            name: np.median([
+                np.nan if row is None and name not in constant else columns[name][-1 if row is None else row]
+                for columns, row in zip(each, rows, strict=True)
+            ])
+            for name in names
+        }  # fmt: skip
+        values = dict(zip(point, short(np.array(list(point.values()))), strict=True))
+        varies = [name for name in names if name not in constant] if at else []
+        found.append({"label": label, "stem": _stem(group[0]), "seeds": len(group), "columns": values, "varies": varies})
+    return found
+
+
+def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
+    if at is None:
+        return -1
+    ((column, level),) = at.items()
+    reached = np.flatnonzero(columns[column] <= level)
+    return int(reached[0]) if reached.size else None
+
+
+def _over_budgets(run: Run) -> dict[str, Any]:
+    columns = {"T": short(np.asarray(run.attrs["theory_T"], dtype=np.float64))}
+    for name in _OVER_BUDGETS:
+        columns[name] = short(np.asarray(run.column(name), dtype=np.float64))
+    return {"label": named(run), "seeds": 1, "columns": columns}
+
+
+def as_json(data: Any) -> str:
+    """JSON that can stand in a <script> element."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
