@@ -105,8 +105,8 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
     for seed in seeds:
         by_label: dict[str, Run] = {}
         for spec in job.runs:
-            found = [r for r in runs if r.attrs["run_id"] == spec.run_id and r.label == spec.label]
-            if spec.seed == seed and found:
+            found = [r for r in runs if r.label == spec.label and r.attrs["run_id"] == spec.run_id] if spec.seed == seed else []
+            if found:
                 by_label[spec.label] = found[0]
         labels = [spec.label for spec in job.runs]
         try:

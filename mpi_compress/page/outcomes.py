@@ -89,7 +89,7 @@ def job_files(names: Sequence[str]) -> list[Path]:
     for place in [Path(n) for n in names] or [JOBS]:
         if not place.exists():
             raise UserError(f"{place}: there is no such job file or folder")
-        files = sorted(place.rglob("*.toml")) if place.is_dir() else [place]
+        files = sorted(place.rglob("*.toml"), key=lambda file: file.with_suffix("").parts) if place.is_dir() else [place]
         if not files:
             raise UserError(f"{place}: there is no job in this folder")
         found.update(dict.fromkeys(files))
@@ -124,6 +124,9 @@ def _outcome(file: Path, out: Path, full: bool) -> Outcome:
         return Outcome(file, text, None, problem=str(error).removeprefix(f"{file}: "))
     runs, problem = [], ""
     for spec in job.runs:
+        if not spec.data.is_here(spec.folder):
+            problem = f"`{spec.data.title}` is not here: mpi-compress data get {spec.data.title}"
+            continue
         try:
             result = result_file(job, spec, spec.run_id, out)
             if result.exists():

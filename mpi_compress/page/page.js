@@ -81,23 +81,26 @@
         });
       }
     });
-    return { traces, levels: [] };
+    return traces;
   }
+
+  // What a view's legend lists: a grid's points are one line.
+  const stems = (view) => [...new Set(view.series.map((s) => s.stem ?? s.label))];
 
   // One point a run: those of a grid on a line; a run whose x changes on its way is a level.
   function points(view, state) {
     const [traces, levels, groups] = [[], [], new Map()];
-    view.series.forEach((series, i) => {
+    view.series.forEach((series) => {
       const [x, y] = [series.columns[state.x], series.columns[state.y]];
-      if (!state.shown[i] || y === null || y === undefined) return;
-      if (series.varies.includes(state.x)) { levels.push({ i, y, label: series.label }); return; }
+      if (!state.shown[stems(view).indexOf(series.stem)] || y === null || y === undefined) return;
+      if (series.varies.includes(state.x)) { levels.push({ stem: series.stem, y, label: series.label }); return; }
       if (x === null || x === undefined) return;
       if (!groups.has(series.stem)) groups.set(series.stem, []);
-      groups.get(series.stem).push({ i, x, y, label: series.label });
+      groups.get(series.stem).push({ x, y, label: series.label });
     });
     for (const [stem, members] of groups) {
       members.sort((a, b) => a.x - b.x);
-      const { colour, dash, symbol } = look(members[0].i, false);
+      const { colour, dash, symbol } = look(stems(view).indexOf(stem), false);
       traces.push({
         x: members.map((m) => m.x), y: members.map((m) => m.y), type: "scatter", mode: "lines+markers", name: plain(stem),
         line: { color: colour, dash, width: 2 }, marker: { color: colour, symbol, size: 8 },
@@ -107,28 +110,38 @@
     }
     const xs = traces.flatMap((t) => t.x);
     const span = xs.length ? [Math.min(...xs), Math.max(...xs)] : [1, 10];
-    for (const { i, y, label } of levels) {
-      const { colour, dash, symbol } = look(i, false);
+    for (const { stem, y, label } of levels) {
+      const { colour, dash, symbol } = look(stems(view).indexOf(stem), false);
       const x = state.xscale === "log" ? [span[0], Math.sqrt(span[0] * span[1]), span[1]] : [span[0], (span[0] + span[1]) / 2, span[1]];
       traces.push({
         x, y: [y, y, y], type: "scatter", mode: "lines+markers", name: plain(label), line: { color: colour, dash: dash === "solid" ? "dash" : dash, width: 2 },
         marker: { color: colour, symbol, size: [0, 8, 0] }, hovertemplate: `<b>${plain(label)}</b><br>${plain(title(state.y))}: %{y}<extra></extra>`,
       });
     }
-    return { traces };
+    return traces;
   }
 
-  function layout(view, state, wide) {
+  // From the first point to the last; Plotly's own range would leave room for markers.
+  function range(traces, scale) {
+    const xs = traces.flatMap((t) => t.x.filter((v, k) => v !== null && t.y[k] !== null)).map((v) => (scale === "log" ? Math.log10(v) : v));
+    const [least, most] = [xs.reduce((a, b) => Math.min(a, b), Infinity), xs.reduce((a, b) => Math.max(a, b), -Infinity)];
+    const pad = 0.02 * (most - least) || 0.5;
+    return Number.isFinite(least) ? [least - pad, most + pad] : undefined;
+  }
+
+  function layout(traces, state, wide) {
     const ink = isDark() ? "#e8eaed" : "#1d2733";
     const grid = isDark() ? "#3a4350" : "#dfe4ea";
+    const size = wide ? 13 : 11;
     const axis = (column, scale) => ({
-      title: { text: plain(title(column)), standoff: 12 }, type: scale, gridcolor: grid, zeroline: false, linecolor: grid, ticks: "outside",
-      tickcolor: grid, exponentformat: "power", automargin: true, nticks: 8,
+      title: { text: plain(title(column)), standoff: 10, font: { size } }, type: scale, gridcolor: grid, zeroline: false, linecolor: grid,
+      ticks: "outside", tickcolor: grid, exponentformat: "power", automargin: true, nticks: wide ? 8 : 5,
     });
     return {
-      xaxis: axis(state.x, state.xscale), yaxis: axis(state.y, state.yscale), showlegend: false, hovermode: "closest", dragmode: wide ? "zoom" : false,
-      margin: { l: 64, r: 16, t: 12, b: 56 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: ink },
+      xaxis: { ...axis(state.x, state.xscale), range: range(traces, state.xscale) }, yaxis: axis(state.y, state.yscale),
+      showlegend: false, hovermode: "closest", dragmode: wide ? "zoom" : false,
+      margin: { l: wide ? 64 : 48, r: 12, t: 12, b: 52 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size, color: ink },
       hoverlabel: { bgcolor: isDark() ? "#11161d" : "#ffffff", bordercolor: grid, font: { color: ink }, align: "left" },
     };
   }
@@ -166,7 +179,7 @@
       this.place = place;
       this.id = place.dataset.figure;
       this.views = figures[this.id];
-      this.heading = document.getElementById(`${this.id}-h`).textContent.trim();
+      this.heading = document.getElementById(`${this.id}-h`).textContent.replace(/\s+/g, " ").trim();
       this.controls = element("div", { className: "controls" });
       this.graph = element("div", { className: "graph" });
       this.graph.setAttribute("role", "img");
@@ -179,7 +192,7 @@
       this.view = this.views[number];
       this.number = number;
       const { x, y, xscale, yscale } = this.view;
-      this.state = { x, y: y.split(",")[0].trim(), xscale, yscale, shown: this.view.series.map(() => true) };
+      this.state = { x, y: y.split(",")[0].trim(), xscale, yscale, shown: stems(this.view).map(() => true) };
       this.build();
       this.draw();
     }
@@ -192,17 +205,18 @@
         ...(this.views.length > 1
           ? [select(`${this.id}-view`, "Show", this.views.map((v, i) => [`${i}`, v.title]), `${this.number}`, (v) => this.choose(Number(v)))] : []),
         select(`${this.id}-y`, "Vertical", columns, this.state.y, set("y")),
-        select(`${this.id}-yscale`, "scale", SCALES, this.state.yscale, set("yscale")),
+        select(`${this.id}-yscale`, "Vertical scale", SCALES, this.state.yscale, set("yscale")),
         select(`${this.id}-x`, "Horizontal", columns, this.state.x, set("x")),
-        select(`${this.id}-xscale`, "scale", SCALES, this.state.xscale, set("xscale")),
+        select(`${this.id}-xscale`, "Horizontal scale", SCALES, this.state.xscale, set("xscale")),
         element("button", { type: "button", textContent: "Whole range", onclick: () => this.draw() }),
         element("button", { type: "button", className: "png", textContent: "PNG", onclick: () => this.download() }),
       );
       this.controls.lastChild.setAttribute("aria-label", "Download this plot as PNG");
       const bounds = this.view.bounds.length > 0;
-      const toggles = this.view.series.map((series, i) => {
+      const seeds = (name) => this.view.series.find((s) => (s.stem ?? s.label) === name).seeds;
+      const toggles = stems(this.view).map((name, i) => {
         const box = element("input", { type: "checkbox", checked: this.state.shown[i], onchange: () => { this.state.shown[i] = box.checked; this.draw(); } });
-        return element("label", {}, box, swatch(i, bounds), element("span", { textContent: series.label + (series.seeds > 1 ? ` (${series.seeds} seeds)` : "") }));
+        return element("label", {}, box, swatch(i, bounds), element("span", { textContent: name + (seeds(name) > 1 ? ` (${seeds(name)} seeds)` : "") }));
       });
       const all = element("button", {
         type: "button", textContent: "All or none", onclick: () => {
@@ -224,10 +238,11 @@
       if (!this.visible) return;
       const wide = window.matchMedia("(min-width: 40rem)").matches;
       const scale = (s) => (s === "log" ? ", logarithmic" : "");
-      const shown = this.view.series.filter((_, i) => this.state.shown[i]).map((s) => s.label);
+      const shown = stems(this.view).filter((_, i) => this.state.shown[i]);
       this.graph.setAttribute("aria-label", `${this.heading}: plot of ${title(this.state.y)}${scale(this.state.yscale)} against `
-        + `${title(this.state.x)}${scale(this.state.xscale)} of ${shown.length} runs: ${shown.slice(0, 12).join("; ")}. Final values are in the table below.`);
-      return Plotly.react(this.graph, this.drawn.traces, layout(this.view, this.state, wide), { displayModeBar: false, responsive: !printing });
+        + `${title(this.state.x)}${scale(this.state.xscale)} of ${shown.length} lines: ${shown.slice(0, 12).join("; ")}. Final values are in the table below.`);
+      const traces = this.drawn;
+      return Plotly.react(this.graph, traces, layout(traces, this.state, wide), { displayModeBar: false, responsive: !printing });
     }
 
     show() {
@@ -236,9 +251,10 @@
     }
 
     download() {
-      const asked = { ...layout(this.view, this.state, true), showlegend: true, paper_bgcolor: isDark() ? "#1a2029" : "#ffffff",
+      const traces = this.drawn;
+      const asked = { ...layout(traces, this.state, true), showlegend: true, paper_bgcolor: isDark() ? "#1a2029" : "#ffffff",
         title: { text: plain(this.heading), font: { size: 15 } }, margin: { l: 70, r: 20, t: 50, b: 60 } };
-      return Plotly.downloadImage({ data: this.drawn.traces, layout: asked }, { format: "png", width: 900, height: 560, scale: 2, filename: this.id });
+      return Plotly.downloadImage({ data: traces, layout: asked }, { format: "png", width: 900, height: 560, scale: 2, filename: this.id });
     }
   }
 

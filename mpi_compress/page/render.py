@@ -59,13 +59,13 @@ def page(found: Sequence[Outcome], plotly: str | None = None) -> str:
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in ("template.html", "style.css", "page.js")}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    shown = [_figure(o) for o in found]
+    groups = _groups([_figure(o) for o in found])
     return environment.from_string(files["template.html"]).render(
         title="The papers, reproduced",
         today=date.today().isoformat(),
         version=metadata.version("mpi-compress"),
-        groups=_groups(shown),
-        claims=[c for figure in shown for c in figure["claims"]],
+        groups=groups,
+        claims=[claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
         counts={holds: sum(o.count(holds) for o in found) for holds in (True, False, None)},
         on_stand_ins=sum(o.count(True) + o.count(False) for o in found if o.kind == "stand-in"),
         work=_WORK,
