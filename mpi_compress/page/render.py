@@ -1,9 +1,10 @@
 """One self-contained HTML file: the template with its style and script, the plotting library, and the data, all in it."""
 
+import importlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import metadata, resources
 from pathlib import Path
@@ -23,7 +24,8 @@ _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most t
 _WORK = ("compute", "pack", "exchange", "update")
 PAPERS = {
     "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
-    "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization (NeurIPS 2018)",
+    "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization "
+    "(NeurIPS 2018)",
     "HT": "Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis: Rethinking Gradient Sparsification as Total Error Minimization "
     "(NeurIPS 2021)",
     "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
@@ -37,8 +39,9 @@ def write(found: Sequence[Outcome], target: Path) -> None:
         UserError: the plotting library is not installed, there are no results, or the file cannot be written.
     """
     if not any(o.runs for o in found):
-        raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` those of all jobs")
-    text = page(found)
+        raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
+    library = plotting_library()
+    text = page(found, library)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -46,16 +49,28 @@ def write(found: Sequence[Outcome], target: Path) -> None:
         raise UserError(f"-o {target}: cannot be written: {error.strerror}") from None
 
 
-def page(found: Sequence[Outcome], plotly: str | None = None) -> str:
-    """The page as text; `plotly` the library's script."""
-    try:
-        import jinja2
-        import plotly.offline
-        import tsdownsample  # noqa: F401
+def plotting_library() -> str:
+    """Plotly's script.
 
-        library = plotly.offline.get_plotlyjs()
+    Raises:
+        UserError: it, or something else that the page needs, is not installed.
+    """
+    try:
+        for module in ("jinja2", "plotly", "tsdownsample"):
+            importlib.import_module(module)
     except ImportError as error:
         raise UserError(f'the report needs {error.name}: pip install "mpi-compress[report]"') from None
+    return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def page(found: Sequence[Outcome], library: str) -> str:
+    """The page as text.
+
+    Args:
+        library: the plotting library's script.
+    """
+    import jinja2
+
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in ("template.html", "style.css", "page.js")}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -170,25 +185,3 @@ def _made(r: Run) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in json.loads(r.attrs["versions"]).items())
     ranks = f"{r.attrs['n_ranks']} ranks, {r.attrs['mpi_library']}" if r.attrs["n_ranks"] > 1 else "one process"
     return f"{versions}; {ranks}; on {r.attrs['host']}" + (f", commit {r.attrs['commit']}" if r.attrs.get("commit") else "")
-
-
-def summary(found: Sequence[Outcome]) -> Iterator[str]:
-    """A line for each job, one for each claim that does not hold, and how many do."""
-    width = max(len(o.key) for o in found)
-    for o in found:
-        yield f"{o.key:{width}s}  {o.status}" + (f"; claims: {o.counted}" if o.verdicts else "")
-    for o in found:
-        for v in o.verdicts:
-            if v.holds is False:
-                yield f"{o.key}: {v}"
-    hold, fail, open_ = (sum(o.count(holds) for o in found) for holds in (True, False, None))
-    yield f"{hold} claims hold, {fail} do not, {open_} are not run"
-
-
-def table(found: Sequence[Outcome]) -> str:
-    """Markdown: figure, job, data, what became of it, and of its claims."""
-    lines = ["| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
-    for o in found:
-        cells = (o.paper or o.title, f"[{o.key}](../{o.file.as_posix()})", o.data, o.kind, o.status, o.counted)
-        lines.append("| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in cells) + " |")
-    return "\n".join(lines) + "\n"

@@ -38,7 +38,8 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     found: list[dict[str, Any]] = []
     if figure.at:
         ((column, level),) = figure.at.items()
-        found.append({"kind": "points", "title": f"what it took to {column} ≤ {level:g}", **chosen, "series": _ends(runs, asked, figure.at)})
+        title = f"what it took to {column} ≤ {level:g}"
+        found.append({"kind": "points", "title": title, **chosen, "series": _ends(runs, asked, figure.at)})
     elif figure.rows == "last":
         found.append({"kind": "points", "title": "the end of each run", **chosen, "series": _ends(runs, asked, None)})
     found.append({"kind": "lines", "title": "whole runs", **(whole if found else chosen), "series": _lines(runs, asked, points)})
@@ -50,14 +51,14 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
 
 
 def kept(columns: Columns, points: int) -> NDArray[np.intp]:
-    """The rows that lines need: in each part of the rounds, even and even in logarithms, the least and the greatest of each column."""
+    """The rows that lines need: the least and the greatest of each column, in each part of the rounds, even and even in logarithms."""
     from tsdownsample import MinMaxDownsampler
 
     rounds = np.ascontiguousarray(columns["round"])
     chosen = [np.array([0, len(rounds) - 1], dtype=np.intp)]
-    for values in columns.values():
-        for scale in (rounds, np.log1p(rounds)):
-            chosen.append(MinMaxDownsampler().downsample(scale, np.ascontiguousarray(values), n_out=points).astype(np.intp))
+    thin = MinMaxDownsampler().downsample
+    for scale in (rounds, np.log1p(rounds)):
+        chosen += [thin(scale, np.ascontiguousarray(v), n_out=points).astype(np.intp) for v in columns.values()]
     return np.unique(np.concatenate(chosen))
 
 
@@ -109,15 +110,13 @@ def _line(label: str, group: Sequence[Run], asked: set[str], points: int) -> dic
     for columns in each[1:]:
         rounds = np.intersect1d(rounds, columns["round"])
     names = [name for name in each[0] if all(name in columns for columns in each)]
-    stacked = {
-        name: np.array([columns[name][np.searchsorted(columns["round"], rounds)] for columns in each]) for name in names
-    }
+    stacked = {name: np.array([columns[name][np.searchsorted(columns["round"], rounds)] for columns in each]) for name in names}
     middle = {name: np.median(values, axis=0) if len(each) > 1 else values[0] for name, values in stacked.items()}
     follows = _following(middle)
     ranges = {
         f"{name}{end}": take(stacked[name], axis=0)
         for name in names
-        if len(each) > 1 and name != "round" and not np.array_equal(stacked[name].min(axis=0), stacked[name].max(axis=0), equal_nan=True)
+        if name != "round" and not np.array_equal(stacked[name].min(axis=0), stacked[name].max(axis=0), equal_nan=True)
         for end, take in ((".low", np.min), (".high", np.max))
     }
     own = {name: values for name, values in (middle | ranges).items() if name not in follows}
@@ -148,7 +147,7 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
 
 
 def _ends(runs: Sequence[Run], asked: set[str], at: Mapping[str, float] | None) -> list[dict[str, Any]]:
-    """One point for each label: the last row, or the first that has come down to a level; `varies` names what changes on the way there.
+    """One point for each label: the last row, or the first that has come down to a level; `varies` names what changes on the way.
 
     Points of one `stem` are a grid's: on a line, at an x that does not vary; where x does, a point is a level to compare with.
     """
