@@ -184,7 +184,11 @@
       this.graph = element("div", { className: "graph" });
       this.graph.setAttribute("role", "img");
       this.legend = element("fieldset", { className: "legend" });
-      place.append(this.controls, element("div", { className: "plot" }, this.graph, this.legend));
+      const png = element("button", { type: "button", textContent: "PNG", onclick: () => this.download() });
+      png.setAttribute("aria-label", "Download this plot as PNG");
+      const whole = element("button", { type: "button", textContent: "Whole range", onclick: () => this.draw() });
+      const beside = element("div", { className: "beside" }, this.legend, element("div", { className: "buttons" }, whole, png));
+      place.append(this.controls, element("div", { className: "plot" }, this.graph, beside));
       this.choose(0);
     }
 
@@ -208,10 +212,7 @@
         select(`${this.id}-yscale`, "Vertical scale", SCALES, this.state.yscale, set("yscale")),
         select(`${this.id}-x`, "Horizontal", columns, this.state.x, set("x")),
         select(`${this.id}-xscale`, "Horizontal scale", SCALES, this.state.xscale, set("xscale")),
-        element("button", { type: "button", textContent: "Whole range", onclick: () => this.draw() }),
-        element("button", { type: "button", className: "png", textContent: "PNG", onclick: () => this.download() }),
       );
-      this.controls.lastChild.setAttribute("aria-label", "Download this plot as PNG");
       const bounds = this.view.bounds.length > 0;
       const seeds = (name) => this.view.series.find((s) => (s.stem ?? s.label) === name).seeds;
       const toggles = stems(this.view).map((name, i) => {

@@ -51,7 +51,7 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
 
 
 def kept(columns: Columns, points: int) -> NDArray[np.intp]:
-    """The rows that lines need: the least and the greatest of each column, in each part of the rounds, even and even in logarithms."""
+    """The rows that lines need: least and greatest of each column in each part of the rounds, even and even in logarithms."""
     from tsdownsample import MinMaxDownsampler
 
     rounds = np.ascontiguousarray(columns["round"])
