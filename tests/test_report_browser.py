@@ -12,7 +12,10 @@ from mpi_compress.job import load_job
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='needs pip install "mpi-compress[browser]"')
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, such as Debian's package of that name")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium, such as Debian's package of that name"),
+]
 
 JOB = """
 title = "Gradient descent and top-3, on five seeds"
@@ -71,6 +74,7 @@ def visit(browser, report):
 
     def visit(width=1280, height=900, **options):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.set_default_timeout(90_000)
         contexts.append(context)
         opened = context.new_page()
         opened.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
@@ -128,12 +132,8 @@ def test_seeds_are_a_band_and_bounds_a_line(visit):
 
 def test_hovering_tells_the_values(visit):
     opened = visit()
-    place = opened.locator("#figure-job .graph .nsewdrag").bounding_box()
-    for share in (0.1, 0.3, 0.5, 0.7):
-        opened.mouse.move(place["x"] + share * place["width"], place["y"] + 0.3 * place["height"])
-        opened.wait_for_timeout(120)
-        if opened.locator("#figure-job .hovertext").count():
-            break
+    marker = opened.locator("#figure-job .graph .trace .points path").nth(20).bounding_box()
+    opened.mouse.move(marker["x"] + marker["width"] / 2, marker["y"] + marker["height"] / 2)
     assert "round: " in opened.locator("#figure-job .hovertext").first.text_content()
 
 

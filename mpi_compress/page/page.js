@@ -157,7 +157,7 @@
   function select(id, label, options, value, changed) {
     const made = element("select", { id, onchange: () => changed(made.value) });
     for (const [key, text] of options) made.append(element("option", { value: key, textContent: text, selected: key === value }));
-    return element("label", { className: "control", htmlFor: id }, element("span", { textContent: label }), made);
+    return element("div", { className: "control" }, element("label", { htmlFor: id, textContent: label }), made);
   }
 
   const SCALES = [["linear", "linear"], ["log", "logarithmic"]];
