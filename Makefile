@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test test-slow test-cluster lint bench clean
+.PHONY: demo test test-slow test-cluster lint bench docs clean
 
 demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
@@ -24,9 +24,12 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)        ## ratios, measured side by side in one run
 	$(BIN)/python -m benchmarks
 
+docs: $(INSTALLED)         ## the pages of docs/, with Sphinx: docs/_build/index.html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+
 $(INSTALLED): setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,test,lint]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,test,lint,docs]"
 	touch $@
 
 clean:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 import tomli_w
 from numpy.typing import NDArray
-from scipy.optimize import least_squares, nnls
 
 from mpi_compress.datasets.store import replace
 from mpi_compress.errors import UserError
@@ -107,7 +107,7 @@ def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
 
     slope = (seconds[-1] - seconds[0]) / (bits[-1] - bits[0])
     start = np.log([max(seconds[0], 1e-12), max(slope, 1e-18)])
-    c0, c1 = np.exp(least_squares(residuals, start, loss="soft_l1", f_scale=0.1).x)
+    c0, c1 = np.exp(scipy.optimize.least_squares(residuals, start, loss="soft_l1", f_scale=0.1).x)
     return _judged({"c0": float(c0), "c1": float(c1)}, c1 * bits + c0, seconds)
 
 
@@ -116,7 +116,7 @@ def packet_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
     best: Fit | None = None
     for pmax in _PACKET_PAYLOADS[bits[-1] >= _PACKET_PAYLOADS]:
         packets = np.ceil(bits / pmax)
-        c, _ = nnls(np.stack([packets, np.ones_like(packets)], axis=1) / seconds[:, None], np.ones_like(packets))
+        c, _ = scipy.optimize.nnls(np.stack([packets, np.ones_like(packets)], axis=1) / seconds[:, None], np.ones_like(packets))
         fit = _judged({"c0": float(c[1]), "c1": float(c[0]), "pmax": float(pmax)}, c[0] * packets + c[1], seconds)
         if best is None or fit.r2 > best.r2:
             best = fit

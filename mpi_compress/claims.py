@@ -151,7 +151,7 @@ def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
         return float(column[reached[0]]) if reached.size else math.inf
 
     try:
-        return float(calculate(ast.parse(claim.value.strip(), mode="eval").body, {}, call))
+        return float(calculate(ast.parse(f"({claim.value})", mode="eval").body, {}, call))
     except ZeroDivisionError:
         return math.nan
     except (ValueError, SyntaxError) as error:

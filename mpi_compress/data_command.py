@@ -164,7 +164,7 @@ def _described(file: Path) -> Iterator[str]:
 
 def _solve(options: argparse.Namespace) -> int:
     from mpi_compress.job import load_job
-    from mpi_compress.runner import solve
+    from mpi_compress.problem import solve
 
     if options.file.endswith(".toml"):
         if options.settings:

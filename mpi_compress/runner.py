@@ -1,4 +1,4 @@
-"""From a job to its results: problems are prepared first, all of them; then the runs are played one by one."""
+"""From a job to its results: what all runs need is prepared first; then they are played one by one."""
 
 import json
 import math
@@ -24,58 +24,25 @@ from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.checkpoint import Header, Keeper, header_of, path_of
 from mpi_compress.compressed import Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.datasets.store import DataSet, open_data, open_test
+from mpi_compress.datasets.store import DataSet, open_data
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
-from mpi_compress.expressions import evaluate, names_in
 from mpi_compress.footprint import refuse_what_cannot_fit
 from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job, RunSpec
-from mpi_compress.kernels.rows import squared_norms
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.launch import Alone, Team, at_root
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
+from mpi_compress.problem import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.reference import Optimum, eigenvalues_file, gradient_noise, gram_eigenvalues, optimum, optimum_file
+from mpi_compress.reference import eigenvalues_file, gradient_noise
 from mpi_compress.results import LostRows, Recorder, Run, part_of, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
-
-SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
-_SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Data, objective and workers of a run, with what their data decide."""
-
-    data: DataSet
-    loss: str
-    mu: float
-    L: float  # smoothness of f, regulariser included; NaN where the loss is not smooth
-    L_max: float | None  # the largest of the workers' L_i, where the job asks for it
-    L_rms: float | None  # √((1/n) Σ L_i²), likewise
-    L_row: float | None  # the largest smoothness that one sample gives its worker's minibatch of one, likewise
-    x_star: Vector | None
-    f_star: float
-    f_star_accuracy: float
-    test: DataSet | None = None
-
-    def numbers(self, n: int) -> dict[str, float]:
-        """What formulas may name."""
-        known = {"mu": self.mu, "n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
-        if not LOSSES[self.loss].smooth:
-            return known
-        known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
-        return {**known, **{k: v for k, v in self._asked_for.items() if v is not None}}
-
-    @property
-    def _asked_for(self) -> dict[str, float | None]:
-        return {"L_max": self.L_max, "L_rms": self.L_rms, "L_row": self.L_row}
 
 
 @dataclass(frozen=True)
@@ -192,15 +159,15 @@ def _writable(folder: Path) -> None:
 
 def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
     try:
-        key = json.dumps([spec.written.get(t) for t in ("data", "objective", "workers", "seed")] + [_wants(spec)], default=str)
+        key = key_of(spec)
         if key not in problems:
             real = spec.objective.loss == "least-squares"
             data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
-            team.on_root(partial(_enough_samples, spec, data))
+            team.on_root(partial(refuse_idle_workers, spec, data))
             if not force:
-                solve = not _is_large(data) or not eigenvalues_file(data).exists()
+                solve = not is_large(data) or not eigenvalues_file(data).exists()
                 team.each(partial(refuse_what_cannot_fit, spec, data, team.size, team.ranks_here, solve))
-            problems[key] = team.on_root(partial(_problem, spec, data, quiet))
+            problems[key] = team.on_root(partial(problem_of, spec, data, quiet))
         problem = problems[key]
         x0 = team.on_root(partial(_start, spec, problem))
         spec = team.on_root(partial(_with_settled_threshold, spec, problem, x0))
@@ -212,10 +179,6 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
         raise type(error)(f"{spec.where}{error}") from None
 
 
-def _is_large(data: DataSet) -> bool:
-    return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
-
-
 def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
     """A hard threshold that goes by the gradients' noise gets it from x0, where M = 0: all noise counts as σ². At rank 0 only."""
     compressor = spec.up.compressor
@@ -223,13 +186,8 @@ def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunS
         return spec
     batch = getattr(spec.algorithm, "batch", None)
     zeta2, sigma2 = gradient_noise(problem.data, LOSSES[problem.loss], problem.mu, spec.workers.count, batch, x0)
-    settled = _checked(lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim), "up.compressor")
+    settled = checked_at("up.compressor", lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim))
     return replace(spec, up=replace(spec.up, compressor=settled))
-
-
-def _enough_samples(spec: RunSpec, data: DataSet) -> None:
-    if spec.workers.count > data.n_samples:
-        raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
 
 
 def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
@@ -247,112 +205,19 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float], told:
     links = []
     for name, table in (("up", spec.up), ("down", spec.down)):
         if not spec.algorithm.settles(table.compressor, name):
-            _checked(partial(table.compressor.check, dim), f"{name}.compressor")
+            checked_at(f"{name}.compressor", partial(table.compressor.check, dim))
         links.append(Link(table.compressor, table.codec, dim))
     apart = problem.mu if _regularizer(spec) == "master" else 0.0
     for key in spec.algorithm.formulas():
         for formula in formulas_in(getattr(spec.algorithm, key)):
-            _needs_no_smoothness(formula, spec, f"algorithm.{key}")
+            refuse_smoothness(formula, spec, f"algorithm.{key}")
     setting = Setting(n, dim, links[0], links[1], spec.cost, apart, numbers, problem.x_star)
-    bound = _checked(lambda: spec.algorithm.within(setting), "algorithm")
+    bound = checked_at("algorithm", lambda: spec.algorithm.within(setting))
     return None if told else bound
-
-
-def _needs_no_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
-    loss = spec.objective.loss
-    named = (
-        names_in(formula) & {"L", "L_max", "L_rms", "L_row", "kappa"} if formula is not None and not LOSSES[loss].smooth else set()
-    )
-    if named:
-        raise UserError(
-            f"{where}: '{formula}' needs {min(named)}, and the {loss} loss is not smooth, so there is none; "
-            "give a number, or a formula in mu, n, d, N"
-        )
-
-
-def _checked(build: Any, where: str) -> Any:
-    try:
-        return build()
-    except UserError:
-        raise
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
 
 
 def _regularizer(spec: RunSpec) -> str:
     return getattr(spec.algorithm, "regularizer", None) or spec.objective.regularizer
-
-
-def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
-    """Whether a run asks for L_max or L_rms, for L_row, and whether it cannot do without x*."""
-    names = spec.algorithm.names()
-    falls = spec.stop.suboptimality is not None or spec.stop.relative_distance is not None
-    optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or falls
-    return not names.isdisjoint({"L_max", "L_rms"}), "L_row" in names, optimum
-
-
-def _mu(spec: RunSpec, data: DataSet, L_data: float) -> float:
-    """µ, from either form of the regulariser; in a formula L is the smoothness of the data part."""
-    objective = spec.objective
-    key, factor = ("mu", 1.0) if objective.lambda2 is None else ("lambda2", 2.0)
-    formula = getattr(objective, key)
-    _needs_no_smoothness(formula, spec, f"objective.{key}")
-    sizes = {"L": L_data, "N": float(data.n_samples), "d": float(data.dim), "n": float(spec.workers.count)}
-    value = _checked(lambda: evaluate(formula or 0.0, sizes), f"objective.{key}")
-    if not 0 <= value < math.inf:
-        raise UserError(f"objective.{key}: {value:g} is {'negative' if value < 0 else 'no finite number'}; it must be 0 or more")
-    return factor * value
-
-
-def _problem(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
-    """What the data decide, and the test set. At rank 0 only."""
-    objective = spec.objective
-    loss = LOSSES[objective.loss]
-    test = open_test(spec.data, spec.folder, data)
-    gram = gram_eigenvalues(data)[0]
-    if gram == 0:
-        raise UserError("data: all samples are zero, so there is nothing to optimise")
-    if not math.isfinite(gram):
-        raise UserError('data: the samples are so large that their squares overflow; normalize = "rows" or "columns" scales them')
-    scale = loss.curvature / data.n_samples
-    L_data = scale * gram if loss.smooth else math.nan
-    mu = _mu(spec, data, L_data)
-    wants_L_max, wants_L_row, wants_optimum = _wants(spec)
-    L_max = L_rms = L_row = None
-    n = spec.workers.count
-    if wants_L_row and loss.smooth:
-        L_row = max(loss.curvature * _peak_weight(rows, n / data.n_samples) for rows in data.shards(range(n), n)) + mu
-    if wants_L_max and loss.smooth:
-        each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
-        L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
-    known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, None, math.nan, math.nan, test)
-    if _is_large(data) and not wants_optimum:
-        return known
-    if not quiet and not optimum_file(data, objective.loss, mu).exists():
-        tell(f"{data.title}: computing x* and f* (kept beside the data)")
-    best = optimum(data, objective.loss, loss, mu)
-    if best.reached > _SOLVED:
-        if wants_optimum:
-            raise UserError(
-                f"objective: x* cannot be computed: the {'gradient' if loss.smooth else 'duality gap'} falls to {best.reached:.1e} "
-                "of its start only; set mu > 0"
-            )
-        return known
-    return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, best.x, best.f, best.accuracy, test)
-
-
-def _peak_weight(shard: Rows, weight: float) -> float:
-    """max_j ‖a_j‖² of a shard, times the weight of a sample that stands for all of it."""
-    squares = np.empty(len(shard))
-    squared_norms(shard.matrix, squares)
-    return float(squares.max()) * weight * len(shard)
-
-
-def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
-    """A run's problem with its minimiser, however large it is; in this process."""
-    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.objective.loss == "least-squares")
-    problem = _problem(spec, data, quiet=True)
-    return problem, optimum(data, problem.loss, LOSSES[problem.loss], problem.mu)
 
 
 def _start(spec: RunSpec, problem: Problem) -> Vector:

@@ -57,6 +57,7 @@ def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
     assert judged(job, "largest('loss', 'GD')", "> 0").values[0] == gd.trace["loss"][0]
     assert judged(job, "largest('loss / round', 'GD')", "> 0").values[0] == np.max(gd.trace["loss"][1:] / gd.trace["round"][1:])
     assert judged(job, "round('GD', loss=-1)", "> 5").values[0] == np.inf
+    assert judged(job, "round('GD')\n  + round('top')", "> 5").values[0] == 80
 
 
 @pytest.mark.parametrize(

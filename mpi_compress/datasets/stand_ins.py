@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy  # which loads stats and optimize where they are first used, and they take a second
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import gamma
 
 from mpi_compress.compressed import Vector
 from mpi_compress.datasets.generators import Chunk, Generator, generators, positive_sizes
@@ -77,7 +76,7 @@ class _Words(Generator):
     def _draws(self) -> float:
         """Draws a row that give `nonzeros` different features in the mean."""
         stay = np.log1p(-np.minimum(self._chances, 1 - 1e-12))
-        spread = gamma.ppf((np.arange(8) + 0.5) / 8, _SPREAD, scale=1 / _SPREAD)
+        spread = scipy.stats.gamma.ppf((np.arange(8) + 0.5) / 8, _SPREAD, scale=1 / _SPREAD)
 
         def excess(draws: float) -> float:
             return sum(float(-np.expm1(draws * s * stay).sum()) for s in spread) / spread.size - self.nonzeros
@@ -85,7 +84,7 @@ class _Words(Generator):
         upper = self.nonzeros
         while excess(upper) < 0:
             upper *= 2
-        return float(brentq(excess, 0, upper, rtol=1e-4))
+        return float(scipy.optimize.brentq(excess, 0, upper, rtol=1e-4))
 
 
 @generators.register("rcv1-like")

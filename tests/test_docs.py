@@ -1,0 +1,91 @@
+"""The pages of docs/ do what they say: their files are written, their commands run, what these print is compared."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BIN
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
+RUN = ["tutorial.md", "own-data.md", "own-algorithm.md", "own-cost-model.md"]
+
+
+def same(wanted: str, got: str) -> bool:
+    """Whether a printed text is the page's, whose `...` stand for anything, lines included."""
+    return doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+
+
+def commands(block: str) -> Iterator[tuple[str, str, int]]:
+    """A console's lines: what is typed, what it prints, and its exit status, where it is not 0 a last line [status]."""
+    for typed, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        status = re.search(r"^\[(\d+)\]\n\Z", printed, re.MULTILINE)
+        yield typed, printed[: status.start()] if status else printed, int(status[1]) if status else 0
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_works_as_it_stands(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    names: dict = {}
+    for language, block in FENCED.findall((DOCS / page).read_text()):
+        file = FILE.match(block)
+        if file:
+            (tmp_path / file[1]).write_text(block)
+        elif language == "python":
+            exec(compile(block, page, "exec"), names)
+        elif language == "console":
+            for typed, wanted, status in commands(block):
+                done = subprocess.run(
+                    typed, shell=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, timeout=120
+                )
+                assert done.returncode == status, f"$ {typed}\n{done.stdout}"
+                assert same(wanted, done.stdout), f"$ {typed}\n{done.stdout}\nis not as the page says:\n{wanted}"
+
+
+def test_the_pages_are_built_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="the pages are built where the extra `docs` is installed")
+    line = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        "-d",
+        tmp_path / "trees",
+        DOCS,
+        tmp_path / "html",
+    ]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "html" / "tutorial.html").exists()
+
+
+def test_what_the_maths_page_names_is_there():
+    named = re.findall(r"`(mpi_compress(?:\.\w+)+)`", (DOCS / "maths.md").read_text())
+    assert len(named) > 40
+    for name in named:
+        place, rest = import_module("mpi_compress"), name.split(".")[1:]
+        for part in rest:
+            try:
+                place = getattr(place, part)
+            except AttributeError:
+                place = import_module(f"{place.__name__}.{part}")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
+def test_links_between_files_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
