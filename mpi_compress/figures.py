@@ -79,7 +79,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 _COLUMN, _PAGE = 3.3, 6.9  # inches: a column of a paper, and its page
 _HEIGHT, _PANEL_HEIGHT = 2.3, 1.65  # of one plot, and of one of three panels in a row
-_LINE, _LETTER = 0.145, 0.062  # of a legend's text
+_LINE, _LETTER = 0.16, 0.05  # of a legend's text
 _INSIDE = 4  # lines whose legend has room among the curves
 _STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
@@ -154,16 +154,19 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
         drawn = _lines(runs, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         title = "\n".join(textwrap.fill(each, 58) for each in (figure.title or "").splitlines())
-        legend: dict[str, Any] = {"title": _over_seeds(runs)}
-        height = _HEIGHT + _LINE * title.count("\n")
-        if len(names) + len(figure.bounds) > _INSIDE or max(map(len, names)) > 32:
-            legend |= {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2), "ncols": _abreast([*names, *figure.bounds], _COLUMN)}
-            height += _LINE * math.ceil((len(names) + len(figure.bounds)) / legend["ncols"])
+        entries, seeds = [*names, *figure.bounds], _over_seeds(runs)
+        outside = ax is None and (len(entries) > _INSIDE or max(map(len, names)) > 32)
+        abreast = _abreast(entries, _COLUMN)
         if ax is None:
-            _, ax = plt.subplots(figsize=(_COLUMN, height))
+            below = math.ceil(len(entries) / abreast) + 1 if outside else 0
+            _, ax = plt.subplots(figsize=(_COLUMN, _HEIGHT + _LINE * (title.count("\n") + below)))
         _draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
-        ax.legend(**legend)
+        if outside:
+            below_all = {"loc": "outside lower center", "ncols": abreast, "frameon": False}
+            ax.get_figure(root=True).legend(title=seeds, **below_all)  # type: ignore[union-attr]
+        else:
+            ax.legend(title=seeds)
     return ax
 
 
@@ -249,7 +252,7 @@ def _over_seeds(runs: Sequence[Run]) -> str | None:
 
 def _abreast(names: Sequence[str], width: float) -> int:
     """So many entries of a legend fit side by side."""
-    return max(1, min(len(names), int(width / (0.5 + _LETTER * max(map(len, names))))))
+    return max(1, min(len(names), int(width / (0.45 + _LETTER * max(map(len, names))))))
 
 
 def _axis(figure: FigureTable, which: Literal["x", "y"]) -> str:
