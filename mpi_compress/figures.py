@@ -163,7 +163,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
         _draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
         if outside:
-            below_all = {"loc": "outside lower center", "ncols": abreast, "frameon": False}
+            below_all: dict[str, Any] = {"loc": "outside lower center", "ncols": abreast, "frameon": False}
             ax.get_figure(root=True).legend(title=seeds, **below_all)  # type: ignore[union-attr]
         else:
             ax.legend(title=seeds)

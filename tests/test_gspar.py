@@ -1,7 +1,12 @@
 """GSpar: what is measured along a run, and its methods."""
 
+import signal
+import subprocess
+import time
+
 import numpy as np
 import pytest
+from conftest import BIN
 from plays import play, problem
 
 import mpi_compress as mc
@@ -76,6 +81,58 @@ def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
         (same,) = mc.run(mc.load_job(by_hand, {"seed": seed}), out=tmp_path)
         assert all(same.trace[name].tobytes() == run.trace[name].tobytes() for name in run.trace)
     assert "algorithm.step.a = 0.5, by suboptimality: 0.0001: " in "\n".join(summary(runs[0]))
+
+
+def started(job, tmp_path, *arguments):
+    line = [BIN / "mpi-compress", "run", job, "--out", tmp_path, *arguments]
+    return subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
+
+
+def long_trials(tmp_path):
+    """A job of two seeds whose trials take seconds, the first of its two processes begun and in a trial."""
+    job = tmp_path / "job.toml"
+    job.write_text(TUNED.replace("rounds = 30", "rounds = 4000"))
+    first = started(job, tmp_path, "--index", "0")
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("tuning/*.part")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return job, first
+
+
+def test_two_processes_share_trials(tmp_path):
+    """The second waits for the trial that the first is at, whoever plays the others; each ends as it would alone."""
+    job, first = long_trials(tmp_path)
+    second = started(job, tmp_path, "--index", "1")
+    said = [process.communicate(timeout=100)[1] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), said
+    assert "another process plays this trial; waiting for it" in said[0] + said[1]
+    together = [mc.read(file) for file in sorted((tmp_path / "job").glob("*.h5"))]
+    assert len(list((tmp_path / "job" / "tuning").glob("*.h5"))) == 3
+    alone = {r.attrs["run_id"]: r for r in mc.run(mc.load_job(job), out=tmp_path / "alone")}
+    for run in together:
+        assert run.tuned == alone[run.attrs["run_id"]].tuned
+        np.testing.assert_array_equal(run.x, alone[run.attrs["run_id"]].x)
+
+
+@pytest.mark.parametrize("ends", ["signal", "time limit"])
+def test_waiting_for_a_trial_can_be_ended(ends, tmp_path):
+    job, first = long_trials(tmp_path)
+    first.send_signal(signal.SIGSTOP)  # at its trial for as long as we like
+    try:
+        second = started(job, tmp_path, "--index", "1", *(["--time-limit", "6"] if ends == "time limit" else []))
+        for line in second.stderr:
+            if "waiting for it" in line:
+                break
+        if ends == "signal":
+            second.terminate()
+        said = second.communicate(timeout=30)[1]
+        assert second.returncode == 75
+        assert ("SIGTERM" if ends == "signal" else "time limit") in said
+    finally:
+        first.kill()
+        first.wait()
+        first.stderr.close()
 
 
 @pytest.mark.parametrize(
