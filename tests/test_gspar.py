@@ -83,56 +83,36 @@ def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
     assert "algorithm.step.a = 0.5, by suboptimality: 0.0001: " in "\n".join(summary(runs[0]))
 
 
-def started(job, tmp_path, *arguments):
-    line = [BIN / "mpi-compress", "run", job, "--out", tmp_path, *arguments]
-    return subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
-
-
-def long_trials(tmp_path):
-    """A job of two seeds whose trials take seconds, the first of its two processes begun and in a trial."""
+def test_processes_share_trials(tmp_path):
+    """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
     job = tmp_path / "job.toml"
-    job.write_text(TUNED.replace("rounds = 30", "rounds = 4000"))
-    first = started(job, tmp_path, "--index", "0")
-    deadline = time.monotonic() + 60
+    job.write_text(TUNED.replace("rounds = 30", "rounds = 150"))
+
+    def started(*arguments):
+        line = [BIN / "mpi-compress", "run", job, "--out", tmp_path, *arguments]
+        return subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
+
+    first = started("--index", "0")
+    deadline = time.monotonic() + 100
     while not list(tmp_path.rglob("tuning/*.part")):
         assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return job, first
-
-
-def test_two_processes_share_trials(tmp_path):
-    """The second waits for the trial that the first is at, whoever plays the others; each ends as it would alone."""
-    job, first = long_trials(tmp_path)
-    second = started(job, tmp_path, "--index", "1")
-    said = [process.communicate(timeout=100)[1] for process in (first, second)]
-    assert (first.returncode, second.returncode) == (0, 0), said
-    assert "another process plays this trial; waiting for it" in said[0] + said[1]
-    together = [mc.read(file) for file in sorted((tmp_path / "job").glob("*.h5"))]
+        time.sleep(0.005)
+    first.send_signal(signal.SIGSTOP)  # at its trial, for as long as we like
+    others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "1")]
+    for process in others:
+        assert any("another process plays this trial; waiting for it" in line for line in process.stderr)
+    others[1].terminate()
+    for process, why in ((others[1], "SIGTERM"), (others[2], "the time limit")):
+        assert why in process.communicate(timeout=30)[1]
+        assert process.returncode == 75
+    first.send_signal(signal.SIGCONT)
+    said = [process.communicate(timeout=100)[1] for process in (first, others[0])]
+    assert (first.returncode, others[0].returncode) == (0, 0), said
     assert len(list((tmp_path / "job" / "tuning").glob("*.h5"))) == 3
-    alone = {r.attrs["run_id"]: r for r in mc.run(mc.load_job(job), out=tmp_path / "alone")}
-    for run in together:
-        assert run.tuned == alone[run.attrs["run_id"]].tuned
-        np.testing.assert_array_equal(run.x, alone[run.attrs["run_id"]].x)
-
-
-@pytest.mark.parametrize("ends", ["signal", "time limit"])
-def test_waiting_for_a_trial_can_be_ended(ends, tmp_path):
-    job, first = long_trials(tmp_path)
-    first.send_signal(signal.SIGSTOP)  # at its trial for as long as we like
-    try:
-        second = started(job, tmp_path, "--index", "1", *(["--time-limit", "6"] if ends == "time limit" else []))
-        for line in second.stderr:
-            if "waiting for it" in line:
-                break
-        if ends == "signal":
-            second.terminate()
-        said = second.communicate(timeout=30)[1]
-        assert second.returncode == 75
-        assert ("SIGTERM" if ends == "signal" else "time limit") in said
-    finally:
-        first.kill()
-        first.wait()
-        first.stderr.close()
+    together = {r.attrs["run_id"]: r for r in map(mc.read, (tmp_path / "job").glob("*.h5"))}
+    for run in mc.run(mc.load_job(job), out=tmp_path / "alone"):
+        assert together[run.attrs["run_id"]].tuned == run.tuned
+        np.testing.assert_array_equal(together[run.attrs["run_id"]].x, run.x)
 
 
 @pytest.mark.parametrize(
