@@ -204,9 +204,9 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
             ax.set_ylabel("")
         if i + columns < len(each) and _axis(own, "x") == _axis(each[i + columns][1], "x"):
             ax.set_xlabel("")
-    everything = [run for _, _, runs in each for run in runs]
+    everything = {run.file: run for _, _, runs in each for run in runs}
     fig.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=_over_seeds(everything)
+        handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=_over_seeds([*everything.values()])
     )  # fmt: skip
     fig.suptitle(title, fontsize=9)
     return fig
