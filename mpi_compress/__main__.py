@@ -3,6 +3,7 @@
 import argparse
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
 from mpi_compress.expressions import seconds
 from mpi_compress.interrupts import EXIT_STOPPED, Interrupted, Interrupts
+from mpi_compress.job import FigureTable
 from mpi_compress.progress import tell
 
 
@@ -216,17 +218,14 @@ def _plot(options: argparse.Namespace) -> int:
         job = mc.load_job(files[0], full=options.full)
         runs = results_of(job, Path(options.out), unfinished=True)
         target = Path(options.out) / job.name / f"{job.name}.png"
-        asked = {**vars(job.figure), "title": "\n".join([job.figure.title or job.title, *(f"on {s}" for s in job.stand_ins)])}
+        figure = replace(job.figure, title="\n".join([job.figure.title or job.title, *(f"on {s}" for s in job.stand_ins)]))
     else:
         runs = [mc.read(f) for f in files]
         target = files[0].with_suffix(".png")
-        asked = {}
+        figure = FigureTable()
     changed: dict[str, Any] = {k: v for k, v in (("x", options.x), ("y", options.y), ("bounds", options.bounds)) if v}
-    if "y" in changed:
-        asked = {**asked, "yscale": None, "bounds": []}
-    ax = figures.plot(runs, **{**asked, **changed})
     target = Path(options.figure) if options.figure else target
-    figures.save(ax, target)
+    figures.save(figures.draw(runs, figure.changed(**changed)), target)
     for r in runs:
         print(f"{r.file}  {r.label}: {r.status}")
     print(target)

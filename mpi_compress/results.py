@@ -50,7 +50,8 @@ class Recorder:
         go_on: up to where the rows of an earlier `.part` are kept, if they are; what follows them is cut off.
 
     Raises:
-        UserError: the file cannot be written, or another process is writing it.
+        UserError: the file cannot be written.
+        BeingWritten: another process is writing it.
         LostRows: the rows that `go_on` says are not there.
     """
 
@@ -211,6 +212,10 @@ class LostRows(Exception):
     """The rows that a checkpoint goes with are not there as they were."""
 
 
+class BeingWritten(UserError):
+    """Another process is writing this result."""
+
+
 def part_of(result: Path) -> Path:
     """What a result is called while it is written."""
     return result.with_name(result.name + ".part")
@@ -240,14 +245,14 @@ def _lock(part: Path) -> int:
     """An open file whose lock is ours; it ends with the process.
 
     Raises:
-        UserError: another process has it.
+        BeingWritten: another process has it.
     """
     for attempt in range(_TRIES_TO_LOCK):
         try:
             return _locked(part, os.O_RDWR | os.O_CREAT)
         except BlockingIOError:
             time.sleep(0.05 * attempt)
-    raise UserError(f"{part}: another process is at this run; wait for it, or end it") from None
+    raise BeingWritten(f"{part}: another process is at this run; wait for it, or end it") from None
 
 
 def _locked(part: Path, flags: int) -> int:

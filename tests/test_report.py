@@ -86,9 +86,19 @@ def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     assert (small.status, small.kind, small.counted) == ("done", "stand-in", "1 hold, 1 do not")
     assert (idle.status, idle.counted) == ("not run", "2 not run")
     assert broken.status.startswith("not run: ")
-    assert html.count('<span class="verdict holds">holds</span>') == html.count('<span class="verdict fails">does not hold</span>') == 1
+    assert (
+        html.count('<span class="verdict holds">holds</span>')
+        == html.count('<span class="verdict fails">does not hold</span>')
+        == 1
+    )
     assert html.count('<span class="verdict open">not run</span>') == 2
-    for text in ("gspar, a stand-in for gisette", "it is a logarithm of more than one", "3 of 30 are sent", "over 3 seeds", "HT fig. 99"):
+    for text in (
+        "gspar, a stand-in for gisette",
+        "it is a logarithm of more than one",
+        "3 of 30 are sent",
+        "over 3 seeds",
+        "HT fig. 99",
+    ):
         assert text in html
 
 
@@ -205,7 +215,10 @@ at = { loss = 0.65 }
 def test_the_table_links_jobs_and_tells_their_state(folder, found):
     page.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
-    assert "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 1 hold, 1 do not |" in lines
+    assert (
+        "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 1 hold, 1 do not |"
+        in lines
+    )
     assert any("[idle](jobs/idle.toml)" in line and "| not run | 2 not run |" in line for line in lines)
 
 

@@ -129,16 +129,16 @@
     return Number.isFinite(least) ? [least - pad, most + pad] : undefined;
   }
 
-  function layout(traces, state, wide) {
+  function layout(traces, state, view, wide) {
     const ink = isDark() ? "#e8eaed" : "#1d2733";
     const grid = isDark() ? "#3a4350" : "#dfe4ea";
     const size = wide ? 13 : 11;
-    const axis = (column, scale) => ({
-      title: { text: plain(title(column)), standoff: 10, font: { size } }, type: scale, gridcolor: grid, zeroline: false, linecolor: grid,
+    const axis = (which, column, scale) => ({
+      title: { text: plain(column === view[which] ? view[`${which}label`] ?? title(column) : title(column)), standoff: 10, font: { size } }, type: scale, gridcolor: grid, zeroline: false, linecolor: grid,
       ticks: "outside", tickcolor: grid, exponentformat: "power", automargin: true, nticks: wide ? 8 : 5,
     });
     return {
-      xaxis: { ...axis(state.x, state.xscale), range: range(traces, state.xscale) }, yaxis: axis(state.y, state.yscale),
+      xaxis: { ...axis("x", state.x, state.xscale), range: range(traces, state.xscale) }, yaxis: axis("y", state.y, state.yscale),
       showlegend: false, hovermode: "closest", dragmode: wide ? "zoom" : false,
       margin: { l: wide ? 64 : 48, r: 12, t: 12, b: 52 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size, color: ink },
@@ -178,7 +178,8 @@
     constructor(place) {
       this.place = place;
       this.id = place.dataset.figure;
-      this.views = figures[this.id];
+      this.views = figures[this.id].map((view, _, all) => view.source === undefined ? view
+        : { ...view, series: view.of.map((i, k) => ({ ...all[view.source].series[i], label: view.labels[k], stem: all[view.source].series[i].stem })) });
       this.heading = document.getElementById(`${this.id}-h`).textContent.replace(/\s+/g, " ").trim();
       this.controls = element("div", { className: "controls" });
       this.graph = element("div", { className: "graph" });
@@ -196,7 +197,7 @@
       this.view = this.views[number];
       this.number = number;
       const { x, y, xscale, yscale } = this.view;
-      this.state = { x, y: y.split(",")[0].trim(), xscale, yscale, shown: stems(this.view).map(() => true) };
+      this.state = { x, y, xscale, yscale, shown: stems(this.view).map(() => true) };
       this.build();
       this.draw();
     }
@@ -243,7 +244,7 @@
       this.graph.setAttribute("aria-label", `${this.heading}: plot of ${title(this.state.y)}${scale(this.state.yscale)} against `
         + `${title(this.state.x)}${scale(this.state.xscale)} of ${shown.length} lines: ${shown.slice(0, 12).join("; ")}. Final values are in the table below.`);
       const traces = this.drawn;
-      return Plotly.react(this.graph, traces, layout(traces, this.state, wide), { displayModeBar: false, responsive: !printing });
+      return Plotly.react(this.graph, traces, layout(traces, this.state, this.view, wide), { displayModeBar: false, responsive: !printing });
     }
 
     show() {
@@ -253,7 +254,7 @@
 
     download() {
       const traces = this.drawn;
-      const asked = { ...layout(traces, this.state, true), showlegend: true, paper_bgcolor: isDark() ? "#1a2029" : "#ffffff",
+      const asked = { ...layout(traces, this.state, this.view, true), showlegend: true, paper_bgcolor: isDark() ? "#1a2029" : "#ffffff",
         title: { text: plain(this.heading), font: { size: 15 } }, margin: { l: 70, r: 20, t: 50, b: 60 } };
       return Plotly.downloadImage({ data: traces, layout: asked }, { format: "png", width: 900, height: 560, scale: 2, filename: this.id });
     }

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress import figures
 from mpi_compress.claims import Verdict
 from mpi_compress.errors import UserError
+from mpi_compress.lines import named
 from mpi_compress.page import series
 from mpi_compress.page.outcomes import Outcome
 from mpi_compress.progress import bits_text
@@ -102,10 +104,10 @@ def data(found: Sequence[Outcome]) -> str:
 
 
 def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
-    from mpi_compress.figures import _NAMES
-
-    used = {name for each in views.values() for view in each for s in view["series"] for name in s["columns"]}
-    return {name: _NAMES.get(name, name.replace("_", " ")) for name in [*_NAMES, *sorted(used - set(_NAMES))] if name in used}
+    used = {name for each in views.values() for view in each for s in view.get("series", ()) for name in s["columns"]}
+    order = [*(n for n in figures._NAMES if n in used), *sorted(used - set(figures._NAMES))]
+    units = {name: f" [{unit}]" for name, unit in figures._UNITS.items()}
+    return {name: figures._NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
 
 
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -165,7 +167,7 @@ def _run(r: Run) -> dict[str, Any]:
     each = rounds * r.attrs["n_workers"]
     more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
     return {
-        "label": series.named(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
+        "label": named(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
         "reason": str(r.attrs["reason"]), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
         "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
         "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},

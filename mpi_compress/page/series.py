@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress import figures
 from mpi_compress.errors import UserError
 from mpi_compress.job import FigureTable
+from mpi_compress.lines import by_seed, named, stem, tuned_text, without_common
 from mpi_compress.results import Run
 
 _OVER_BUDGETS = ("alpha_bar", "beta_bar", "omega_bar", "speedup", "worst_case", "predicted_cost", "predicted_payload")
@@ -24,29 +26,54 @@ Columns = dict[str, NDArray[np.float64]]
 
 
 def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
-    """What a figure can show, what its job asks for first.
+    """What a figure can show, what its job asks for first; a panel shows series `of` another one, `source` its place.
 
     Args:
         points: to how many rows each column of a trace is thinned.
     """
-    from mpi_compress.figures import _FALLING_TO_ZERO
+    groups = by_seed(runs)
+    asked = {name for each in (figure, *figure.panel) for name in (each.x, *(each.y or "").split(",")) if name and name != "T"}
+    asked |= set(figure.bounds)
+    found: dict[str, dict[str, Any]] = {}
+    if figure.at or figure.rows == "last":
+        title = f"what it took to {_text(figure.at)}" if figure.at else "the end of each run"
+        found["ends"] = {"kind": "points", "title": title, **_axes(figure), "series": _ends(groups, asked, figure.at)}
+    own = _axes(FigureTable("wire_bits_up", "loss", "log") if found or figure.x == "T" else figure)
+    found["runs"] = {"kind": "lines", "title": "whole runs", **own, "series": [_line(each, asked, points) for each in groups]}
+    with_theory = [i for i, group in enumerate(groups) if group[0].theory]
+    if with_theory:
+        over = _axes(FigureTable("T", "speedup") if figure.x != "T" else figure)
+        curves = [_over_budgets(groups[i][0]) for i in with_theory]
+        found["theory"] = {"kind": "lines", "title": "theory, over budgets T", **over, "series": curves}
+    return [*_panels(groups, figure, list(found), with_theory), *found.values()]
 
-    asked = {name for name in (figure.x, *figure.y.split(","), *figure.bounds) if name != "T"}
-    yscale = figure.yscale or ("log" if figure.at or figure.y in _FALLING_TO_ZERO else "linear")
-    chosen = {"x": figure.x, "y": figure.y, "xscale": figure.xscale, "yscale": yscale, "bounds": figure.bounds}
-    whole = {"x": "wire_bits_up", "y": "loss", "xscale": "log", "yscale": "linear", "bounds": []}
-    found: list[dict[str, Any]] = []
-    if figure.at:
-        ((column, level),) = figure.at.items()
-        title = f"what it took to {column} ≤ {level:g}"
-        found.append({"kind": "points", "title": title, **chosen, "series": _ends(runs, asked, figure.at)})
-    elif figure.rows == "last":
-        found.append({"kind": "points", "title": "the end of each run", **chosen, "series": _ends(runs, asked, None)})
-    found.append({"kind": "lines", "title": "whole runs", **(whole if found else chosen), "series": _lines(runs, asked, points)})
-    curves = [_over_budgets(run) for run in runs if run.theory]
-    if curves:
-        over = {"x": "T", "y": "speedup", "xscale": "log", "yscale": "log", "bounds": []}
-        found.append({"kind": "lines", "title": "theory, over budgets T", **over, "series": curves})
+
+def _text(at: Mapping[str, float]) -> str:
+    return " and ".join(f"{column} ≤ {level:g}" for column, level in at.items())
+
+
+def _axes(figure: FigureTable) -> dict[str, Any]:
+    xscale, yscale = figures._scales(figure)
+    y = figure.y.split(",")[0].strip()
+    labels = {"xlabel": figure.xlabel, "ylabel": figure.ylabel}
+    return {"x": figure.x, "y": y, "xscale": xscale, "yscale": yscale, "bounds": figure.bounds, **labels}
+
+
+def _panels(groups: Sequence[Sequence[Run]], figure: FigureTable, there: list[str], with_theory: list[int]) -> list[dict[str, Any]]:
+    found = []
+    for _, own, chosen in figures.panels([group[0] for group in groups], figure):
+        name = "theory" if own.x == "T" else "ends" if "ends" in there else "runs"
+        if name not in there:
+            continue
+        indices = [i for i, group in enumerate(groups) if group[0] in chosen]
+        short = without_common([groups[i][0].label for i in indices])
+        labels = [", ".join(filter(None, (short[groups[i][0].label], tuned_text(groups[i][0])))) for i in indices]
+        of = [with_theory.index(i) if name == "theory" else i for i in indices if name != "theory" or i in with_theory]
+        source = len(figure.panel) + there.index(name)
+        kind = "points" if name == "ends" else "lines"
+        found.append({"kind": kind, "title": own.title, **_axes(own), "source": source, "of": of, "labels": labels})
+    for panel in found:
+        panel["source"] += len(found) - len(figure.panel)
     return found
 
 
@@ -73,19 +100,6 @@ def _short(value: float) -> float | int | None:
     return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.7g}")
 
 
-def named(run: Run) -> str:
-    """A run's label, and what was tuned for it."""
-    return run.label if run.tuned is None else f"{run.label}, {run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}"
-
-
-def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs that differ in their seed alone."""
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        found.setdefault(run.label, []).append(run)
-    return {(named(group[0]) if len({named(r) for r in group}) == 1 else label): group for label, group in found.items()}
-
-
 def columns_of(run: Run, asked: set[str]) -> Columns:
     """All that can be drawn row by row."""
     found = {name: run.trace[name].astype(np.float64) for name in ("round", *run.trace)}
@@ -100,11 +114,7 @@ def columns_of(run: Run, asked: set[str]) -> Columns:
     return {name: values for name, values in found.items() if np.isfinite(values).any()}
 
 
-def _lines(runs: Sequence[Run], asked: set[str], points: int) -> list[dict[str, Any]]:
-    return [_line(label, group, asked, points) for label, group in by_label(runs).items()]
-
-
-def _line(label: str, group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
+def _line(group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
     each = [columns_of(run, asked) for run in group]
     rounds = each[0]["round"]
     for columns in each[1:]:
@@ -122,7 +132,7 @@ def _line(label: str, group: Sequence[Run], asked: set[str], points: int) -> dic
     own = {name: values for name, values in (middle | ranges).items() if name not in follows}
     rows = kept(own, points)
     written: dict[str, Any] = {name: short(values[rows]) for name, values in own.items()}
-    series = {"label": label, "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
+    series = {"label": named(group[0]), "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
     for end in ("low", "high") if ranges else ():
         series[end] = {name: written[f"{name}.{end}"] for name in names if f"{name}.{end}" in written}
     return series
@@ -146,15 +156,13 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _ends(runs: Sequence[Run], asked: set[str], at: Mapping[str, float] | None) -> list[dict[str, Any]]:
+def _ends(groups: Sequence[Sequence[Run]], asked: set[str], at: Mapping[str, float] | None) -> list[dict[str, Any]]:
     """One point for each label: the last row, or the first that has come down to a level; `varies` names what changes on the way.
 
     Points of one `stem` are a grid's: on a line, at an x that does not vary; where x does, a point is a level to compare with.
     """
-    from mpi_compress.figures import _stem
-
     found = []
-    for label, group in by_label(runs).items():
+    for group in groups:
         each = [columns_of(run, asked | {"step", "kappa", "rate"}) for run in group]
         rows = [_row(columns, at) for columns in each]
         names = [name for name in each[0] if all(name in columns for columns in each)]
@@ -168,7 +176,9 @@ def _ends(runs: Sequence[Run], asked: set[str], at: Mapping[str, float] | None) 
         }  # fmt: skip
         values = dict(zip(point, short(np.array(list(point.values()))), strict=True))
         varies = [name for name in names if name not in constant] if at else []
-        found.append({"label": label, "stem": _stem(group[0]), "seeds": len(group), "columns": values, "varies": varies})
+        found.append(
+            {"label": named(group[0]), "stem": stem(group[0].label), "seeds": len(group), "columns": values, "varies": varies}
+        )
     return found
 
 
