@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from conftest import command
 
 import mpi_compress as mc
-from conftest import command
 from mpi_compress import page
 from mpi_compress.__main__ import main
 from mpi_compress.job import FigureTable, load_job

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mpi_compress import figures
 from mpi_compress.errors import UserError
-from mpi_compress.job import FigureTable
+from mpi_compress.job import FigureTable, PanelTable
 from mpi_compress.lines import by_seed, named, stem, tuned_text, without_common
 from mpi_compress.results import Run
 
@@ -32,7 +32,8 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
         points: to how many rows each column of a trace is thinned.
     """
     groups = by_seed(runs)
-    asked = {name for each in (figure, *figure.panel) for name in (each.x, *(each.y or "").split(",")) if name and name != "T"}
+    tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
+    asked = {name for table in tables for name in (table.x, *(table.y or "").split(",")) if name and name != "T"}
     asked |= set(figure.bounds)
     found: dict[str, dict[str, Any]] = {}
     if figure.at or figure.rows == "last":
@@ -61,19 +62,19 @@ def _axes(figure: FigureTable) -> dict[str, Any]:
 
 def _panels(groups: Sequence[Sequence[Run]], figure: FigureTable, there: list[str], with_theory: list[int]) -> list[dict[str, Any]]:
     found = []
-    for _, own, chosen in figures.panels([group[0] for group in groups], figure):
+    for panel, own, _ in figures.panels([group[0] for group in groups], figure):
         name = "theory" if own.x == "T" else "ends" if "ends" in there else "runs"
         if name not in there:
             continue
-        indices = [i for i, group in enumerate(groups) if group[0] in chosen]
+        indices = [i for i, group in enumerate(groups) if panel.shows(group[0].label) and (name != "theory" or i in with_theory)]
         short = without_common([groups[i][0].label for i in indices])
         labels = [", ".join(filter(None, (short[groups[i][0].label], tuned_text(groups[i][0])))) for i in indices]
-        of = [with_theory.index(i) if name == "theory" else i for i in indices if name != "theory" or i in with_theory]
+        of = [with_theory.index(i) if name == "theory" else i for i in indices]
         source = len(figure.panel) + there.index(name)
         kind = "points" if name == "ends" else "lines"
         found.append({"kind": kind, "title": own.title, **_axes(own), "source": source, "of": of, "labels": labels})
-    for panel in found:
-        panel["source"] += len(found) - len(figure.panel)
+    for each in found:
+        each["source"] += len(found) - len(figure.panel)
     return found
 
 
