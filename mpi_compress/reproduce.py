@@ -3,6 +3,7 @@
 Each is a process of its own, `mpi-compress run JOB`: what is done is not run again, and one that fails stops no other.
 """
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mpi_compress import footprint
+from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.datasets import fetch
 from mpi_compress.datasets.known import KNOWN
 from mpi_compress.datasets.table import find_set
@@ -74,8 +76,7 @@ class _Team:
             self._changed.wait_for(lambda: self._ended or not self._running or self._used + needed <= self._free)
             if self._ended:
                 return EXIT_STOPPED
-            line = [sys.executable, "-m", "mpi_compress", "run", str(file), "--out", str(self._out), "--one-process", "--quiet"]
-            process = subprocess.Popen([*line, *(["--full"] if full else [])])
+            process = subprocess.Popen([*_command(job), str(file), "--out", str(self._out), *(["--full"] if full else [])])
             self._running[file] = process
             self._used += needed
         self._tell(f"{file}: {len(job.runs)} runs")
@@ -95,6 +96,15 @@ class _Team:
             for process in self._running.values():
                 process.send_signal(signal.SIGTERM)
             self._changed.notify_all()
+
+
+def _command(job: Job) -> list[str]:
+    """In one process; asynchronous workers under mpiexec, since they are at work at once only on ranks of their own."""
+    run = [sys.executable, "-m", "mpi_compress", "run", "--quiet"]
+    ranks = [spec.workers.count for spec in job.runs if isinstance(spec.algorithm, AsyncSGD)]
+    beside = Path(sys.executable).with_name("mpiexec")
+    mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
+    return [mpiexec, "-n", str(min(ranks)), *run] if ranks and mpiexec else [*run, "--one-process"]
 
 
 def measures_seconds(job: Job) -> bool:

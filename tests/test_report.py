@@ -93,7 +93,7 @@ def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     )
     assert html.count('<span class="verdict open">not run</span>') == 2
     for text in (
-        "gspar, a stand-in for gisette",
+        "gspar for gisette",
         "it is a logarithm of more than one",
         "3 of 30 are sent",
         "over 3 seeds",

@@ -125,10 +125,10 @@ def _figure(o: Outcome) -> dict[str, Any]:
     group = word[0] if word and word[0] in PAPERS else ""
     full = " --full" if o.full else ""
     return {
-        "id": _id(o), "key": o.key, "title": o.title, "paper": o.paper, "group": group, "data": o.data, "kind": o.kind,
+        "id": _id(o), "key": o.key, "title": o.title, "paper": o.paper, "group": group, "data": _set(o.data), "kind": o.kind,
         "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.runs),
         "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
-        "problem": [_problem(text) for text in dict.fromkeys(_problem(r) for r in o.runs)],
+        "problem": _problem(o.runs),
         "claims": [_claim(o, v) for v in o.verdicts],
         "runs": [_run(r) for r in o.runs],
         "made": sorted({_made(r) for r in o.runs}),
@@ -139,12 +139,18 @@ def _id(o: Outcome) -> str:
     return "figure-" + re.sub(r"[^\w-]+", "-", o.key)
 
 
-def _problem(r: Run | str) -> str:
-    if isinstance(r, str):
-        return r
-    a = r.attrs
-    workers = "1 worker" if a["n_workers"] == 1 else f"{a['n_workers']} workers"
-    return f"{a['data']}: {a['n_samples']:,} samples, d = {a['dim']:,}; {workers}; L = {a['L']:.4g}, µ = {a['mu']:.4g}"
+def _problem(runs: Sequence[Run]) -> str:
+    """Data and workers; L and µ where they are one for all runs."""
+    sets = dict.fromkeys(f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in runs)
+    workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in runs))
+    problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in runs if np.isfinite(r.attrs["L"]))
+    crowd = f"{' or '.join(workers)} worker{'' if workers == ['1'] else 's'}"
+    return "; ".join([*sets, crowd, *(problems if len(problems) == 1 else ())])
+
+
+def _set(name: str) -> str:
+    """A set's name beside a tag that says that it is a stand-in."""
+    return str(name).replace(", a stand-in for ", " for ")
 
 
 def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
@@ -152,9 +158,10 @@ def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
     ours = f"{v.median:.4g}" if v.values else "–"
     spread = f"{min(v.values):.4g} … {max(v.values):.4g} over {len(v.values)} seeds" if len(v.values) > 1 else ""
     return {
-        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": ours, "spread": spread, "wanted": c.holds, "value": c.value,
+        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": ours, "spread": spread,
+        "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"), "value": c.value,
         "verdict": v.outcome, "class": {True: "holds", False: "fails", None: "open"}[v.holds], "why": v.reason, "note": c.note,
-        "figure": _id(o), "data": o.data, "kind": o.kind, "source": o.paper or o.key,
+        "figure": _id(o), "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
     }  # fmt: skip
 
 
