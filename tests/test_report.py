@@ -2,13 +2,16 @@
 
 import json
 import re
+import signal
+import subprocess
+import time
 
 import numpy as np
 import pytest
-from conftest import command
+from conftest import BIN, command
 
 import mpi_compress as mc
-from mpi_compress import page
+from mpi_compress import footprint, page, reproduce
 from mpi_compress.__main__ import main
 from mpi_compress.job import FigureTable, load_job
 from mpi_compress.page import render, series
@@ -254,6 +257,43 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
     again = command("reproduce", *good, "--out", tmp_path, "-o", tmp_path / "r.html")
     assert again.returncode == 0, again.stderr
     assert written == {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
+
+
+def test_what_is_stopped_is_saved_and_the_same_command_goes_on(tmp_path):
+    job = tmp_path / "long.toml"
+    job.write_text(
+        'data = { generator = "least-squares", samples = 50, dim = 5 }\nobjective = { loss = "least-squares" }\nlog = { every = 1000 }\n'
+        'stop = { rounds = 40000 }\nalgorithm = { name = "gd" }\n'
+    )
+    line = [BIN / "mpi-compress", "reproduce", job, "--out", tmp_path, "-o", tmp_path / "r.html"]
+    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("*.part")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert "the same command goes on" in process.communicate(timeout=60)[1]
+    assert process.returncode == 75
+    again = command("reproduce", job, "--out", tmp_path, "-o", tmp_path / "r.html")
+    assert again.returncode == 0, again.stderr
+    (result,) = tmp_path.rglob("*.h5")
+    assert mc.read(result).trace["round"][-1] == 40000
+
+
+def test_jobs_at_once_share_the_memory_that_there_is(tmp_path, monkeypatch):
+    """Where one job fills it, the next waits; what needs more than there is runs alone."""
+    monkeypatch.setattr(footprint, "available", lambda: 1.0)
+    files = []
+    for i in range(2):
+        files.append(tmp_path / f"job{i}.toml")
+        files[-1].write_text(
+            f'seed = {i}\ndata = {{ generator = "gspar", samples = 60, dim = 30 }}\nstop = {{ rounds = 3 }}\nalgorithm = {{ name = "gd" }}\n'
+        )
+    told = []
+    status = reproduce.reproduce(files, tmp_path, False, 3, told.append)
+    assert set(status.values()) == {0}
+    begun_and_ended = [line.split(": ")[1] for line in told[:-1]]
+    assert begun_and_ended[::2] == ["1 runs"] * 2
+    assert all(line.startswith("done") for line in begun_and_ended[1::2])
 
 
 def test_csv_has_every_row_and_every_digit(folder, capsys):
