@@ -14,7 +14,7 @@ from mpi_compress.compressed import Vector
 from mpi_compress.exchange import Exchange
 from mpi_compress.objective import Objective
 from mpi_compress.observer import Observer, Verdict
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.streams import Pool, Role, Round, Streams
 
 _GLANCE = 1e-3  # seconds between two looks of a rank that has nothing to do
 
@@ -59,6 +59,7 @@ def run(
     n = exchange.n
     shared = Shared.within(exchange.memory(Shared.words(x0.size, n)), x0.size, n)
     workers: dict[int, Any] = {i: (shared, i) for i in objectives}
+    pools = {i: _pool(algorithm.pool, streams, i) for i in objectives}
     k, begin = 0, Shared(x0, *np.zeros((3, n), dtype=np.int64))
     if keeper is not None:
         k, begin, _, _ = keeper.restore(k, begin, None, dict.fromkeys(objectives))
@@ -80,7 +81,7 @@ def run(
         while shared.updates.sum() < k * n:
             for i, f in objectives.items():
                 before = time.perf_counter()
-                algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i))
+                algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i, pools[i]))
                 observer.clock.sends += time.perf_counter() - before
                 if shared.updates.sum() >= k * n:
                     break
@@ -88,3 +89,10 @@ def run(
                 time.sleep(_GLANCE)
         exchange.meet()
         observer.clock.wall += time.perf_counter() - start
+
+
+def _pool(size: int | None, streams: Streams, worker: int) -> Pool | None:
+    """A worker's random numbers, drawn at once."""
+    if size is None:
+        return None
+    return Pool(streams.at(Role.WORKER, worker, 0).integers(0, 2**64 - 1, size, dtype=np.uint64, endpoint=True))

@@ -221,6 +221,9 @@ class Hybrid(Compressed):
         adding.merge(self.indices, self.values, self.sign_indices, self.negative, self.magnitude, indices, values)
         return Sparse(self.dim, indices, values)
 
+    def squared_norm(self) -> float:
+        return float(self.values @ self.values) + self.sign_indices.size * self.magnitude * self.magnitude
+
 
 @dataclass(frozen=True, eq=False)
 class Levels(Compressed):

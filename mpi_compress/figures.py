@@ -1,23 +1,29 @@
-"""Figures from result files alone: nothing is recomputed, nothing typed in by hand."""
+"""Figures from result files alone: nothing is recomputed, nothing typed in by hand.
 
-import re
-from collections.abc import Mapping, Sequence
+They are of a paper's size: a column wide, or a page where there are panels. Runs that differ in their seed alone are one line,
+their median, in a band from the least to the most.
+"""
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mpi_compress.errors import UserError
+from mpi_compress.job import FigureTable, PanelTable
+from mpi_compress.lines import Line, by_seed, last_points, levels, lines, named, shown, tuned_text, without_common
 from mpi_compress.results import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; line styles and sparse markers tell the lines apart in grey.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-_STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NAMES = {
     "round": "round",
@@ -56,19 +62,41 @@ _NAMES = {
     "table1": "bound on rounds, data-dependent",
     "table1_gd": "bound on rounds, no compression",
     "table1_worst_case": "bound on rounds, worst case",
-    "seconds": "seconds",
+    "seconds": "time",
+    "variance": "var = Σ‖Q(g)‖² / Σ‖g‖²",
+    "spa": "share of coordinates sent",
+    "variance_spa": "var · spa",
+    "error_norm": "error norm √(mean ‖e‖²)",
+    "updates": "updates, all workers",
+    "coordinate_writes": "coordinates written, all workers",
+    "retries": "writes that came second, all workers",
 }
+_SHORT = {"variance": "var", "variance_spa": "var·spa"}  # beside a panel's curves
+_UNITS = {f"{kind}_bits{way}": "bit" for kind in ("wire", "paper") for way in ("", "_up", "_down")} | {"seconds": "s"}
+_PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # of 1000 to the power
 _FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "relative_distance", "error_norm")
-_INSIDE = 7  # lines whose legend has room among the curves
 FORMATS = (".png", ".pdf", ".svg")
+
+_COLUMN, _PAGE = 3.3, 6.9  # inches: a column of a paper, and its page
+_HEIGHT, _PANEL_HEIGHT = 2.3, 1.65  # of one plot, and of one of three panels in a row
+_LINE, _LETTER = 0.16, 0.05  # of a legend's text
+_INSIDE = 4  # lines whose legend has room among the curves
+_STYLE: Any = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
+    "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.2,
+    "lines.markersize": 3.5, "axes.grid": True, "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.alpha": 0.4,
+    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
+    "figure.constrained_layout.use": True,
+}  # fmt: skip
 
 
 def plot(
     runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
-    xscale: str | None = None, yscale: str | None = None, title: str | None = None, bounds: Sequence[str] = (),
-    rows: Literal["all", "last"] = "all", at: Mapping[str, float] | None = None,
+    xscale: Literal["linear", "log"] | None = None, yscale: Literal["linear", "log"] | None = None, title: str | None = None,
+    bounds: Sequence[str] = (), rows: Literal["all", "last"] = "all", at: Mapping[str, float] | None = None,
+    xlabel: str | None = None, ylabel: str | None = None,
 ) -> "Axes":  # fmt: skip
-    """Draw y against x for every run, one line each; runs of one label share a line's look.
+    """Draw y against x: a line for every run, or for all that differ in their seed alone; runs of one label share a line's look.
 
     Args:
         runs: results, as `run` or `read` gives them.
@@ -79,114 +107,223 @@ def plot(
         rows: "last": one point a run, its last row; the points of a grid that one [[run]] makes are one line.
         at: a column and a level, {"loss": 0.4}: not the whole run is drawn but what it took to come down to it. Runs whose x never
             changes, such as the budget of fixed ones, are points on a line; others are levels to compare them with.
+        xlabel, ylabel: names of the axes, if not those of the columns.
 
     Raises:
         UserError: no runs, or no such column.
     """
+    figure = FigureTable(x, y, xscale, yscale, list(bounds), rows, title, dict(at) if at else None, xlabel, ylabel)
+    return _plot(runs, figure, ax)
+
+
+def draw(runs: Sequence[Run], figure: FigureTable) -> "Figure":
+    """A job's figure: its panels in a grid with one legend, or the one plot that it is.
+
+    Raises:
+        UserError: no runs, or no such column.
+    """
+    if not figure.panel:
+        return _plot(runs, figure, None).get_figure(root=True)  # type: ignore[return-value]
+    import matplotlib as mpl
+
+    _some(runs)
+    with mpl.rc_context(_STYLE):
+        return _panels(list(panels(runs, figure)), figure)
+
+
+def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTable, FigureTable, list[Run]]]:
+    """Each panel that has results, the figure that it is by itself, and its runs."""
+    for panel in figure.panel:
+        own = {key: value for key, value in vars(panel).items() if key != "runs" and value is not None}
+        chosen = [run for run in runs if panel.shows(run.label)]
+        if chosen:
+            yield panel, replace(figure, **{"title": "", **own}, panel=[]), chosen
+
+
+def _some(runs: Sequence[Run]) -> None:
     if not runs:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
-    columns = [c.strip() for c in y.split(",")]
-    over_budgets = x == "T" or at is not None
-    xscale = xscale or ("log" if over_budgets else "linear")
-    yscale = yscale or ("log" if over_budgets or columns[0] in _FALLING_TO_ZERO else "linear")
-    if bounds and not any(name in r.trace for name in bounds for r in runs):
-        raise UserError(f"bounds: no run has a column {' or '.join(bounds)}")
-    lines_of = partial(_levels, at=at) if at else _lines if rows == "all" else _lines_of_last
-    lines = [
-        (label if len(columns) == 1 else f"{label}: {_NAMES.get(name, name)}", xs, ys)
-        for name in columns
-        for label, xs, ys in lines_of(runs, x, name)
-    ]
-    labels = list(dict.fromkeys(label for label, _, _ in lines))
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} if len(labels) > _INSIDE else {}
-    if ax is None:
-        import matplotlib.pyplot as plt
 
-        _, ax = plt.subplots(figsize=(7.4 if beside else 5.2, 3.6), layout="constrained")
-    drawn = set()
-    for label, xs, ys in lines:
-        look = labels.index(label)
-        own: dict[str, Any] = {
-            "label": None if label in drawn else label, "color": _COLOURS[look % len(_COLOURS)],
-            "linestyle": "-" if bounds else _STYLES[look % len(_STYLES)], "linewidth": 1.4,
-        }  # fmt: skip
-        drawn.add(label)
-        if xs is None:
-            ax.axhline(ys[0], **own)
-            continue
-        xs, ys = shown(xs, ys, xscale, yscale)
-        marker = _MARKERS[(look + look // len(_COLOURS)) % len(_MARKERS)]
-        points = at is not None or rows == "last"
-        ax.plot(xs, ys, **own, marker=marker, markevery=None if points else (0.03 + 0.02 * (look % 7), 0.18), markersize=4)
-    for number, name in enumerate(bounds):
-        dashes = (0, (4 + 2 * number, 2))
-        for label, xs, ys in lines_of([r for r in runs if name in r.trace], x, name):
-            if xs is not None:
-                ax.plot(*shown(xs, ys, xscale, yscale), color=_COLOURS[labels.index(label) % len(_COLOURS)], ls=dashes, lw=1.0)
-        ax.plot([], [], color="0.4", ls=dashes, lw=1.0, label=_NAMES.get(name, name))
-    ylabel = _NAMES.get(y, y) if len(columns) == 1 else ""  # the legend says it
-    ax.set(xscale=xscale, yscale=yscale, xlabel=_NAMES.get(x, x), ylabel=ylabel)
-    if title:
-        ax.set_title(title, fontsize="medium")
-    ax.grid(True, alpha=0.3, linewidth=0.6)
-    ax.legend(fontsize="small", framealpha=0.9, **beside)
+
+def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes":
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    _some(runs)
+    with mpl.rc_context(_STYLE):
+        drawn = _lines(runs, figure)
+        names = list(dict.fromkeys(line.label for line in drawn))
+        title = "\n".join(textwrap.fill(each, 58) for each in (figure.title or "").splitlines())
+        entries, seeds = [*names, *figure.bounds], _over_seeds(runs)
+        outside = ax is None and (len(entries) > _INSIDE or max(map(len, names)) > 32)
+        abreast = _abreast(entries, _COLUMN)
+        if ax is None:
+            below = math.ceil(len(entries) / abreast) + 1 if outside else 0
+            _, ax = plt.subplots(figsize=(_COLUMN, _HEIGHT + _LINE * (title.count("\n") + below)))
+        _draw_on(ax, runs, drawn, figure, names)
+        ax.set_title(title)
+        if outside:
+            below_all: dict[str, Any] = {"loc": "outside lower center", "ncols": abreast, "frameon": False}
+            ax.get_figure(root=True).legend(title=seeds, **below_all)  # type: ignore[union-attr]
+        else:
+            ax.legend(title=seeds)
     return ax
 
 
-Line = tuple[str, NDArray[Any] | None, NDArray[Any]]  # label, x (None: at every x), y
+def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: FigureTable) -> "Figure":
+    import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
+
+    shorts = [without_common([run.label for run in runs]) for _, _, runs in each]
+    drawn = [_lines(runs, own, short) for (_, own, runs), short in zip(each, shorts, strict=True)]
+    names = list(dict.fromkeys(line.label for lines_of_panel in drawn for line in lines_of_panel))
+    columns = min(figure.columns, len(each))
+    rows = math.ceil(len(each) / columns)
+    abreast = _abreast([*names, *figure.bounds], _PAGE)
+    title = "\n".join(textwrap.fill(line, 110) for line in (figure.title or "").splitlines())
+    texts = math.ceil((len(names) + len(figure.bounds)) / abreast) + title.count("\n") + 3
+    height = _PANEL_HEIGHT * (1.0 if columns > 2 else 1.25)
+    fig, grid = plt.subplots(rows, columns, figsize=(_PAGE, rows * height + texts * _LINE), squeeze=False)
+    for ax in grid.flat[len(each) :]:
+        ax.remove()
+    handles: dict[str, Any] = {}
+    for i, ((_, own, runs), short) in enumerate(zip(each, shorts, strict=True)):
+        ax = grid.flat[i]
+        _draw_on(ax, runs, drawn[i], own, names, short)
+        ax.set_title(own.title or "")
+        found = ax.get_legend_handles_labels()
+        handles |= dict(zip(found[1], found[0], strict=True))
+        notes = _notes(runs, own)
+        if any(notes.values()):
+            looks = [Line2D([], [], color=_COLOURS[names.index(short[label]) % len(_COLOURS)]) for label in notes]
+            ax.legend(
+                looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
+                labelspacing=0.2, framealpha=0.7,
+            )  # fmt: skip
+        if i % columns and _axis(own, "y") == _axis(each[i - 1][1], "y"):
+            ax.set_ylabel("")
+        if i + columns < len(each) and _axis(own, "x") == _axis(each[i + columns][1], "x"):
+            ax.set_xlabel("")
+    everything = {run.file: run for _, _, runs in each for run in runs}
+    fig.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=_over_seeds([*everything.values()])
+    )  # fmt: skip
+    fig.suptitle(title, fontsize=9)
+    return fig
 
 
-def _lines(runs: Sequence[Run], x: str, y: str) -> list[Line]:
-    return [(_named(r), r.column(x), r.column(y)) for r in runs]
+def _lines(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | None = None) -> list[Line]:
+    """The lines of one plot; in panels under `short` names, by label, that other panels have too."""
+    columns = [c.strip() for c in figure.y.split(",")]
+    if figure.bounds and not any(name in r.trace for name in figure.bounds for r in runs):
+        raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
+    return [
+        line if len(columns) == 1 else replace(line, label=f"{line.label}: {_NAMES.get(name, name)}")
+        for name in columns
+        for line in _taker(figure, short)(runs, figure.x, name)
+    ]
 
 
-def _named(run: Run) -> str:
-    """A run's label, and what was tuned for it."""
-    return run.label if run.tuned is None else f"{run.label}, {run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}"
+def _taker(figure: FigureTable, short: Mapping[str, str] | None) -> Any:
+    """What makes lines of runs."""
+    if figure.at:
+        return partial(levels, at=figure.at)
+    if figure.rows == "last":
+        return last_points
+    return partial(lines, name=named if short is None else lambda run: short[run.label])
 
 
-def _lines_of_last(runs: Sequence[Run], x: str, y: str) -> list[Line]:
-    """One line for the runs of a grid."""
-    points: dict[str, list[tuple[float, float]]] = {}
-    for r in runs:
-        points.setdefault(_stem(r), []).append((float(r.column(x)[-1]), float(r.column(y)[-1])))
-    return [(label, *np.array(sorted(each)).T) for label, each in points.items()]
+def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
+    """For each label of a panel what was tuned, and the last entries of the columns that are to be noted."""
+    notes = {}
+    for group in by_seed(runs):
+        run = group[0]
+        known = [name for name in figure.notes if name in run.trace]
+        parts = [tuned_text(run), *(f"{_SHORT.get(name, name)} = {run.trace[name][-1]:.3g}" for name in known)]
+        notes[run.label] = ", ".join(part for part in parts if part)
+    return {label: note for label, note in notes.items() if note}
 
 
-def _levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
-    """What each run took to bring the column of `at` down to its level, at its own x."""
-    ((where, level),) = at.items()
-    found: dict[str, list[tuple[float, float]]] = {}
-    for r in runs:
-        reached = np.flatnonzero(r.column(where) <= level)
-        needed = float(r.column(y)[reached[0]]) if reached.size else np.nan
-        xs = r.trace[x][1:] if x in r.trace else np.empty(0)
-        constant = xs.size > 0 and np.all(xs == xs[0])
-        found.setdefault(_stem(r) if constant else r.label, []).append((float(xs[0]) if constant else np.nan, needed))
-    lines: list[Line] = []
-    for label, points in found.items():
-        own, ys = np.array(sorted(points)).T
-        lines.append((label, None if np.isnan(own).any() else own, ys))
-    return lines
+def _over_seeds(runs: Sequence[Run]) -> str | None:
+    """What lines and bands are, where there are several seeds."""
+    most = max(map(len, by_seed(runs)))
+    return f"median and range over {most} seeds" if most > 1 else None
 
 
-def _stem(run: Run) -> str:
-    """The label that the runs of a grid share, which differ in what stands behind a comma and an equals sign."""
-    return re.sub(r", \w+ = .*", "", run.label)
+def _abreast(names: Sequence[str], width: float) -> int:
+    """So many entries of a legend fit side by side."""
+    return max(1, min(len(names), int(width / (0.45 + _LETTER * max(map(len, names))))))
 
 
-def shown(xs: NDArray, ys: NDArray, xscale: str, yscale: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The points that can be drawn: finite, and above 0 on a logarithmic axis."""
-    keep = np.isfinite(xs) & np.isfinite(ys)
-    if xscale == "log":
-        keep &= xs > 0
-    if yscale == "log":
-        keep &= ys > 0
-    return xs[keep], ys[keep]
+def _axis(figure: FigureTable, which: Literal["x", "y"]) -> str:
+    """An axis' name, without its unit."""
+    column, given = getattr(figure, which), getattr(figure, f"{which}label")
+    if given is not None:
+        return given
+    return _NAMES.get(column, column) if "," not in column else ""  # of several columns the legend says it
 
 
-def save(ax: "Axes", file: Path) -> None:
-    """Write the figure that `ax` is on, as PNG, PDF or SVG; fonts are embedded.
+def _scales(figure: FigureTable) -> tuple[str, str]:
+    over_budgets = figure.x == "T" or figure.at is not None
+    falls = figure.y.split(",")[0].strip() in _FALLING_TO_ZERO
+    return (
+        figure.xscale or ("log" if over_budgets else "linear"),
+        figure.yscale or ("log" if over_budgets or falls else "linear"),
+    )
+
+
+def _draw_on(
+    ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
+    short: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Lines, their bounds, and the axes' names and units; a name's place among `names` is its look."""
+    xscale, yscale = _scales(figure)
+    named_already = set()
+    for line in drawn:
+        look = names.index(line.label)
+        own: dict[str, Any] = {
+            "label": None if line.label in named_already else line.label, "color": _COLOURS[look % len(_COLOURS)],
+            "linestyle": "-" if figure.bounds else _DASHES[look % len(_DASHES)],
+        }  # fmt: skip
+        named_already.add(line.label)
+        if line.x is None:
+            ax.axhline(line.y[0], **own)
+            continue
+        keep = shown(line.x, line.y, xscale, yscale)
+        marker = _MARKERS[(look + look // len(_COLOURS)) % len(_MARKERS)]
+        points = figure.at is not None or figure.rows == "last"
+        ax.plot(line.x[keep], line.y[keep], **own, marker=marker, markevery=None if points else (0.03 + 0.02 * (look % 7), 0.2))
+        if line.least is not None and line.most is not None:
+            ax.fill_between(line.x[keep], line.least[keep], line.most[keep], color=own["color"], alpha=0.2, linewidth=0)
+    for number, name in enumerate(figure.bounds):
+        dashes = (0, (4 + 2 * number, 2))
+        having = [r for r in runs if name in r.trace]
+        for line in _taker(figure, short)(having, figure.x, name):
+            if line.x is not None:
+                keep = shown(line.x, line.y, xscale, yscale)
+                colour = _COLOURS[names.index(line.label) % len(_COLOURS)]
+                ax.plot(line.x[keep], line.y[keep], color=colour, ls=dashes, lw=0.9)
+        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=_NAMES.get(name, name))
+    ax.set(xscale=xscale, yscale=yscale)
+    for which, scale in (("x", xscale), ("y", yscale)):
+        unit = _unit(ax, which, _UNITS.get(getattr(figure, which), ""), scale)  # type: ignore[arg-type]
+        text = _axis(figure, which)  # type: ignore[arg-type]
+        ax.set(**{f"{which}label": f"{text} [{unit}]" if unit and text else text})
+
+
+def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
+    """The unit of an axis, with a prefix where ticks would have many digits without."""
+    if scale == "log" or not unit:
+        return unit
+    end = max(map(abs, ax.get_xlim() if which == "x" else ax.get_ylim()))
+    power = min(max(math.floor(math.log10(end) / 3), min(_PREFIXES)), max(_PREFIXES)) if end > 0 else 0
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis.set_major_formatter(lambda value, _: f"{value / 1000.0**power:.6g}")
+    return _PREFIXES[power] + unit
+
+
+def save(drawn: "Axes | Figure", file: Path) -> None:
+    """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG; fonts are embedded.
 
     Raises:
         UserError: another format, or a place that cannot be written.
@@ -198,6 +335,6 @@ def save(ax: "Axes", file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
-            ax.get_figure(root=True).savefig(file, dpi=200)  # type: ignore[union-attr]
+            drawn.get_figure(root=True).savefig(file, dpi=300)  # type: ignore[union-attr]
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None

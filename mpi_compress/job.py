@@ -1,13 +1,14 @@
 """A job file: one TOML file = one figure = some runs, checked whole before anything runs."""
 
 import copy
+import fnmatch
 import hashlib
 import importlib
 import itertools
 import json
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -97,22 +98,58 @@ class TuneTable:
             raise ValueError(f"rounds = {self.rounds} must be at least 1")
 
 
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True)
+class PanelTable:
+    """A job's [[figure.panel]]; what it does not say is as the figure's."""
+
+    title: str = ""
+    runs: list[str] = field(default_factory=lambda: ["*"])  # labels, or patterns of them such as "*, c2 = 0.25"
+    x: str | None = None
+    y: str | None = None
+    xscale: Scale | None = None
+    yscale: Scale | None = None
+    xlabel: str | None = None
+    ylabel: str | None = None
+
+    def shows(self, label: str) -> bool:
+        """Whether it draws the runs of this label."""
+        return any(label == pattern or fnmatch.fnmatchcase(label, pattern) for pattern in self.runs)
+
+
 @dataclass(frozen=True)
 class FigureTable:
     """A job's [figure]."""
 
     x: str = "wire_bits_up"
     y: str = "loss"
-    xscale: Literal["linear", "log"] = "linear"
-    yscale: Literal["linear", "log"] | None = None  # None: log for what falls to 0, such as suboptimality
+    xscale: Scale | None = None  # None: linear but over budgets T
+    yscale: Scale | None = None  # None: log for what falls to 0, such as suboptimality
     bounds: list[str] = field(default_factory=list)  # columns drawn dashed over the curves
     rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
     at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
+    xlabel: str | None = None  # the paper's name of an axis; None: the column's
+    ylabel: str | None = None
+    columns: int = 3  # of panels
+    notes: list[str] = field(default_factory=list)  # columns whose last entries each panel tells
+    panel: list[PanelTable] = field(default_factory=list)  # [[figure.panel]]
 
     def __post_init__(self) -> None:
+        if self.columns < 1:
+            raise ValueError(f"columns = {self.columns} must be at least 1")
         if self.at is not None and len(self.at) != 1:
             raise ValueError(f"at = {self.at} should be one column and its level, such as {{ loss = 0.4 }}")
+
+    def changed(self, **asked: Any) -> "FigureTable":
+        """The same with other x, y or bounds, in all panels."""
+        unset: dict[str, Any] = {f"{which}label": None for which in ("x", "y") if which in asked}
+        unset |= {"yscale": None} if "y" in asked else {}
+        of_panels: dict[str, Any] = {key: None for key in (*asked, *unset) if key != "bounds"}
+        bounds: dict[str, Any] = {"bounds": []} if "y" in asked else {}
+        return replace(self, **{**bounds, **unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
 
 
 @dataclass(frozen=True)
@@ -124,6 +161,8 @@ class Claim:
     value: str
     holds: str
     paper: float | str | None = None
+    why: str = ""  # the reason found, told where it does not hold
+    note: str = ""  # told always, such as what the paper's print has wrong
 
 
 @dataclass(frozen=True)
@@ -325,7 +364,19 @@ def parse_job(
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
-    return Job(name, title or name, paper, runs, checked(FigureTable, tables.get("figure", {}), "figure"), claims)
+    return Job(name, title or name, paper, runs, _figure(tables.get("figure", {}), [r.label for r in runs]), claims)
+
+
+def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
+    """[figure] with its [[figure.panel]] tables, each of which shows a run."""
+    if not isinstance(table, Mapping):
+        raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
+    panels = [checked(PanelTable, p, f"figure.panel {i + 1}") for i, p in enumerate(_list_of_tables(table, "panel"))]
+    for i, panel in enumerate(panels):
+        for pattern in panel.runs:
+            if not any(replace(panel, runs=[pattern]).shows(label) for label in labels):
+                raise UserError(f"figure.panel {i + 1}.runs: {nearest(pattern, labels, 'run')}")
+    return replace(checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure"), panel=panels)
 
 
 def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:

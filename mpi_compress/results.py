@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +50,8 @@ class Recorder:
         go_on: up to where the rows of an earlier `.part` are kept, if they are; what follows them is cut off.
 
     Raises:
-        UserError: the file cannot be written, or another process is writing it.
+        UserError: the file cannot be written.
+        BeingWritten: another process is writing it.
         LostRows: the rows that `go_on` says are not there.
     """
 
@@ -211,6 +212,10 @@ class LostRows(Exception):
     """The rows that a checkpoint goes with are not there as they were."""
 
 
+class BeingWritten(UserError):
+    """Another process is writing this result."""
+
+
 def part_of(result: Path) -> Path:
     """What a result is called while it is written."""
     return result.with_name(result.name + ".part")
@@ -240,14 +245,14 @@ def _lock(part: Path) -> int:
     """An open file whose lock is ours; it ends with the process.
 
     Raises:
-        UserError: another process has it.
+        BeingWritten: another process has it.
     """
     for attempt in range(_TRIES_TO_LOCK):
         try:
             return _locked(part, os.O_RDWR | os.O_CREAT)
         except BlockingIOError:
             time.sleep(0.05 * attempt)
-    raise UserError(f"{part}: another process is at this run; wait for it, or end it") from None
+    raise BeingWritten(f"{part}: another process is at this run; wait for it, or end it") from None
 
 
 def _locked(part: Path, flags: int) -> int:
@@ -311,6 +316,13 @@ class Run:
         if name in theory.COLUMNS:
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
         raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled, *curves], 'column')}")
+
+    def to_csv(self) -> Iterator[str]:
+        """/trace and the algorithm's seconds as lines of CSV, the first of them the columns' names; numbers lose no digit."""
+        columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
+        yield ",".join(columns) + "\n"
+        for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+            yield ",".join(map(repr, row)) + "\n"
 
     def to_pandas(self) -> Any:
         """/trace as a DataFrame, where pandas is installed."""

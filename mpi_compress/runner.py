@@ -8,6 +8,7 @@ import platform
 import re
 import subprocess
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.problem import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
 from mpi_compress.progress import Progress, bits_text, tell
 from mpi_compress.reference import eigenvalues_file, gradient_noise
-from mpi_compress.results import LostRows, Recorder, Run, part_of, read
+from mpi_compress.results import BeingWritten, LostRows, Recorder, Run, part_of, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
@@ -83,8 +84,24 @@ def run(
     """
     from mpi_compress.launch import team_of
 
-    team = team or team_of(comm)
-    files = [team.on_root(partial(_file_of, job, spec, Path(out))) for spec in job.runs]
+    return _run(job, Path(out), _How(team or team_of(comm), fresh, quiet, force, interrupts or Interrupts()))
+
+
+@dataclass(frozen=True)
+class _How:
+    """How runs are played."""
+
+    team: Alone | Team
+    fresh: bool
+    quiet: bool
+    force: bool
+    interrupts: Interrupts
+    shared: bool = False  # with other processes, as the trials of [tune] are: what another is at is waited for
+
+
+def _run(job: Job, out: Path, how: _How) -> list[Run]:
+    team, fresh, quiet, force = how.team, how.fresh, how.quiet, how.force
+    files = [team.on_root(partial(_file_of, job, spec, out)) for spec in job.runs]
     for i, spec in enumerate(job.runs):
         if files.index(files[i]) < i:
             raise UserError(f"{spec.where}is the same run as another one: label and all settings are equal")
@@ -95,9 +112,7 @@ def run(
         t.toml(): t for spec in specs.values() if spec.tune is not None for t in spec.trials
     }  # runs of several seeds share them
     if trials:
-        tried = run(
-            replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), None, out, fresh, quiet, team, force, interrupts
-        )
+        tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True))
         found = dict(zip(trials, tried, strict=False))  # at rank 0
         for i, spec in specs.items():
             if spec.tune is not None:
@@ -106,14 +121,14 @@ def run(
     problems: dict[str, Problem] = {}
     prepared = {i: _prepare(spec, team, problems, quiet, force) for i, spec in specs.items()}
     if prepared:
-        team.on_root(partial(_writable, Path(out) / job.name))
+        team.on_root(partial(_writable, out / job.name))
     if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
         tell(f"{len(team.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
     rows: dict[Any, dict[int, Rows]] = {}
     results = []
     for i, file in enumerate(files):
         if i in prepared:
-            file = _play(prepared[i], file, team, rows, fresh, quiet, interrupts or Interrupts(), wins.get(i))
+            file = _play(prepared[i], file, how, rows, wins.get(i))
         elif team.is_root and not quiet:
             tell(f"{job.runs[i].label}: done already, {file}")
         if team.is_root:
@@ -238,15 +253,12 @@ def _start(spec: RunSpec, problem: Problem) -> Vector:
 def _play(
     p: Prepared,
     file: Path,
-    team: Alone | Team,
+    how: _How,
     rows: dict[Any, dict[int, Rows]],
-    fresh: bool,
-    quiet: bool,
-    interrupts: Interrupts,
     tuned: Mapping[str, Any] | None,
 ) -> Path:
     """One run, from its first row or its checkpoint to its file."""
-    spec, problem = p.spec, p.problem
+    spec, problem, team, quiet = p.spec, p.problem, how.team, how.quiet
     n = spec.workers.count
     exchange = team.exchange(n, spec.workers.exchange, spec.workers.master)
     key = (problem.data.file, n, spec.workers.exchange, spec.workers.master)
@@ -262,16 +274,22 @@ def _play(
     attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
     if tuned is not None:
         attributes["tuned"] = json.dumps(tuned)
-    begun = at_root(team, partial(_begin, file, p, attributes, fresh, quiet))
-    recorder, saved = begun or (None, None)
-    with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, interrupts.in_rounds():
+    begun = at_root(team, partial(_begin_in_turn, file, p, attributes, how))
+    recorder, saved, instead = begun or (None, None, "")
+    instead = team.on_root(lambda: instead)
+    if instead:
+        exchange.close()
+        if instead == _DONE:
+            return file
+        raise Stopped(f"{spec.label}: stopped by {instead} while another process plays it; run the same command again to go on")
+    with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, how.interrupts.in_rounds():
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
             spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also, theory,
         )  # fmt: skip
         keeper = Keeper(
             path_of(file), p.run_id, team.on_root(lambda: saved), spec.checkpoint, exchange, objectives, observer, recorder,
-            interrupts.wish,
+            how.interrupts.wish,
         )  # fmt: skip
         try:
             verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
@@ -292,6 +310,31 @@ def _play(
         why = f" ({observer.reason})" if observer.reason else ""
         tell(f"{spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.wire_up))} up, {file}")
     return file
+
+
+_DONE = "done"
+_LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is at: at first, and at most
+
+
+def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], how: _How) -> tuple[Recorder | None, Header | None, str]:
+    """What `_begin` gives, and ""; or, of a run that others may be at, that it is done, or why to stop waiting. At rank 0."""
+    pause, most = _LOOK_SECONDS
+    waited = False
+    while True:
+        if how.shared and file.exists() and (waited or not how.fresh):
+            return None, None, _DONE
+        try:
+            return *_begin(file, p, attributes, how.fresh, how.quiet), ""
+        except BeingWritten:
+            if not how.shared:
+                raise
+        if not waited and not how.quiet:
+            tell(f"{p.spec.label}: another process plays this trial; waiting for it")
+        waited = True
+        if how.interrupts.wish():
+            return None, None, how.interrupts.wish()
+        time.sleep(pause)
+        pause = min(1.5 * pause, most)
 
 
 def _begin(file: Path, p: Prepared, attributes: Mapping[str, Any], fresh: bool, quiet: bool) -> tuple[Recorder, Header | None]:

@@ -6,9 +6,11 @@ moving one generator to an address costs about 2 µs where building one costs 12
 """
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator, Philox, SeedSequence
+from numpy.typing import NDArray
 
 
 class Role(IntEnum):
@@ -41,17 +43,57 @@ class Streams:
         return generator
 
 
+class Pool:
+    """Random numbers drawn beforehand, read in order and again from the start: what compressors ask of a Generator (GSpar §4.2).
+
+    Args:
+        words: (n,) uint64, random.
+    """
+
+    def __init__(self, words: NDArray[np.uint64]):
+        self._words, self._at = words, 0
+
+    def _take(self, n: int) -> NDArray[np.uint64]:
+        if n > self._words.size:
+            raise ValueError(f"{n} random numbers at once are more than the pool of {self._words.size}")
+        start = self._at if self._at + n <= self._words.size else 0
+        self._at = start + n
+        return self._words[start : self._at]
+
+    def integers(
+        self, low: int, high: int | None = None, size: int | None = None, dtype: Any = np.uint64, endpoint: bool = False
+    ) -> Any:
+        """All 64 bits of one word, or of (size,) words."""
+        if (low if high is None else high) + endpoint < 2**64:
+            raise ValueError("a pool gives whole words of 64 bits only")
+        return self._take(1)[0] if size is None else self._take(size)
+
+    def random(self, size: int) -> NDArray[np.float64]:
+        """(size,) from [0, 1)."""
+        return (self._take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def geometric(self, p: float, size: int) -> NDArray[np.int64]:
+        """(size,) numbers of tries up to the first success, p its chance."""
+        if p == 1:
+            return np.ones(size, dtype=np.int64)
+        return np.maximum(1, np.ceil(np.log1p(-self.random(size)) / np.log1p(-p))).astype(np.int64)
+
+    def choice(self, n: int, size: int, replace: bool = False, shuffle: bool = False) -> NDArray[np.intp]:
+        """`size` of the numbers below n, any set of them as likely as another."""
+        return np.argpartition(self._take(n), size - 1)[:size]
+
+
 class Round:
     """Round k as one node sees it: its number and its random streams, each set up when first used."""
 
     __slots__ = ("_drawn", "_role", "_streams", "k", "who")
 
-    def __init__(self, k: int, streams: Streams, role: Role, who: int = 0):
+    def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None):
         self.k = k
         self.who = who
         self._streams = streams
         self._role = role
-        self._drawn: dict[Role, Generator] | None = None
+        self._drawn: dict[Role, Any] | None = None if own is None else {role: own}  # a `Pool` in place of the node's stream
 
     @property
     def rng(self) -> Generator:

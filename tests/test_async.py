@@ -1,8 +1,13 @@
 """Workers without rounds on one shared iterate."""
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,8 +98,64 @@ def test_on_several_ranks_every_update_counts(tmp_path):
         assert share == 1 if label == "dense" else share < 0.3
 
 
+@pytest.mark.parametrize("compressor", [{"name": "gspar", "kappa": 0.2}, {"name": "unisp", "kappa": 0.2}, {"name": "random-k", "k": 6}, {"name": "qsgd", "levels": 4}], ids=lambda c: c["name"])  # fmt: skip
+def test_numbers_drawn_beforehand_serve_as_well(compressor, tmp_path):
+    """A pool changes what is drawn, not how much of it, nor how far the run comes: in the mean over the later rows."""
+    file = job_in(tmp_path, rounds=400, step=0.02)
+    runs = [
+        mc.run(mc.load_job(file, {"up.compressor": compressor, **pool}, index=1), out=tmp_path)[0]
+        for pool in ({}, {"algorithm.pool": 5000})
+    ]
+    assert not np.array_equal(runs[0].x, runs[1].x)
+    lost, writes = ([r.trace[name] for r in runs] for name in ("loss", "coordinate_writes"))
+    assert lost[1][20:].mean() == pytest.approx(lost[0][20:].mean(), rel=0.05)
+    assert writes[1][-1] == pytest.approx(writes[0][-1], rel=0.05)
+
+
+def test_a_worker_that_is_killed_ends_the_job_and_what_was_logged_is_kept(tmp_path):
+    job = job_in(tmp_path, count=4, rounds=100_000_000, every=20)
+    with job.open("a") as file:
+        file.write("[checkpoint]\nevery = 100\n")
+    line = ["run", job, "--out", tmp_path, "--only", "gspar"]
+    program = subprocess.Popen(
+        [str(a) for a in (BIN / "mpiexec", "-n", "4", BIN / "mpi-compress", *line)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 100
+    while not list(tmp_path.rglob("*.ckpt")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    ranks = {rank_of(pid): pid for pid in subprocess.run(["pgrep", "-f", str(job)], capture_output=True, text=True).stdout.split()}
+    killed = time.monotonic()
+    os.kill(int(ranks["2"]), signal.SIGKILL)
+    said = program.communicate(timeout=30)[0]
+    assert time.monotonic() - killed < 10
+    assert program.returncode != 0
+    assert "Killed (signal 9)" in said
+    part = next(tmp_path.rglob("*.part"))
+    kept = mc.read(part).trace["round"]
+    assert kept[-1] >= 100
+    plan = command("plan", job, "--out", tmp_path).stdout
+    assert f"broken off (round {kept[-1]}" in plan
+    again = command(*line, "--time-limit", "8", ranks=4)
+    assert again.returncode == 75
+    assert re.search(r"goes on from round \d+00", again.stderr)
+    assert mc.read(part).trace["round"][-1] > kept[-1] - 100
+
+
+def rank_of(pid):
+    """The rank of a process that mpiexec started; None of another."""
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return next((v.split(b"=")[1].decode() for v in variables if v.startswith(b"PMI_RANK=")), None)
+
+
 def test_what_it_cannot_do_is_refused(tmp_path):
     job = job_in(tmp_path)
+    with pytest.raises(mc.UserError, match="at least 2d"):
+        mc.run(mc.load_job(job, {"algorithm.pool": 100}), out=tmp_path)
     with pytest.raises(mc.UserError, match="the whole of the gradient"):
         mc.run(mc.load_job(job, {"algorithm.regularizer": "master"}), out=tmp_path)
 

@@ -1,7 +1,12 @@
 """GSpar: what is measured along a run, and its methods."""
 
+import signal
+import subprocess
+import time
+
 import numpy as np
 import pytest
+from conftest import BIN
 from plays import play, problem
 
 import mpi_compress as mc
@@ -76,6 +81,38 @@ def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
         (same,) = mc.run(mc.load_job(by_hand, {"seed": seed}), out=tmp_path)
         assert all(same.trace[name].tobytes() == run.trace[name].tobytes() for name in run.trace)
     assert "algorithm.step.a = 0.5, by suboptimality: 0.0001: " in "\n".join(summary(runs[0]))
+
+
+def test_processes_share_trials(tmp_path):
+    """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
+    job = tmp_path / "job.toml"
+    job.write_text(TUNED.replace("rounds = 30", "rounds = 150"))
+
+    def started(*arguments):
+        line = [BIN / "mpi-compress", "run", job, "--out", tmp_path, *arguments]
+        return subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
+
+    first = started("--index", "0")
+    deadline = time.monotonic() + 100
+    while not list(tmp_path.rglob("tuning/*.part")):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    first.send_signal(signal.SIGSTOP)  # at its trial, for as long as we like
+    others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "1")]
+    for process in others:
+        assert any("another process plays this trial; waiting for it" in line for line in process.stderr)
+    others[1].terminate()
+    for process, why in ((others[1], "SIGTERM"), (others[2], "the time limit")):
+        assert why in process.communicate(timeout=30)[1]
+        assert process.returncode == 75
+    first.send_signal(signal.SIGCONT)
+    said = [process.communicate(timeout=100)[1] for process in (first, others[0])]
+    assert (first.returncode, others[0].returncode) == (0, 0), said
+    assert len(list((tmp_path / "job" / "tuning").glob("*.h5"))) == 3
+    together = {r.attrs["run_id"]: r for r in map(mc.read, (tmp_path / "job").glob("*.h5"))}
+    for run in mc.run(mc.load_job(job), out=tmp_path / "alone"):
+        assert together[run.attrs["run_id"]].tuned == run.tuned
+        np.testing.assert_array_equal(together[run.attrs["run_id"]].x, run.x)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Randomness has an address: (seed, role, worker, round)."""
 
 import numpy as np
+import pytest
 
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.streams import Pool, Role, Round, Streams
 
 
 def drawn(seed, role, who, k, count=5):
@@ -43,3 +44,24 @@ def test_neighbouring_streams_are_uncorrelated():
     correlations = np.corrcoef(draws)[np.triu_indices(100, 1)]
     assert np.abs(correlations).max() < 6 / np.sqrt(200)
     assert abs(draws.mean() - 0.5) < 5 * np.sqrt(1 / 12 / draws.size)
+
+
+def test_a_pool_is_read_in_order_and_again_and_gives_what_a_generator_gives():
+    words = np.random.default_rng(1).integers(0, 2**64 - 1, 100_000, dtype=np.uint64, endpoint=True)
+    pool = Pool(words)
+    first = pool.integers(0, 2**64 - 1, 60_000, dtype=np.uint64, endpoint=True)
+    np.testing.assert_array_equal(first, words[:60_000])
+    np.testing.assert_array_equal(
+        pool.integers(0, 2**64 - 1, 60_000, dtype=np.uint64, endpoint=True), first
+    )  # the rest is too short
+    uniform = pool.random(30_000)
+    assert 0 <= uniform.min() < uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 5 / np.sqrt(12 * uniform.size)
+    gaps = pool.geometric(0.1, 30_000)
+    assert gaps.min() == 1
+    assert abs(gaps.mean() - 10) < 5 * np.sqrt(90 / gaps.size)
+    assert np.all(pool.geometric(1.0, 3) == 1)
+    hits = np.bincount(np.concatenate([pool.choice(20, 5) for _ in range(4000)]), minlength=20)
+    assert np.abs(hits - 1000).max() < 5 * np.sqrt(750)
+    with pytest.raises(ValueError, match="whole words"):
+        pool.integers(10)

@@ -23,11 +23,15 @@ class AsyncSGD(GD):
     No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (a write that another worker's came
     before) are, over all workers. γ_k is that of a worker's own k-th update. A round is n updates, whoever makes them. Results
     depend on timing, but in one process, where workers take turns.
+
+    `pool` = so many random numbers are drawn for each worker before the clock starts, and read again and again by its compressor,
+    as GSpar §4.2 does; without, every update draws its own.
     """
 
     paper = "GSpar §4.2"
     logs = ("updates", "coordinate_writes", "retries")
     batch: int = 1
+    pool: int | None = None
 
     def check(self) -> None:
         super().check()
@@ -35,6 +39,11 @@ class AsyncSGD(GD):
             raise ValueError('async-sgd sparsifies the whole of the gradient: it needs regularizer = "worker"')
         if self.average != "last":
             raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
+        least = 2 * self.setting.dim + 64
+        if self.pool is not None and self.pool < least:
+            raise ValueError(
+                f"pool = {self.pool} must be at least 2d + 64 = {least}, what one update may read; many times that is better"
+            )
 
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
         """Worker i's next one."""
