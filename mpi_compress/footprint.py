@@ -41,8 +41,8 @@ class Shape:
 
 def shape_of(spec: RunSpec) -> Shape | None:
     """A run's set without parsing it: as an earlier run has parsed it, as it was published, or as its generator says."""
-    table, real = spec.data, spec.objective.loss == "least-squares"
-    file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, real)
+    table = spec.data
+    file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
     try:
         with h5py.File(file, "r", locking=False) as h5:
             return Shape(*(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))

@@ -207,6 +207,11 @@ class RunSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
+    def real_labels(self) -> bool:
+        """Whether labels are numbers to be fitted, and not two classes."""
+        return self.objective.loss == "least-squares" and self.data.positive is None
+
+    @property
     def trials(self) -> list["RunSpec"]:
         """The runs that settle what is to be tuned, one for each value."""
         assert self.tune is not None
@@ -349,7 +354,11 @@ def parse_job(
             if spec.tune is not None:
                 _checked_trials(spec)
             runs.append(spec)
-    claims = [checked(Claim, c, f"claim {i + 1}") for i, c in enumerate(_list_of_tables(tables, "claim"))]
+    claims = [
+        checked(Claim, claim, f"claim {i + 1}")
+        for i, c in enumerate(_list_of_tables(tables, "claim"))
+        for claim in _claims(c, i + 1)
+    ]
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
@@ -534,6 +543,19 @@ def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
 
     walk(table, prefix)
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def _claims(claim: Mapping[str, Any], number: int) -> Iterator[dict[str, Any]]:
+    """A claim for each point of its `grid`, whose values stand where its texts have their names in braces."""
+    texts = {key: value for key, value in claim.items() if key != "grid"}
+    grid = claim.get("grid", {})
+    if not isinstance(grid, Mapping) or not all(isinstance(values, list) and values for values in grid.values()):
+        raise UserError(f"claim {number}: grid = {grid!r} should name lists of values, such as {{ k = [1, 10] }}")
+    for point in itertools.product(*grid.values()):
+        filled = dict(texts)
+        for name, value in zip(grid, point, strict=True):
+            filled = {k: v.replace(f"{{{name}}}", str(value)) if isinstance(v, str) else v for k, v in filled.items()}
+        yield filled
 
 
 def _put(run: dict[str, Any], key: str, value: Any) -> None:

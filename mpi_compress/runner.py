@@ -176,8 +176,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
     try:
         key = key_of(spec)
         if key not in problems:
-            real = spec.objective.loss == "least-squares"
-            data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, real, team)
+            data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, team)
             team.on_root(partial(refuse_idle_workers, spec, data))
             if not force:
                 solve = not is_large(data) or not eigenvalues_file(data).exists()

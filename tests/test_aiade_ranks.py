@@ -3,9 +3,8 @@
 import subprocess
 
 import pytest
-from conftest import BIN, command
-
-import mpi_compress as mc
+from conftest import BIN
+from layouts import assert_equal_on, layouts, played_in_one_process
 
 JOB = """
 title = "aiade"
@@ -37,40 +36,14 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def in_one_process(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("one")
-    job = folder / "aiade.toml"
-    job.write_text(JOB + "".join(f'[[run]]\nlabel = "{name}"\n{tables}\n' for name, tables in RUNS.items()))
-    done = command("run", job, "--out", folder, "--quiet")
-    assert done.returncode == 0, done.stderr
-    return job, folder / "aiade"
+def played(tmp_path_factory):
+    runs = "".join(f'[[run]]\nlabel = "{name}"\n{tables}\n' for name, tables in RUNS.items())
+    return played_in_one_process(tmp_path_factory.mktemp("one"), "aiade", JOB + runs)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "options"),
-    [
-        (3, []),
-        (3, ["--set", "workers.exchange=allgather"]),
-        pytest.param(2, [], marks=pytest.mark.slow),
-        pytest.param(5, ["--set", "workers.master=worker"], marks=pytest.mark.slow),
-        pytest.param(10, [], marks=pytest.mark.slow),
-    ],
-    ids=lambda v: str(v) if isinstance(v, int) else "".join(v[1:]) or "dedicated",
-)
-def test_results_are_equal_byte_for_byte(ranks, options, in_one_process, tmp_path):
-    job, reference = in_one_process
-    done = command("run", job, "--out", tmp_path, "--quiet", *options, ranks=ranks, timeout=580)
-    assert done.returncode == 0, done.stderr
-    files = sorted(reference.glob("*.h5"))
-    assert len(files) == len(RUNS)
-    left_out = {"wire_bits_down", "paper_bits_down", "cost_down"} if "workers.exchange=allgather" in options else set()
-    for file in files:
-        one, other = mc.read(file), mc.read(tmp_path / "aiade" / file.name)
-        assert (one.status, one.attrs["reason"]) == (other.status, other.attrs["reason"])
-        for table in ("trace", "workers"):
-            for column, values in getattr(one, table).items():
-                assert column in left_out or values.tobytes() == getattr(other, table)[column].tobytes(), f"{file.name}: {column}"
-        assert one.x.tobytes() == other.x.tobytes()
+@layouts(2, 10)
+def test_results_are_equal_byte_for_byte(ranks, options, played, tmp_path):
+    assert_equal_on(ranks, options, played, tmp_path)
 
 
 WATCH = """
@@ -98,7 +71,7 @@ assert len(seen) > 7 * 40
 """
 
 
-def test_what_every_node_holds_is_equal_on_all_of_them_at_every_round(in_one_process, tmp_path):
-    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, in_one_process[0], tmp_path]
+def test_what_every_node_holds_is_equal_on_all_of_them_at_every_round(played, tmp_path):
+    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, played[0], tmp_path]
     done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

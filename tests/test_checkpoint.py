@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BIN, command
+from layouts import DOWN, assert_equal
 from test_aiade_ranks import RUNS as MORE_RUNS
 from test_ef_ranks import JOB
 from test_ef_ranks import RUNS as EF_RUNS
@@ -74,16 +75,6 @@ def uninterrupted(tmp_path_factory) -> tuple[Path, Path]:
     return job, folder / "job"
 
 
-def assert_equal(one: Path, other: Path, left_out: tuple[str, ...] = ()) -> None:
-    a, b = mc.read(one), mc.read(other)
-    for table in ("trace", "workers"):
-        assert set(getattr(a, table)) == set(getattr(b, table))
-        for column, values in getattr(a, table).items():
-            assert column in left_out or values.tobytes() == getattr(b, table)[column].tobytes(), f"{one.name}: {column}"
-    assert a.x.tobytes() == b.x.tobytes()
-    assert (a.status, a.attrs["reason"]) == (b.status, b.attrs["reason"])
-
-
 def until_done(job, out, times: int) -> int:
     """Run a job, which is stopped again and again; how often it was."""
     stops = 0
@@ -141,7 +132,7 @@ def test_saved_in_one_process_resumed_by_allgather(uninterrupted, tmp_path):
     done = command("run", job, "--out", tmp_path, "--quiet", "--set", "workers.exchange=allgather", ranks=4)
     assert done.returncode == 0, done.stderr
     for file in reference.glob("*.h5"):
-        assert_equal(file, tmp_path / "job" / file.name, ("wire_bits_down", "paper_bits_down", "cost_down"))
+        assert_equal(file, tmp_path / "job" / file.name, DOWN)
 
 
 LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")

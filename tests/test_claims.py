@@ -99,3 +99,22 @@ def test_the_command_tells_each_claim_and_ends_with_1_where_one_fails(job, capfd
     said = capfd.readouterr().out
     assert "A: three a message\n    paper 360; ours 360 (360 … 360 over 2 seeds); wanted in [360, 360]: holds" in said
     assert "wanted <= 0: does not hold" in said
+
+
+def test_a_claim_with_a_grid_is_one_for_each_of_its_points(job):
+    text = """[[claim]]
+id = "X"
+says = "{label} ends"
+value = "round('{label}') - {n}"
+holds = "<= 0"
+grid = { label = ["GD", "top"], n = [10, 40] }
+"""
+    file = job.with_name("many.toml")
+    file.write_text(JOB + text)
+    many = load_job(file)
+    assert [c.says for c in many.claims] == ["GD ends"] * 2 + ["top ends"] * 2
+    verdicts = claims.check(many, results_of(load_job(job), job.parent))
+    assert [v.values for v in verdicts] == [[30, 30], [0, 0]] * 2
+    file.write_text(JOB + text.replace("[10, 40]", "10"))
+    with pytest.raises(UserError, match="claim 1: grid"):
+        load_job(file)

@@ -11,9 +11,11 @@ import pytest
 from conftest import BIN
 from sklearn.datasets import load_svmlight_file
 
+import mpi_compress as mc
 from mpi_compress.datasets import libsvm
 from mpi_compress.datasets.store import DataTable, cached_file, open_data, open_test
 from mpi_compress.errors import UserError
+from mpi_compress.job import parse_job
 
 TEXT = "".join(
     f"{'+1' if i % 3 else '-1'} " + " ".join(f"{j}:{(i * j) % 7 - 2.5}" for j in range(1 + i % 4, 30, 3 + i % 5)) + "\n"
@@ -201,3 +203,18 @@ class TestTestSets:
             self.pair(tmp_path, "1 1:1\n-1 1:1\n", "7 1:1\n")
         with pytest.raises(UserError, match=r"test:2: index 9 is above d = 1"):
             self.pair(tmp_path, "1 1:1\n-1 1:1\n", "1 1:1\n1 9:1\n")
+
+
+def test_least_squares_fit_the_labels_as_they_are_or_the_two_classes_that_positive_makes(tmp_path):
+    (tmp_path / "three").write_text("1 1:1\n2 1:1\n3 1:1\n1 2:1\n")
+    losses = []
+    for more in ({}, {"positive": [2, 3]}):
+        tables = {
+            "data": {"path": "three", **more},
+            "objective": {"loss": "least-squares"},
+            "algorithm": {"name": "gd"},
+            "stop": {"rounds": 1},
+        }
+        (run,) = mc.run(parse_job(tables, "fit", tmp_path, {}), out=tmp_path)
+        losses.append(run.trace["loss"][0])
+    assert losses == [(1 + 4 + 9 + 1) / 8, 1 / 2]

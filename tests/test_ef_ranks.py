@@ -1,9 +1,7 @@
 """One seed gives one set of bytes: 20 workers, batch 1, on any ranks."""
 
 import pytest
-from conftest import command
-
-import mpi_compress as mc
+from layouts import assert_equal_on, layouts, played_in_one_process
 
 JOB = """
 title = "ef"
@@ -38,40 +36,13 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def in_one_process(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("one")
-    job = folder / "ef.toml"
+def played(tmp_path_factory):
     runs = "".join(
         f'[[run]]\nlabel = "{n}"\nalgorithm = {{ {a} }}\nup = {{ compressor = {{ {c} }} }}\n' for n, (a, c) in RUNS.items()
     )
-    job.write_text(JOB + runs)
-    done = command("run", job, "--out", folder, "--quiet")
-    assert done.returncode == 0, done.stderr
-    return job, folder / "ef"
+    return played_in_one_process(tmp_path_factory.mktemp("one"), "ef", JOB + runs)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "options"),
-    [
-        (3, []),
-        (3, ["--set", "workers.exchange=allgather"]),
-        pytest.param(1, [], marks=pytest.mark.slow),
-        pytest.param(2, [], marks=pytest.mark.slow),
-        pytest.param(5, ["--set", "workers.master=worker"], marks=pytest.mark.slow),
-        pytest.param(21, [], marks=pytest.mark.slow),
-    ],
-    ids=lambda v: str(v) if isinstance(v, int) else "".join(v[1:]) or "dedicated",
-)
-def test_results_are_equal_byte_for_byte(ranks, options, in_one_process, tmp_path):
-    job, reference = in_one_process
-    done = command("run", job, "--out", tmp_path, "--quiet", *options, ranks=ranks, timeout=580)
-    assert done.returncode == 0, done.stderr
-    files = sorted(reference.glob("*.h5"))
-    assert len(files) == len(RUNS)
-    left_out = {"wire_bits_down", "paper_bits_down", "cost_down"} if "workers.exchange=allgather" in options else set()
-    for file in files:
-        one, other = mc.read(file), mc.read(tmp_path / "ef" / file.name)
-        for table in ("trace", "workers"):
-            for column, values in getattr(one, table).items():
-                assert column in left_out or values.tobytes() == getattr(other, table)[column].tobytes(), f"{file.name}: {column}"
-        assert one.x.tobytes() == other.x.tobytes()
+@layouts(1, 2, 21)
+def test_results_are_equal_byte_for_byte(ranks, options, played, tmp_path):
+    assert_equal_on(ranks, options, played, tmp_path)

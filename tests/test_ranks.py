@@ -3,56 +3,30 @@
 from pathlib import Path
 
 import pytest
-from conftest import command
+from conftest import SMALL_JOB, command
+from layouts import ALLGATHER, MASTER_WORKS, assert_equal_on, played_in_one_process
 
 import mpi_compress as mc
-
-# Allgather has no messages down.
-DOWN = {"wire_bits_down", "paper_bits_down", "cost_down"}
 
 LAYOUTS = {
     "two ranks": (2, []),
     "three ranks": (3, []),
     "five ranks": (5, []),
     "ten ranks for seven workers": (10, []),
-    "three ranks, the master hosts workers": (3, ["--set", "workers.master=worker"]),
-    "allgather on three ranks": (3, ["--set", "workers.exchange=allgather"]),
-    "allgather on ten ranks": (10, ["--set", "workers.exchange=allgather"]),
+    "three ranks, the master hosts workers": (3, MASTER_WORKS),
+    "allgather on three ranks": (3, ALLGATHER),
+    "allgather on ten ranks": (10, ALLGATHER),
 }
 
 
 @pytest.fixture(scope="module")
 def in_one_process(tmp_path_factory) -> tuple[Path, Path]:
-    from conftest import SMALL_JOB
-
-    folder = tmp_path_factory.mktemp("one")
-    job = folder / "small.toml"
-    job.write_text(SMALL_JOB)
-    done = command("run", job, "--out", folder, "--quiet")
-    assert done.returncode == 0, done.stderr
-    return job, folder / "small"
+    return played_in_one_process(tmp_path_factory.mktemp("one"), "small", SMALL_JOB)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_results_are_equal_byte_for_byte_on(layout, in_one_process, tmp_path):
-    job, reference = in_one_process
-    ranks, options = LAYOUTS[layout]
-    done = command("run", job, "--out", tmp_path, "--quiet", *options, ranks=ranks)
-    assert done.returncode == 0, done.stderr
-    files = sorted(reference.glob("*.h5"))
-    assert len(files) == 5
-    for file in files:
-        one, other = mc.read(file), mc.read(tmp_path / "small" / file.name)
-        assert other.attrs["n_ranks"] == ranks
-        left_out = DOWN if "allgather" in layout else set()
-        for table in ("trace", "workers"):
-            a, b = getattr(one, table), getattr(other, table)
-            assert set(a) == set(b)
-            for column in set(a) - left_out:
-                assert a[column].tobytes() == b[column].tobytes(), f"{file.name}: /{table}/{column}"
-        assert one.x is not None
-        assert other.x is not None
-        assert one.x.tobytes() == other.x.tobytes()
+    assert_equal_on(*LAYOUTS[layout], in_one_process, tmp_path)
 
 
 @pytest.mark.parametrize("layout", ["three ranks", "three ranks, the master hosts workers", "allgather on three ranks"])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mpi_compress.kernels import select
+from mpi_compress.kernels.threshold import reaching
 
 ANY = st.floats(width=64)
 FEW = st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, np.inf, -np.inf, np.nan])
@@ -91,3 +92,12 @@ def test_take_is_indexing():
     out = np.empty(2)
     select.take(v, at, out)
     np.testing.assert_array_equal(out, v[at])
+
+
+@given(arrays(np.float64, st.integers(0, 200), elements=st.one_of(ANY, FEW)), st.floats(0.0, 10.0))
+def test_what_reaches_a_threshold_is_that_of_numpy(v, threshold):
+    indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
+    n = reaching(v, threshold, indices, values)
+    wanted = np.flatnonzero(~(np.abs(v) < threshold))
+    np.testing.assert_array_equal(indices[:n], wanted)
+    np.testing.assert_array_equal(values[:n], v[wanted])
