@@ -205,10 +205,8 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
             ax.set_ylabel("")
         if i + columns < len(each) and _axis(own, "x") == _axis(each[i + columns][1], "x"):
             ax.set_xlabel("")
-    everything = {run.file: run for _, _, runs in each for run in runs}
-    fig.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=_over_seeds([*everything.values()])
-    )  # fmt: skip
+    seeds = _over_seeds(list({run.file: run for _, _, runs in each for run in runs}.values()))
+    fig.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=seeds)
     fig.suptitle(title, fontsize=9)
     return fig
 
@@ -314,7 +312,7 @@ def _draw_on(
 
 
 def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
-    """The unit of an axis, with a prefix where ticks would have many digits without; ticks of their own on a short logarithmic one."""
+    """The unit of an axis, with a prefix where ticks would have many digits without. A short logarithmic axis gets plain ticks."""
     from matplotlib.ticker import MaxNLocator, NullLocator
 
     axis = ax.xaxis if which == "x" else ax.yaxis
