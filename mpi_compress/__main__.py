@@ -13,8 +13,8 @@ from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
 from mpi_compress.expressions import seconds
 from mpi_compress.interrupts import EXIT_STOPPED, Interrupted, Interrupts
-from mpi_compress.job import FigureTable
 from mpi_compress.progress import tell
+from mpi_compress.tables import FigureTable
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,8 +17,9 @@ import numpy as np
 
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.expressions import calculate, evaluate, names_in
-from mpi_compress.job import Claim, Job
+from mpi_compress.job import Job
 from mpi_compress.results import Run
+from mpi_compress.tables import Claim
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda a, b: a >= b,

@@ -13,8 +13,9 @@ from conftest import BIN, command
 import mpi_compress as mc
 from mpi_compress import footprint, page, reproduce
 from mpi_compress.__main__ import main
-from mpi_compress.job import FigureTable, load_job
+from mpi_compress.job import load_job
 from mpi_compress.page import render, series
+from mpi_compress.tables import FigureTable
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from mpi_compress import figures
 from mpi_compress.errors import UserError
-from mpi_compress.job import FigureTable, PanelTable
 from mpi_compress.lines import by_seed, named, stem, tuned_text, without_common
 from mpi_compress.results import Run
+from mpi_compress.tables import FigureTable, PanelTable
 
 _OVER_BUDGETS = ("alpha_bar", "beta_bar", "omega_bar", "speedup", "worst_case", "predicted_cost", "predicted_payload")
 _DERIVED = ("wire_bits", "paper_bits", "bits_up", "bits_down", "relative_distance", "table1", "table1_gd", "table1_worst_case")
