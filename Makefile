@@ -9,7 +9,7 @@ demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and i
 	$(BIN)/mpi-compress plot jobs/demo.toml
 
 figures: $(INSTALLED)      ## all jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched
-	$(BIN)/mpi-compress reproduce jobs -o report.html --table docs/figures.md $(if $(FULL),--full --get)
+	$(BIN)/mpi-compress reproduce jobs -o report.html --table docs/figures.md --gallery docs/gallery.md $(if $(FULL),--full --get)
 
 test: $(INSTALLED)         ## the whole test suite but the slow checks
 	$(BIN)/python -m pytest -m "not slow"

@@ -4,7 +4,6 @@ import argparse
 import signal
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +128,7 @@ def _page_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
     parser.add_argument("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown")
+    parser.add_argument("--gallery", metavar="FILE.md", help="also all figures as pictures, in a page of Markdown")
     parser.add_argument("--full", action="store_true", help="at full size, where a job has a table [full]")
 
 
@@ -221,7 +221,7 @@ def _plot(options: argparse.Namespace) -> int:
         job = mc.load_job(files[0], full=options.full)
         runs = results_of(job, Path(options.out), unfinished=True)
         target = Path(options.out) / job.name / f"{job.name}.png"
-        figure = replace(job.figure, title="\n".join([job.figure.title or job.title, *(f"on {s}" for s in job.stand_ins)]))
+        figure = job.titled_figure
     else:
         runs = [mc.read(f) for f in files]
         target = files[0].with_suffix(".png")
@@ -274,6 +274,8 @@ def _report(options: argparse.Namespace) -> int:
     page.write(found, Path(options.page))
     if options.table:
         page.write_table(found, Path(options.table))
+    if options.gallery:
+        page.write_gallery(found, Path(options.gallery))
     for line in page.summary(found):
         print(line)
     print(options.page)

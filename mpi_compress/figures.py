@@ -329,7 +329,7 @@ def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
     return _PREFIXES[power] + unit
 
 
-def save(drawn: "Axes | Figure", file: Path) -> None:
+def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
     """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG; fonts are embedded.
 
     Raises:
@@ -342,6 +342,6 @@ def save(drawn: "Axes | Figure", file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
-            drawn.get_figure(root=True).savefig(file, dpi=300)  # type: ignore[union-attr]
+            drawn.get_figure(root=True).savefig(file, dpi=dpi)  # type: ignore[union-attr]
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None

@@ -125,6 +125,11 @@ class Job:
         """The sets that stand in for others."""
         return list(dict.fromkeys(r.data.shown for r in self.runs if r.data.stand_in_for))
 
+    @property
+    def titled_figure(self) -> FigureTable:
+        """The figure under its title, with the sets that stand in for others."""
+        return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
+
     def only(self, label: str | None = None, index: int | None = None) -> "Job":
         """The same job with the runs of one label, or one run.
 

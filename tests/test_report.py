@@ -306,3 +306,12 @@ def test_csv_has_every_row_and_every_digit(folder, capsys):
     for name, values in run.trace.items():
         assert np.array_equal(table[name], values, equal_nan=True)
     assert np.array_equal(table["seconds"], run.timing["seconds"])
+
+
+def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_path):
+    page.write_gallery(found, tmp_path / "gallery.md")
+    text = (tmp_path / "gallery.md").read_text()
+    pictures = re.findall(r"\((gallery/.*\.png)\)", text)
+    assert len(pictures) == sum(bool(o.job and o.runs) for o in found) > 0
+    assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
+    assert "a stand-in for gisette" in text
