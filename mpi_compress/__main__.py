@@ -1,6 +1,7 @@
 """The command line: `mpi-compress`, also `python -m mpi_compress`."""
 
 import argparse
+import signal
 import sys
 import tomllib
 from dataclasses import replace
@@ -18,6 +19,8 @@ from mpi_compress.progress import tell
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point: the exit status."""
+    if arguments is None and hasattr(signal, "SIGUSR1"):  # a warning for runs: it ends nothing that has none, or is done
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     options = _parser().parse_args(arguments)
     return launch.run_to_the_end(lambda: options.command(options))
 

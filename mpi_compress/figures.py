@@ -80,6 +80,7 @@ FORMATS = (".png", ".pdf", ".svg")
 _COLUMN, _PAGE = 3.3, 6.9  # inches: a column of a paper, and its page
 _HEIGHT, _PANEL_HEIGHT = 2.3, 1.65  # of one plot, and of one of three panels in a row
 _LINE, _LETTER = 0.16, 0.05  # of a legend's text
+_SHORT_AXIS = 8  # its end over its begin, where powers of ten make no ticks
 _INSIDE = 4  # lines whose legend has room among the curves
 _STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
@@ -204,10 +205,8 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
             ax.set_ylabel("")
         if i + columns < len(each) and _axis(own, "x") == _axis(each[i + columns][1], "x"):
             ax.set_xlabel("")
-    everything = {run.file: run for _, _, runs in each for run in runs}
-    fig.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=_over_seeds([*everything.values()])
-    )  # fmt: skip
+    seeds = _over_seeds(list({run.file: run for _, _, runs in each for run in runs}.values()))
+    fig.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=seeds)
     fig.suptitle(title, fontsize=9)
     return fig
 
@@ -251,8 +250,9 @@ def _over_seeds(runs: Sequence[Run]) -> str | None:
 
 
 def _abreast(names: Sequence[str], width: float) -> int:
-    """So many entries of a legend fit side by side."""
-    return max(1, min(len(names), int(width / (0.45 + _LETTER * max(map(len, names))))))
+    """So many entries of a legend fit side by side, in rows that are as full as each other."""
+    most = max(1, int(width / (0.45 + _LETTER * max(map(len, names)))))
+    return math.ceil(len(names) / math.ceil(len(names) / most))
 
 
 def _axis(figure: FigureTable, which: Literal["x", "y"]) -> str:
@@ -312,12 +312,19 @@ def _draw_on(
 
 
 def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
-    """The unit of an axis, with a prefix where ticks would have many digits without."""
+    """The unit of an axis, with a prefix where ticks would have many digits without. A short logarithmic axis gets plain ticks."""
+    from matplotlib.ticker import MaxNLocator, NullLocator
+
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    least, most = ax.get_xlim() if which == "x" else ax.get_ylim()
+    if scale == "log" and 0 < least < most < _SHORT_AXIS * least:
+        axis.set_major_locator(MaxNLocator(5))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(lambda value, _: f"{value:.6g}")
     if scale == "log" or not unit:
         return unit
-    end = max(map(abs, ax.get_xlim() if which == "x" else ax.get_ylim()))
+    end = max(abs(least), abs(most))
     power = min(max(math.floor(math.log10(end) / 3), min(_PREFIXES)), max(_PREFIXES)) if end > 0 else 0
-    axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_major_formatter(lambda value, _: f"{value / 1000.0**power:.6g}")
     return _PREFIXES[power] + unit
 
