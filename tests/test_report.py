@@ -155,6 +155,25 @@ def test_columns_that_follow_from_others_are_not_written_out(folder):
     assert isinstance(line["loss"], list)
 
 
+def test_all_columns_can_be_had_from_the_page_to_six_digits(folder):
+    """Also those that are small differences of others, such as f − f* close to x*."""
+    job = folder / "close.toml"
+    job.write_text(
+        'data = { generator = "least-squares", samples = 60, dim = 5 }\nobjective = { loss = "least-squares", mu = "0.1 L" }\n'
+        'stop = { rounds = 100 }\nalgorithm = { name = "gd" }\n'
+    )
+    (run,) = mc.run(load_job(job), out=folder / "close")
+    assert 0 < run.trace["suboptimality"][60] < 1e-8
+    line = series.views([run], FigureTable(), 1000)[0]["series"][0]["columns"]
+
+    def numbers(name):
+        own = line[name]
+        return np.array(own) if isinstance(own, list) else own["times"] * numbers(own["of"]) + own["plus"]
+
+    for name, values in run.trace.items():
+        np.testing.assert_allclose(numbers(name), values, rtol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize("row", [0, 1, 17, 4_000, 70_123, 99_999])
 def test_a_spike_and_a_dip_of_one_row_survive_thinning(row):
     rounds = np.arange(100_000.0)

@@ -110,7 +110,7 @@ def test_controls_change_the_plot(visit):
     opened.get_by_label("Vertical scale").select_option("linear")
     assert paths(opened) != linear
     opened.get_by_label("Horizontal", exact=True).select_option("wire_bits_up")
-    assert axis(opened, "x") == "bits sent up, on the wire"
+    assert axis(opened, "x") == "bits sent up, on the wire [bit]"
 
 
 def test_a_line_is_taken_away_and_brought_back_by_the_keyboard(visit):

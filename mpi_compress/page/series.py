@@ -20,7 +20,7 @@ from mpi_compress.tables import FigureTable, PanelTable
 
 _OVER_BUDGETS = ("alpha_bar", "beta_bar", "omega_bar", "speedup", "worst_case", "predicted_cost", "predicted_payload")
 _DERIVED = ("wire_bits", "paper_bits", "bits_up", "bits_down", "relative_distance", "table1", "table1_gd", "table1_worst_case")
-_EXACT = 1e-9  # relative: from where on a column is said to follow from another one
+_SAME = 1e-7  # relative: from where on a column is said to follow from another one
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -140,20 +140,23 @@ def _line(group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
 
 
 def _following(columns: Columns) -> dict[str, dict[str, Any]]:
-    """The columns that are a·c + b for an earlier column c, such as constants and the bits of messages of one size."""
+    """The columns that are a·c + b for an earlier column c, such as constants and the bits of messages of one size.
+
+    They follow from c as it is written: f − f* does not follow from f, whose digits end before those of the difference.
+    """
     found: dict[str, dict[str, Any]] = {}
     bases: Columns = {}
     for name, values in columns.items():
+        few = slice(None, None, max(1, len(values) // 4))  # enough to tell most others
         for base, others in bases.items():
             span = others[-1] - others[0]
             a = (values[-1] - values[0]) / span if span else 0.0
             b = values[0] - a * others[0]
-            few = slice(None, None, max(1, len(values) // 4))  # enough to tell most others
-            if all(np.allclose(a * others[rows] + b, values[rows], rtol=_EXACT, atol=0.0) for rows in (few, slice(None))):
+            if all(np.allclose(a * others[rows] + b, values[rows], rtol=_SAME, atol=0.0) for rows in (few, slice(None))):
                 found[name] = {"of": base, "times": float(a), "plus": float(b)}
                 break
         else:
-            bases[name] = values
+            bases[name] = np.array([np.nan if v is None else v for v in short(values)])
     return found
 
 
