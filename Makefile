@@ -2,11 +2,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test test-slow test-cluster lint bench docs clean
+.PHONY: demo figures test test-slow test-cluster lint bench docs clean
 
 demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
 	$(BIN)/mpi-compress plot jobs/demo.toml
+
+figures: $(INSTALLED)      ## all jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched
+	$(BIN)/mpi-compress reproduce jobs -o report.html --table docs/figures.md $(if $(FULL),--full --get)
 
 test: $(INSTALLED)         ## the whole test suite but the slow checks
 	$(BIN)/python -m pytest -m "not slow"
@@ -29,7 +32,7 @@ docs: $(INSTALLED)         ## the pages of docs/, with Sphinx: docs/_build/index
 
 $(INSTALLED): setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,test,lint,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,report,test,lint,docs]"
 	touch $@
 
 clean:

@@ -1,6 +1,7 @@
 """The command line: `mpi-compress`, also `python -m mpi_compress`."""
 
 import argparse
+import signal
 import sys
 import tomllib
 from dataclasses import replace
@@ -11,12 +12,15 @@ import mpi_compress as mc
 from mpi_compress import data_command, launch
 from mpi_compress.errors import UserError
 from mpi_compress.expressions import seconds
-from mpi_compress.interrupts import Interrupts
-from mpi_compress.job import FigureTable
+from mpi_compress.interrupts import EXIT_STOPPED, Interrupted, Interrupts
+from mpi_compress.progress import tell
+from mpi_compress.tables import FigureTable
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point: the exit status."""
+    if arguments is None and hasattr(signal, "SIGUSR1"):  # a warning for runs: it ends nothing that has none, or is done
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     options = _parser().parse_args(arguments)
     return launch.run_to_the_end(lambda: options.command(options))
 
@@ -79,9 +83,22 @@ def _parser() -> argparse.ArgumentParser:
     _full_argument(check)
     check.set_defaults(command=_check)
 
+    report = commands.add_parser("report", help="every figure, claim and table in one self-contained page")
+    _page_arguments(report)
+    report.set_defaults(command=_report)
+
+    reproduce = commands.add_parser("reproduce", help="run many jobs, what is done left out, and write their report")
+    _page_arguments(reproduce)
+    reproduce.add_argument(
+        "--at-once", type=int, default=2, metavar="N", help="so many jobs at once, where memory allows (default: 2)"
+    )
+    reproduce.add_argument("--get", action="store_true", help="fetch the sets that jobs at full size name and that are not here")
+    reproduce.set_defaults(command=_reproduce)
+
     show = commands.add_parser("show", help="what is in a result; of two, where they part")
     show.add_argument("result", metavar="RESULT.h5")
     show.add_argument("other", nargs="?", metavar="OTHER.h5")
+    show.add_argument("--csv", action="store_true", help="its rows as CSV: all columns of the trace, and seconds")
     show.set_defaults(command=_show)
 
     calibrate = commands.add_parser("calibrate", help="under mpiexec: time messages on the real link, fit cost models to them")
@@ -105,6 +122,14 @@ def _job_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where results go (default: results)")
     _full_argument(parser)
+
+
+def _page_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("jobs", nargs="*", metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
+    parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
+    parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
+    parser.add_argument("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown")
+    parser.add_argument("--full", action="store_true", help="at full size, where a job has a table [full]")
 
 
 def _full_argument(parser: argparse.ArgumentParser) -> None:
@@ -242,10 +267,49 @@ def _calibrate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _report(options: argparse.Namespace) -> int:
+    from mpi_compress import page
+
+    found = page.outcomes(page.job_files(options.jobs), Path(options.out), options.full)
+    page.write(found, Path(options.page))
+    if options.table:
+        page.write_table(found, Path(options.table))
+    for line in page.summary(found):
+        print(line)
+    print(options.page)
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from mpi_compress import page, reproduce
+
+    if options.at_once < 1:
+        raise UserError(f"--at-once {options.at_once}: at least 1 job is wanted")
+    files = page.job_files(options.jobs)
+    page.plotting_library()  # what is not installed is told before hours of running, not after
+    if options.get:
+        reproduce.get_missing(files, tell)
+    try:
+        status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, tell)
+    except Interrupted as interrupted:
+        tell(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
+        return EXIT_STOPPED
+    _report(options)
+    failed = [file for file, found in status.items() if found not in (0, 2)]
+    for file in failed:
+        print(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
+    return 3 if failed else 0
+
+
 def _show(options: argparse.Namespace) -> int:
     from mpi_compress.report import difference, summary
 
     first = mc.read(options.result)
+    if options.csv:
+        if options.other:
+            raise UserError("show --csv: of one result; two are compared without")
+        sys.stdout.writelines(first.to_csv())
+        return 0
     for line in difference(first, mc.read(options.other)) if options.other else summary(first):
         print(line)
     return 0

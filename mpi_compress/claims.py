@@ -17,8 +17,9 @@ import numpy as np
 
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.expressions import calculate, evaluate, names_in
-from mpi_compress.job import Claim, Job
+from mpi_compress.job import Job
 from mpi_compress.results import Run
+from mpi_compress.tables import Claim
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda a, b: a >= b,
@@ -47,6 +48,21 @@ class Verdict:
     def median(self) -> float:
         return float(np.median(self.values))
 
+    @property
+    def outcome(self) -> str:
+        return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
+
+    @property
+    def reason(self) -> str:
+        """Why it does not hold, as far as the job says, or why it has no value."""
+        return {True: "", False: self.claim.why, None: self.why}[self.holds]
+
+    @property
+    def paper(self) -> str:
+        """The paper's figure; "" where it has none."""
+        figure = self.claim.paper
+        return "" if figure is None else f"{figure:g}" if isinstance(figure, float) else figure
+
     def __str__(self) -> str:
         c = self.claim
         ours = "–"
@@ -54,10 +70,10 @@ class Verdict:
             ours = f"{self.median:.4g}"
             if len(self.values) > 1:
                 ours += f" ({min(self.values):.4g} … {max(self.values):.4g} over {len(self.values)} seeds)"
-        outcome = {True: "holds", False: "does not hold", None: f"not run: {self.why}"}[self.holds]
-        figure = f"{c.paper:g}" if isinstance(c.paper, float) else c.paper
-        paper = f"paper {figure}; " if c.paper is not None else ""
-        return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}"
+        paper = f"paper {self.paper}; " if self.paper else ""
+        outcome = f"{self.outcome}: {self.reason}" if self.reason else self.outcome
+        note = f"\n    note: {c.note}" if c.note else ""
+        return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
 
 
 def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
@@ -90,8 +106,8 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
     for seed in seeds:
         by_label: dict[str, Run] = {}
         for spec in job.runs:
-            found = [r for r in runs if r.attrs["run_id"] == spec.run_id and r.label == spec.label]
-            if spec.seed == seed and found:
+            found = [r for r in runs if r.label == spec.label and r.attrs["run_id"] == spec.run_id] if spec.seed == seed else []
+            if found:
                 by_label[spec.label] = found[0]
         labels = [spec.label for spec in job.runs]
         try:

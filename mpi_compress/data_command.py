@@ -196,8 +196,9 @@ def _solve(options: argparse.Namespace) -> int:
 
 def _problem_alone(given: str, keys: dict[str, Any]) -> Any:
     """A run of no rounds on a file or a set."""
-    from mpi_compress.job import ObjectiveTable, parse_job
+    from mpi_compress.job import parse_job
     from mpi_compress.registry import parameters
+    from mpi_compress.tables import ObjectiveTable
 
     file = _file(given)
     source = {"name": given} if given in KNOWN else {"path": str(file)}

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mpi_compress.errors import UserError
-from mpi_compress.job import FigureTable, PanelTable
 from mpi_compress.lines import Line, by_seed, last_points, levels, lines, named, shown, tuned_text, without_common
 from mpi_compress.results import Run
+from mpi_compress.tables import FigureTable, PanelTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -316,6 +316,13 @@ class Run:
         if name in theory.COLUMNS:
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
         raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled, *curves], 'column')}")
+
+    def to_csv(self) -> Iterator[str]:
+        """/trace and the algorithm's seconds as lines of CSV, the first of them the columns' names; numbers lose no digit."""
+        columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
+        yield ",".join(columns) + "\n"
+        for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+            yield ",".join(map(repr, row)) + "\n"
 
     def to_pandas(self) -> Any:
         """/trace as a DataFrame, where pandas is installed."""

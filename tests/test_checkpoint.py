@@ -283,3 +283,15 @@ def test_two_at_once_the_second_is_refused(ranks, small_job, tmp_path):
     finally:
         first.kill()
         first.wait()
+
+
+def test_a_warning_that_comes_when_all_is_done_ends_nothing():
+    program = subprocess.Popen([BIN / "python", "-c", """
+import os, signal, sys
+sys.argv[1:] = ["list", "losses"]
+from mpi_compress.__main__ import main
+status = main()
+os.kill(os.getpid(), signal.SIGUSR1)
+sys.exit(status)
+"""], stdout=subprocess.DEVNULL)  # fmt: skip
+    assert program.wait(60) == 0

@@ -135,7 +135,7 @@ def test_on_two_nodes(slurm, job, tmp_path):
 
 def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_bytes(slurm, job, tmp_path):
     whole = reference(job, tmp_path / "one")["ef, 1"]
-    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.4"))
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.9"))
     told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
     wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
     wait_until(lambda: queue_is_empty(slurm), 580)
