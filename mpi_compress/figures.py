@@ -195,7 +195,7 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
         found = ax.get_legend_handles_labels()
         handles |= dict(zip(found[1], found[0], strict=True))
         notes = _notes(runs, own)
-        if any(notes.values()):
+        if 0 < len(notes) <= _INSIDE:
             looks = [Line2D([], [], color=_COLOURS[names.index(short[label]) % len(_COLOURS)]) for label in notes]
             ax.legend(
                 looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,

@@ -1,0 +1,124 @@
+"""Figures: panels, seeds, names and units of axes."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress import figures
+from mpi_compress.__main__ import main
+from mpi_compress.lines import lines, without_common
+
+mpl.use("agg")
+
+JOB = """
+title = "panels"
+data = { generator = "gspar", samples = 60, dim = 10 }
+objective.mu = 0.1
+workers.count = 2
+algorithm = { name = "sgd", batch = 4, step = 0.1 }
+stop.rounds = 10
+[[run]]
+label = "GSpar"
+up.compressor = { name = "gspar", kappa = 0.5 }
+[[run]]
+label = "baseline"
+[grid]
+"data.c2" = [0.25, 0.5]
+seed = [0, 1, 2]
+[figure]
+x = "epoch"
+y = "suboptimality"
+xlabel = "data passes"
+columns = 2
+notes = ["variance"]
+[[figure.panel]]
+title = "(a)"
+runs = ["*, c2 = 0.25"]
+[[figure.panel]]
+title = "(b)"
+runs = ["*, c2 = 0.5"]
+[[figure.panel]]
+title = "(c)"
+runs = ["*, c2 = 0.5"]
+x = "wire_bits_up"
+xlabel = "sent"
+yscale = "linear"
+"""
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("panels")
+    file = folder / "job.toml"
+    file.write_text(JOB)
+    job = mc.load_job(file)
+    return file, job, mc.run(job, out=folder)
+
+
+def test_seeds_are_one_line_in_a_band(done):
+    _, _, runs = done
+    first = [r for r in runs if r.label == "GSpar, c2 = 0.25"]
+    (line,) = lines(first, "round", "loss")
+    losses = np.array([r.trace["loss"] for r in first])
+    np.testing.assert_array_equal(line.y, np.median(losses, axis=0))
+    np.testing.assert_array_equal(line.least, losses.min(axis=0))
+    np.testing.assert_array_equal(line.most, losses.max(axis=0))
+    np.testing.assert_array_equal(line.x, first[0].trace["round"])
+    ax = mc.plot(runs, x="round", y="loss")
+    assert len(ax.lines) == len(ax.collections) == 4
+    assert ax.get_legend().get_title().get_text() == "median and range over 3 seeds"
+
+
+def test_panels_share_looks_and_a_legend(done):
+    _, job, runs = done
+    figure = figures.draw(runs, job.figure)
+    a, b, c = figure.axes
+    assert [ax.get_title() for ax in figure.axes] == ["(a)", "(b)", "(c)"]
+    for one, other in zip(a.lines, b.lines, strict=True):
+        assert (one.get_color(), one.get_linestyle(), one.get_marker()) == (
+            other.get_color(),
+            other.get_linestyle(),
+            other.get_marker(),
+        )
+        assert not np.array_equal(one.get_ydata(), other.get_ydata())
+    (legend,) = figure.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["GSpar", "baseline"]
+    assert (a.get_yscale(), c.get_yscale()) == ("log", "linear")
+    assert (b.get_xlabel(), c.get_xlabel()) == ("data passes", "sent [kbit]")
+    assert (a.get_ylabel(), b.get_ylabel()) == ("suboptimality f(x) − f*", "")
+    assert a.get_legend().get_texts()[0].get_text().startswith("var = ")
+    assert figure.get_size_inches()[0] == pytest.approx(6.9)
+
+
+def test_other_axes_can_be_asked_for(done):
+    """By the command line, in all panels; fonts of a PDF are embedded as TrueType."""
+    file, job, runs = done
+    assert (
+        main(["plot", str(file), "--out", str(file.parent), "-o", str(file.parent / "a.pdf"), "--x", "round", "--y", "loss"]) == 0
+    )
+    assert b"/FontFile2" in (file.parent / "a.pdf").read_bytes()
+    figure = figures.draw(runs, job.figure.changed(x="round", y="loss"))
+    assert [ax.get_xlabel() for ax in figure.axes] == ["", "round", "round"]
+    assert figure.axes[0].get_yscale() == "linear"
+
+
+def test_names_keep_only_what_differs():
+    assert without_common(["A, c2 = 0.5, k = 1", "A, c2 = 0.5, k = 2", "B, c2 = 0.5"]) == {
+        "A, c2 = 0.5, k = 1": "A, k = 1", "A, c2 = 0.5, k = 2": "A, k = 2", "B, c2 = 0.5": "B",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ('runs = ["*, c2 = 0.3"]', "figure.panel 1.runs: no run called"),
+        ('runs = "*"', "figure.panel 1.runs: '\\*' was given"),
+        ('run = ["*"]', "no key called 'run'; did you mean 'runs'"),
+    ],
+)
+def test_a_panel_of_nothing_is_refused(changed, says, tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(JOB.replace('runs = ["*, c2 = 0.25"]', changed))
+    with pytest.raises(mc.UserError, match=says):
+        mc.load_job(file)
