@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -74,13 +75,20 @@ def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
         UserError: none is.
     """
     files = [result_file(job, spec, spec.run_id, out) for spec in job.runs]
-    found = [read(f) for f in files if f.exists()]
-    if unfinished:
-        parts = [part_of(f) for f in files if not f.exists() and _begun(part_of(f))[2]]
-        found += [read(part) for part in parts]
+    found = [run for file in files if (run := _result(file, unfinished)) is not None]
     if not found:
         raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
     return found
+
+
+def _result(file: Path, unfinished: bool) -> Run | None:
+    """A run's result, or with `unfinished` what it has written so far; None where there is nothing."""
+    if unfinished and not file.exists():
+        with suppress(UserError):  # there is none, or it was completed meanwhile
+            part = read(part_of(file))
+            if "round" in part.trace:
+                return part
+    return read(file) if file.exists() else None
 
 
 def summary(run: Run) -> Iterator[str]:
