@@ -6,12 +6,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from conftest import BIN
 
-from tests.conftest import BIN
+from mpi_compress import tables
+from mpi_compress.checkpoint import Every
+from mpi_compress.datasets.table import DataTable
+from mpi_compress.observer import Stop
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -83,6 +88,15 @@ def test_what_the_maths_page_names_is_there():
                 place = getattr(place, part)
             except AttributeError:
                 place = import_module(f"{place.__name__}.{part}")
+
+
+def test_the_page_of_job_files_names_every_key():
+    text = (DOCS / "jobs.md").read_text()
+    records = [r for r in vars(tables).values() if is_dataclass(r) and r.__module__ == tables.__name__]
+    for record in (*records, DataTable, Stop, Every):
+        for key in fields(record):
+            if key.name not in ("stand_in_for", "parameters"):
+                assert f"`{key.name}`" in text, f"{record.__name__}: {key.name}"
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
