@@ -263,7 +263,8 @@ def _axis(figure: FigureTable, which: Literal["x", "y"]) -> str:
     return _NAMES.get(column, column) if "," not in column else ""  # of several columns the legend says it
 
 
-def _scales(figure: FigureTable) -> tuple[str, str]:
+def scales(figure: FigureTable) -> tuple[str, str]:
+    """Of x and y: what the figure says, or what suits its columns."""
     over_budgets = figure.x == "T" or figure.at is not None
     falls = figure.y.split(",")[0].strip() in _FALLING_TO_ZERO
     return (
@@ -277,7 +278,7 @@ def _draw_on(
     short: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Lines, their bounds, and the axes' names and units; a name's place among `names` is its look."""
-    xscale, yscale = _scales(figure)
+    xscale, yscale = scales(figure)
     named_already = set()
     for line in drawn:
         look = names.index(line.label)

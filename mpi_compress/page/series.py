@@ -54,7 +54,7 @@ def _text(at: Mapping[str, float]) -> str:
 
 
 def _axes(figure: FigureTable) -> dict[str, Any]:
-    xscale, yscale = figures._scales(figure)
+    xscale, yscale = figures.scales(figure)
     y = figure.y.split(",")[0].strip()
     labels = {"xlabel": figure.xlabel, "ylabel": figure.ylabel}
     return {"x": figure.x, "y": y, "xscale": xscale, "yscale": yscale, "bounds": figure.bounds, **labels}
