@@ -5,6 +5,8 @@ All of it is computed over the whole set in file order by one process, so no num
 
 import json
 import math
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -163,10 +165,9 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     if f.dim <= _DENSE_HESSIAN_UP_TO:
         hessian = f.hessian(curvature)
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
-        try:
+        with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # a poor step is seen by the gradient that it leaves
             return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
-        except np.linalg.LinAlgError:
-            pass
     operator = LinearOperator((f.dim, f.dim), matvec=lambda v: f.hessian_product(curvature, v.ravel()), dtype=np.float64)
     step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g

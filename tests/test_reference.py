@@ -121,3 +121,8 @@ def test_a_damaged_optimum_is_computed_again(tmp_path, damage):
     assert again.f == first.f
     np.testing.assert_array_equal(again.x, first.x)
     assert gram_eigenvalues(data) == eigenvalues
+
+
+def test_more_features_than_samples_without_a_regulariser_give_no_warning(tmp_path):
+    table = DataTable(generator="gspar", parameters={"samples": 60, "dim": 120})
+    assert minimize(whole(table, "logistic", 0.0, tmp_path)[0]).f >= 0  # warnings are errors here
