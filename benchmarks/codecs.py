@@ -1,16 +1,20 @@
-"""Codecs: packing, index sets, small messages, and vectors of 10⁶ coordinates beside figures measured for grace's compressors."""
+"""Codecs: packing, index sets, small messages, and vectors of 10⁶ coordinates beside plain NumPy that encodes nothing."""
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks._clock import seconds
+from benchmarks._clock import seconds, side_by_side
 from mpi_compress.codecs import Codec, codecs
-from mpi_compress.compressed import Compressed, Lattice, Levels, Sparse, Ternary
-from mpi_compress.compressors.top_k import TopK
+from mpi_compress.compressed import Compressed, Sparse
+from mpi_compress.compressors import compressors
 from mpi_compress.kernels import bits, rice
-from mpi_compress.streams import Round
+from mpi_compress.link import Link
+from mpi_compress.streams import Role, Round, Streams
 
 D = 10**6
-GRACE = {"top-k 1%": 8.2, "top-k 0.1%": 3.2, "TernGrad": 9.7, "QSGD": 10.0}  # ms, compress + decompress, nothing encoded
 
 
 def main() -> None:
@@ -59,27 +63,62 @@ def small_messages(rng: np.random.Generator) -> None:
 
 
 def large_vectors(rng: np.random.Generator) -> None:
-    v = rng.normal(size=D).astype(np.float32).astype(np.float64)
-    norm = float(np.linalg.norm(v))
-    t = Round(0, rng, rng)
-    signs = (np.sign(v) * (rng.random(D) < np.abs(v) / np.abs(v).max())).astype(np.int8)
-    print(f"d = 10⁶, float32, ms\n{'':>12}{'codec':>13}{'encode':>8}{'decode':>8}{'restore':>8}{'all':>8}{'grace':>7}{'bits/d':>8}")
-    rows: list[tuple[str, Compressed, tuple[str, ...], dict[str, object]]] = [
-        ("top-k 1%", TopK("1%").compress(v, t), ("fixed", "rice", "entropy"), {}),
-        ("top-k 0.1%", TopK("0.1%").compress(v, t), ("fixed", "rice", "entropy"), {}),
-        ("TernGrad", Ternary(signs, 1.0), ("ternary", "entropy"), {}),
-    ]
-    for s in (64, 127, 1000):
-        levels = (np.floor(np.abs(v) / norm * s + rng.random(D)) * np.sign(v)).astype(np.int32)
-        name = "QSGD" if s == 64 else f"QSGD s={s}"
-        rows.append((name, Levels(levels, np.array([norm / s]), D), ("elias-omega", "entropy"), {"bucket": D}))
-    sigma = 1e-3 * norm
-    points = Lattice(np.rint(v / (2 * sigma / np.sqrt(D))).astype(np.int64), sigma, norm)
-    rows.append(("lattice", points, ("lattice",), {"sigma": sigma, "radius": norm}))
-    out = np.zeros(D)
-    for label, c, names, known in rows:
-        restore = seconds(lambda: c.add_to(out))  # noqa: B023
+    """d = 10⁶, ms: compress, encode, decode and restore, beside as much in plain NumPy on float32, where nothing is encoded."""
+    short = rng.normal(size=D).astype(np.float32)
+    v, out = short.astype(np.float64), np.zeros(D)
+    t = Round(0, Streams(0), Role.WORKER)
+    print(
+        f"{large_vectors.__doc__}\n{'':>30}{'codec':>13}{'compress':>10}{'code':>8}{'all':>8}{'numpy':>8}{'ratio':>7}{'bits/d':>8}"
+    )
+    for spec, names, plain in ROWS:
+        compressor = compressors.build(spec, "benchmark")
         for name in names:
-            write, read, size = both_ways(codecs[name](float=32), c, known)
-            times = "".join(f"{x * 1e3:8.2f}" for x in (write, read, restore, write + read + restore))
-            print(f"{label:>12}{name:>13}{times}{GRACE.get(label, ''):>7}{8 * size / D:8.3f}")
+            link = Link(compressor, codecs[name](float=32), D)
+            made = compressor.compress(v, t)
+            ways: dict[str, Callable[[], object]] = {
+                "compress": lambda: compressor.compress(v, t),  # noqa: B023
+                "code": lambda: link._read(link.codec.encode(made)),  # noqa: B023
+                "all": lambda: link.unpack(link.pack(v, t)).add_to(out),  # noqa: B023
+            }
+            if plain:
+                ways["numpy"] = partial(plain, short, rng)
+            took = {way: us / 1e3 for way, us in side_by_side(ways, lasting=2.0).items()}
+            beside = f"{took['numpy']:8.2f}{took['all'] / took['numpy']:7.2f}" if plain else f"{'':15}"
+            shown = ", ".join(f"{k} = {x}" if k != "name" else str(x) for k, x in spec.items())
+            size = 8 * link.codec.encode(made).size / D
+            print(f"{shown:>30}{name:>13}{took['compress']:10.2f}{took['code']:8.2f}{took['all']:8.2f}{beside}{size:8.3f}")
+
+
+def plain_top(k: int, v: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    """The k largest magnitudes, and the vector that they make."""
+    keep = np.argpartition(np.abs(v), v.size - k)[v.size - k :]
+    values, out = v[keep], np.zeros_like(v)
+    out[keep] = values
+    return out
+
+
+def plain_levels(s: int, v: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    """QSGD's integers by a uniform number each, and the vector that they make."""
+    norm = np.float32(np.linalg.norm(v))
+    exact = np.abs(v) * (s / norm)
+    below = np.floor(exact)
+    levels = below + (rng.random(v.size, dtype=np.float32) < exact - below)
+    sent = (levels * np.sign(v)).astype(np.int16 if s > 127 else np.int8)
+    return sent * (norm / s)
+
+
+def plain_ternary(v: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    """TernGrad's signs by a uniform number each, and the vector that they make."""
+    sizes = np.abs(v)
+    peak = sizes.max()
+    sent = (np.sign(v) * (rng.random(v.size, dtype=np.float32) * peak < sizes)).astype(np.int8)
+    return sent * peak
+
+
+ROWS: list[tuple[dict[str, object], tuple[str, ...], Callable | None]] = [
+    ({"name": "top-k", "k": "1%"}, ("fixed", "rice", "entropy"), partial(plain_top, D // 100)),
+    ({"name": "top-k", "k": "0.1%"}, ("fixed", "rice", "entropy"), partial(plain_top, D // 1000)),
+    ({"name": "terngrad"}, ("ternary", "entropy"), plain_ternary),
+    *(({"name": "qsgd", "levels": s}, ("elias-omega", "entropy"), partial(plain_levels, s)) for s in (64, 127, 1000)),
+    ({"name": "lattice", "sigma": 1.0}, ("lattice",), None),
+]

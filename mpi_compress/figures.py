@@ -45,6 +45,7 @@ _NAMES = {
     "relative_distance": "distance ‖x − x*‖ / ‖x0 − x*‖",
     "rate": "c'",
     "kappa": "condition number L/µ",
+    "rho": "ρ of the theorem",
     "bound": "theorem's bound",
     "lower_up": "Lemma 2.1, least",
     "upper_up": "Lemma 2.1, most",
@@ -62,6 +63,7 @@ _NAMES = {
     "table1": "bound on rounds, data-dependent",
     "table1_gd": "bound on rounds, no compression",
     "table1_worst_case": "bound on rounds, worst case",
+    "growth": "ρ estimated, E‖g‖² / 2L(f − f*)",
     "seconds": "time",
     "variance": "var = Σ‖Q(g)‖² / Σ‖g‖²",
     "spa": "share of coordinates sent",
@@ -180,9 +182,10 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
     names = list(dict.fromkeys(line.label for lines_of_panel in drawn for line in lines_of_panel))
     columns = min(figure.columns, len(each))
     rows = math.ceil(len(each) / columns)
-    abreast = _abreast([*names, *figure.bounds], _PAGE)
+    bounds = list(dict.fromkeys(bound for _, own, _ in each for bound in own.bounds))
+    abreast = _abreast([*names, *bounds], _PAGE)
     title = "\n".join(textwrap.fill(line, 110) for line in (figure.title or "").splitlines())
-    texts = math.ceil((len(names) + len(figure.bounds)) / abreast) + title.count("\n") + 3
+    texts = math.ceil((len(names) + len(bounds)) / abreast) + title.count("\n") + 3
     height = _PANEL_HEIGHT * (1.0 if columns > 2 else 1.25)
     fig, grid = plt.subplots(rows, columns, figsize=(_PAGE, rows * height + texts * _LINE), squeeze=False)
     for ax in grid.flat[len(each) :]:
@@ -214,7 +217,7 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
 def _lines(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | None = None) -> list[Line]:
     """The lines of one plot; in panels under `short` names, by label, that other panels have too."""
     columns = [c.strip() for c in figure.y.split(",")]
-    if figure.bounds and not any(name in r.trace for name in figure.bounds for r in runs):
+    if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
         raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
     return [
         line if len(columns) == 1 else replace(line, label=f"{line.label}: {_NAMES.get(name, name)}")
@@ -298,7 +301,7 @@ def _draw_on(
             ax.fill_between(line.x[keep], line.least[keep], line.most[keep], color=own["color"], alpha=0.2, linewidth=0)
     for number, name in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
-        having = [r for r in runs if name in r.trace]
+        having = [r for r in runs if r.has(name)]
         for line in _taker(figure, short)(having, figure.x, name):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)

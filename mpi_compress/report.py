@@ -20,7 +20,8 @@ from mpi_compress.errors import UserError, nearest
 from mpi_compress.job import Job
 from mpi_compress.objective import LOSSES
 from mpi_compress.progress import bits_text
-from mpi_compress.results import Run, is_being_written, part_of, read
+from mpi_compress.recorder import is_being_written, part_of
+from mpi_compress.results import Run, read
 from mpi_compress.runner import result_file
 
 COMPARED = ("trace", "workers", "theory")  # /final too; /timing is measured, and never compared

@@ -39,8 +39,9 @@ from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.problem import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
 from mpi_compress.progress import Progress, bits_text, tell
+from mpi_compress.recorder import BeingWritten, LostRows, Recorder, part_of
 from mpi_compress.reference import eigenvalues_file, gradient_noise
-from mpi_compress.results import BeingWritten, LostRows, Recorder, Run, part_of, read
+from mpi_compress.results import Run, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
@@ -421,6 +422,7 @@ def _attributes(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mapping[
         "n_samples": p.problem.data.n_samples,
         "dim": p.problem.data.dim,
         "L": p.problem.L,
+        **({} if p.problem.L_max is None else {"L_max": p.problem.L_max}),
         "mu": p.problem.mu,
         "f_star": p.problem.f_star,
         "f_star_accuracy": p.problem.f_star_accuracy,

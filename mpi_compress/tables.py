@@ -98,6 +98,7 @@ class PanelTable:
     y: str | None = None
     xscale: Scale | None = None
     yscale: Scale | None = None
+    bounds: list[str] | None = None
     xlabel: str | None = None
     ylabel: str | None = None
 
@@ -134,9 +135,9 @@ class FigureTable:
         """The same with other x, y or bounds, in all panels."""
         unset: dict[str, Any] = {f"{which}label": None for which in ("x", "y") if which in asked}
         unset |= {"yscale": None} if "y" in asked else {}
-        of_panels: dict[str, Any] = {key: None for key in (*asked, *unset) if key != "bounds"}
-        bounds: dict[str, Any] = {"bounds": []} if "y" in asked else {}
-        return replace(self, **{**bounds, **unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
+        unset |= {"bounds": []} if "y" in asked else {}
+        of_panels: dict[str, Any] = dict.fromkeys((*asked, *unset))
+        return replace(self, **{**unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ _PER_DECADE = 12
 _SHOWN_LEVELS = 5
 COLUMNS = (
     "T", "worst_case", "payload", "alpha_bar", "beta_bar", "omega_bar", "speedup", "predicted_cost", "predicted_payload",
-    "table1_gd", "table1", "table1_worst_case",
+    "table1_gd", "table1", "table1_worst_case", "growth",
 )  # fmt: skip
 
 
@@ -106,6 +106,7 @@ def columns(run: "Run") -> Mapping[str, NDArray]:
     found["speedup"] = found["alpha_bar"] * d / T
     found["predicted_cost"] = cost / found["alpha_bar"]
     found["predicted_payload"] = payload / found["alpha_bar"]
+    found["growth"] = growth(run)
     table = Table.of(run)
     if table is not None:
         gaps = run.trace["suboptimality"]
@@ -113,6 +114,17 @@ def columns(run: "Run") -> Mapping[str, NDArray]:
         for name, values in zip(("table1_gd", "table1", "table1_worst_case"), np.array(ways).T, strict=True):
             found[name] = values
     return found
+
+
+def growth(run: "Run") -> NDArray:
+    """The ρ that the weak growth condition (AIADE §5) needs at each row: (1/n) Σ E‖g_i‖² / 2L(f − f*), L the largest L_i.
+
+    NaN where f − f* is lost in rounding, or where the algorithm has no use for L_i or f* is not known.
+    """
+    gap = run.trace["suboptimality"]
+    known = gap > 1e-12 * abs(run.attrs["f_star"])
+    moment = run.theory["variance"] + run.trace["grad_norm"] ** 2
+    return np.divide(moment, 2 * run.attrs.get("L_max", np.nan) * gap, out=np.full(gap.size, np.nan), where=known)
 
 
 def least(values: NDArray) -> NDArray:
@@ -224,6 +236,9 @@ def summary(run: "Run") -> Iterator[str]:
         i = int(np.searchsorted(t["T"], T))
         numbers = (t[name][i] for name in ("alpha_bar", "speedup", "predicted_cost", "beta_bar", "omega_bar"))
         yield f"{'':10s}{t['T'][i]:9d}" + "".join(f"{v:11.4g}" for v in numbers)
+    if not np.all(np.isnan(needed := t["growth"])):
+        shown = f"{np.nanmin(needed):.4g} to {np.nanmax(needed):.4g}"
+        yield f"  growth    ρ estimated, E‖g‖²/2L(f − f*), L the largest L_i: from {shown}"
     table = Table.of(run)
     if table is None:
         yield "  table 1   has no bound for this algorithm in this setting"

@@ -149,8 +149,18 @@ class BudgetSearch:
                 break
             found = select.largest(g, min(more, 4 * found.size))
         T = int(np.argmax(ratios >= best * (1 - TIE))) + 1
-        last = min(max(2 * T, 64), found.size) - 1
-        return found[_first(magnitudes, top.largest[T - 1], T)], 0.7 * float(top.largest[last])
+        enough = self._enough(top, gained, best, T)
+        return found[_first(magnitudes, top.largest[T - 1], T)], 0.7 * float(top.largest[enough - 1])
+
+    def _enough(self, top: Top, gained: Vector, best: float, T: int) -> int:
+        """About how many of the largest coordinates would have told that T is best: the next search begins with as many."""
+        m = gained.size
+        while m >= max(4 * T, 128):
+            fewer = Top(top.largest[: m // 2], top.absolute, top.squares)
+            if self._hopeful(fewer, gained[: m // 2], best):
+                break
+            m //= 2
+        return m
 
     def _hopeful(self, top: Top, gained: Vector, best: float) -> int:
         """A budget above the m looked at that might do better than `best`; 0, if none can."""

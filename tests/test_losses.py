@@ -78,6 +78,19 @@ def test_value_and_gradient_of_rows(name, sparse, dtype):
     np.testing.assert_allclose(gradient, a.T @ slopes / 40 + 0.3 * x, rtol=1e-12, atol=1e-14)
 
 
+@ALL
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rows", [[5], [3, 3, 17]])
+def test_gradient_of_a_minibatch_is_the_mean_over_its_rows(name, sparse, dtype, rows):
+    f, a = problem(name, sparse, dtype)
+    for x in np.random.default_rng(1).standard_normal((2, 7)) * [[1.0], [100.0]]:  # far out some slopes are 0
+        margins, y = a[rows] @ (0.5 * x), f.rows.labels[rows]
+        slopes = np.array([loss_and_slope(LOSSES[name].code, u, m)[1] for u, m in zip(y, margins, strict=True)])
+        gradient = f.gradient(x, np.array(rows, dtype=np.uint64), 0.5)
+        np.testing.assert_allclose(gradient, a[rows].T @ slopes / len(rows) + 0.3 * 0.5 * x, rtol=1e-10, atol=1e-10)
+
+
 @SMOOTH
 @pytest.mark.parametrize("sparse", [True, False])
 def test_hessian_is_the_derivative_of_the_gradient(name, sparse):

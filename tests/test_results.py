@@ -10,7 +10,7 @@ from conftest import BIN
 
 import mpi_compress as mc
 from mpi_compress.observer import Row
-from mpi_compress.results import Recorder
+from mpi_compress.recorder import Recorder
 
 
 def row(k):

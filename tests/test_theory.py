@@ -161,6 +161,35 @@ def test_theory_is_equal_on_any_ranks(tmp_path):
         assert one.theory["alpha"].shape == (5, one.attrs["theory_T"].size)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_growth_is_the_rho_that_the_weak_growth_condition_needs(noise, tmp_path):
+    """ρ = E‖g‖²/2L(f − f*) at x_k: below L_row/L_max where x* fits every sample, above it near an x* that does not."""
+    spec = {"samples": 80, "dim": 6, "condition": 10.0, "noise": noise}
+    tables = {
+        "data": {"generator": "least-squares", **spec}, "objective": {"loss": "least-squares"}, "workers": {"count": 2},
+        "algorithm": {"name": "iade-sgd", "convexity": 0.1}, "stop": {"rounds": 400}, "log": {"every": 100, "theory": True},
+        "run": [{"label": "IADE-SGD"}],
+    }  # fmt: skip
+    (run,) = mc.run(parse_job(tables, "growth", tmp_path, {}), out=tmp_path)
+    A, y = mc.datasets.generators["least-squares"](**spec).make()
+    shards = np.split(np.asarray(A), 2)
+    L = max(np.linalg.eigvalsh(a.T @ a / len(a))[-1] for a in shards)
+    best = np.linalg.lstsq(A, y, rcond=None)[0]
+    rho = run.column("rho")[0]
+    assert rho * L == pytest.approx(np.max(np.sum(A**2, axis=1)))
+    for x, found in ((np.zeros(6), run.column("growth")[0]), (run.x, run.column("growth")[-1])):
+        rest, gap = A @ x - y, 0.5 * np.mean((A @ x - y) ** 2 - (A @ best - y) ** 2)
+        assert found == pytest.approx(np.mean(np.sum(A**2, axis=1) * rest**2) / (2 * L * gap), rel=1e-6)
+    assert (run.column("growth")[-1] > rho) == (noise > 0)
+    assert run.column("growth")[0] <= rho
+    assert "ρ estimated" in "\n".join(summary(run))
+
+
+def test_growth_is_not_a_number_where_nothing_is_known_of_the_workers_smoothness(runs):
+    assert np.all(np.isnan(runs["GD"].column("growth")))
+    assert "ρ estimated" not in "\n".join(summary(runs["GD"]))
+
+
 def test_show_prints_curves_and_bounds_beside_what_was_needed(runs):
     text = "\n".join(summary(runs["T = 20"]))
     assert "C(T)/ᾱ_T" in text

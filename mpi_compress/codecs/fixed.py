@@ -43,8 +43,8 @@ class Fixed(IndexCodec):
             return Dense(values), end
         if kind is Drawn:
             return self._drawn(data, at, dim, known["kappa"])
-        if kind is Sparse and data.size >= 8 and data[at] < min(dim + 1, 128):  # what is short and right is read at once
-            count, width = int(data[at]), index_bits(dim)
+        if kind is Sparse and data.size >= 8 and (count := data.item(at)) <= min(dim, 127):  # what is short is read at once
+            width = index_bits(dim)
             end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
             indices, values = np.empty(count, dtype=np.uint32), np.empty(count)
             if end <= data.size and pairs.take_pairs(data, at + 1, width, self.float, dim, indices, values):

@@ -4,19 +4,24 @@ import numpy as np
 
 from mpi_compress.kernels import kernel, reassociating_kernel
 from mpi_compress.kernels.losses import loss_and_slope
-from mpi_compress.kernels.rows import row_add, row_dot
+from mpi_compress.kernels.rows import row_add, row_add_with, row_dot
 
 
 @kernel
 def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
     """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x."""
+    c = mu * scale
     for r in range(rows.size):
         i = rows[r]
         _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
-        if slope != 0.0:
+        if slope == 0.0:
+            continue
+        if c == 0.0:
             row_add(matrix, i, weight * slope, out)
-    if mu != 0.0:
-        c = mu * scale
+        else:
+            row_add_with(matrix, i, weight * slope, c, z, out)
+            c = 0.0
+    if c != 0.0:
         for j in range(out.size):
             out[j] += c * z[j]
 

@@ -30,6 +30,11 @@ def row_add(matrix, i, scale, out):
     raise NotImplementedError("for kernels only")
 
 
+def row_add_with(matrix, i, scale, c, x, out):
+    """out += scale · a_i + c · x, in one pass where a_i is dense."""
+    raise NotImplementedError("for kernels only")
+
+
 def row_square(matrix, i):
     """‖a_i‖²."""
     raise NotImplementedError("for kernels only")
@@ -84,6 +89,21 @@ def _row_add(matrix, i, scale, out):
             out[j] += scale * row[j]
 
     return dense
+
+
+@overload(row_add_with, jit_options=_DENSE)
+def _row_add_with(matrix, i, scale, c, x, out):
+    def sparse(matrix, i, scale, c, x, out):
+        row_add(matrix, i, scale, out)
+        for j in range(out.size):
+            out[j] += c * x[j]
+
+    def dense(matrix, i, scale, c, x, out):
+        row = matrix[0][i]
+        for j in range(out.size):
+            out[j] += scale * row[j] + c * x[j]
+
+    return sparse if len(matrix) == 3 else dense
 
 
 @overload(row_square, jit_options=_DENSE)

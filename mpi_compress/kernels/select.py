@@ -3,9 +3,9 @@
 Magnitudes are compared as integers: the bits of |v_j| are in the order of |v_j|, infinity comes above every number and NaN above
 infinity, so that neither is lost. A threshold is such an integer too.
 
-The k-th largest is found among few: a sample of the vector gives a value that is almost surely a little below it, one pass
-collects what is above, and a radix selection settles those. Where the sample misleads, all coordinates take its place: no vector
-costs more than a few passes, and the result never depends on the sample.
+The k-th largest is found among few. For small k, the peaks of blocks tell which blocks to look at. Else a sample of the vector
+gives a value that is almost surely a little below it, one pass collects what is above, and a radix selection settles those; where
+the sample misleads, all coordinates take its place: no vector costs more than a few passes, and no result depends on the sample.
 """
 
 import numpy as np
@@ -102,21 +102,20 @@ def with_room(found, n):
 def take_few_largest(v, out):
     """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index; 1 ≤ k < d, and k small: one pass.
 
-    The k best so far are kept in order, the best first; what comes later must be larger to come before.
+    The k-th largest of the blocks' peaks is no larger than the k-th largest of all: few blocks are looked at again. There the k
+    best so far are kept in order, the best first; what comes later must be larger to come before.
     """
     bits = v.view(np.int64)
     u = np.uint64
     k = out.size
     last = u(k - 1)
-    best = np.full(k, max(_sampled_largest(bits, k) - 1, _BELOW_ALL))
-    for start in range(0, bits.size, _GLANCE):
-        sign = np.int64(0)
-        size = min(_GLANCE, bits.size - start)
-        for j in range(size):
-            sign |= best[last] - (bits[u(start) + u(j)] & MAGNITUDE)
-        if sign < 0:
-            for j in range(start, start + size):
-                key = bits[j] & MAGNITUDE
+    peaks = _peaks(bits)
+    least = kth_largest(peaks.copy(), k) if k <= peaks.size else np.int64(0)
+    best = np.full(k, least - 1)
+    for b in range(peaks.size):
+        if peaks[b] > best[last]:
+            for j in range(b * _GLANCE, min((b + 1) * _GLANCE, bits.size)):
+                key = bits[u(j)] & MAGNITUDE
                 if key > best[last]:
                     i = last
                     while i > u(0) and best[i - u(1)] < key:
@@ -129,12 +128,16 @@ def take_few_largest(v, out):
 
 
 @kernel
-def _sampled_largest(bits, k):
-    """The k-th largest magnitude of a part of the vector: never above that of the whole."""
-    m = max(bits.size >> 6, 2 * _ONE_PASS_UP_TO)
-    if bits.size < 4 * m:
-        return _BELOW_ALL
-    return kth_largest(_sample(bits, m), k)
+def _peaks(bits):
+    """The largest magnitude of each block of neighbours."""
+    u = np.uint64
+    out = np.empty((bits.size + _GLANCE - 1) // _GLANCE, dtype=np.int64)
+    for b in range(out.size):
+        peak = np.int64(0)
+        for j in range(b * _GLANCE, min((b + 1) * _GLANCE, bits.size)):
+            peak = max(peak, bits[u(j)] & MAGNITUDE)
+        out[b] = peak
+    return out
 
 
 @kernel

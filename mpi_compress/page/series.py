@@ -34,7 +34,7 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     groups = by_seed(runs)
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
     asked = {name for table in tables for name in (table.x, *(table.y or "").split(",")) if name and name != "T"}
-    asked |= set(figure.bounds)
+    asked |= {name for table in tables for name in table.bounds or ()}
     found: dict[str, dict[str, Any]] = {}
     if figure.at or figure.rows == "last":
         title = f"what it took to {_text(figure.at)}" if figure.at else "the end of each run"
