@@ -1,5 +1,6 @@
 """The contract of a codec, and the fields that several codecs share: counts and floats."""
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from mpi_compress.registry import Registry
 Bytes = NDArray[np.uint8]
 Real = float  # Codec has a field of that name
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NUMBERS = {32: "<f", 64: "<d"}
 
 
 @dataclass(frozen=True)
@@ -134,13 +136,18 @@ def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, in
 
 def number_bytes(value: Real, bits: int) -> Bytes:
     """One float, as `float_bytes` writes it."""
-    return float_bytes(np.array([value]), bits)
+    try:
+        return np.frombuffer(struct.pack(_NUMBERS[bits], value), dtype=np.uint8)
+    except OverflowError:
+        refuse(np.array([value]))
 
 
 def read_number(data: Bytes, at: int, bits: int) -> tuple[Real, int]:
     """One float from data[at] on, and where it ends."""
-    values, end = read_floats(data, at, 1, bits)
-    return values.item(), end
+    end = at + bits // 8
+    if end > data.size:
+        raise CorruptMessage(f"a float of {bits} bits ends at byte {end}; there are {data.size}")
+    return struct.unpack(_NUMBERS[bits], data[at:end])[0], end
 
 
 def readable(data: Bytes) -> Bytes:

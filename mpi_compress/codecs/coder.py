@@ -1,6 +1,7 @@
 """Integers by the adaptive range coder, as `entropy` and `lattice` write them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,16 @@ def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
         room *= 2
 
 
-def write_integers(integers: NDArray[Any]) -> Bytes:
-    """A byte for the bit length n of the largest magnitude, then the integers (d,); that byte alone where all are 0.
+def write_integers(integers: NDArray[Any], longest: int | None = None, ahead: int = 0) -> Bytes:
+    """After `ahead` free bytes one for the bit length n of the largest magnitude, then the integers (d,), unless all are 0.
 
-    The n − 31 lowest bits, where n is more, are sent as they are.
+    The n − 31 lowest bits, where n is more, are sent as they are. `longest` is n, where it is known.
     """
-    longest = kernels.longest(integers, 0)
-    if longest == 0:
-        return np.zeros(1, dtype=np.uint8)
-    low_bits, high = split(longest)
-    room = integers.size * (longest + 4) // 16
-    out = coded(lambda digits, out: kernels.write_integers(integers, low_bits, high, digits, out), room, ahead=1)
-    out[0] = longest
+    n = kernels.longest(integers, 0) if longest is None else longest
+    if n == 0:
+        return np.zeros(ahead + 1, dtype=np.uint8)
+    out = coded(partial(kernels.write_integers, integers, *split(n)), integers.size * (n + 4) // 16, ahead + 1)
+    out[ahead] = n
     return out
 
 

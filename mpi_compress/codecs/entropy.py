@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Entropy(IndexCodec):
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         if indices.size in (0, dim):
             return np.empty(ahead, dtype=np.uint8)
-        return coded(lambda digits, out: kernels.write_set(indices, dim, digits, out), 4 * indices.size, ahead)
+        return coded(partial(kernels.write_set, indices, dim), 4 * indices.size, ahead)
 
     def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
         if count in (0, dim):

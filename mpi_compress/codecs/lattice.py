@@ -1,6 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, floor, inf, isfinite, log2, nan
 from typing import Any
 
@@ -13,6 +13,7 @@ from mpi_compress.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
 
+NO_BYTES = np.empty(0, dtype=np.uint8)
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)
 MOST_BITS = 62  # of an integer
 FINE = 9  # the Gaussian's standard deviation is below 2^(FINE + 1) units, what is finer is sent as it is
@@ -39,20 +40,25 @@ class LatticePoints(Codec):
         assert isinstance(compressed, Lattice)
         c = compressed
         radius = sent_radius(c.radius, self.float) if c.radius_sent else c.radius
-        head = number_bytes(radius, self.float) if c.radius_sent else np.empty(0, dtype=np.uint8)
+        head = number_bytes(radius, self.float) if c.radius_sent else NO_BYTES
+        ahead = 1 + head.size
+        longest = adaptive.longest(c.integers, 0)
         if not isfinite(radius) and c.radius_sent:
-            return with_form(NOT_FINITE, head)
-        if not np.any(c.integers):
-            return with_form(ZERO, head)
-        low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
-        if adaptive.longest(c.integers, 0) > MOST_BITS:
+            form, out = NOT_FINITE, np.empty(ahead, dtype=np.uint8)
+        elif longest == 0:
+            form, out = ZERO, np.empty(ahead, dtype=np.uint8)
+        elif longest > MOST_BITS:
             raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
-        room = c.dim * (low_bits + FINE + 4) // 8
-        gaussian = coded(lambda digits, out: kernels.write_gaussian(c.integers, low_bits, below, digits, out), room)
-        learned = write_integers(c.integers)
-        if learned.size < gaussian.size:
-            return with_form(ADAPTIVE, head, learned)
-        return with_form(GAUSSIAN, head, gaussian)
+        else:
+            low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
+            room = c.dim * (low_bits + FINE + 4) // 8
+            form, out = GAUSSIAN, coded(partial(kernels.write_gaussian, c.integers, low_bits, below), room, ahead)
+            learned = write_integers(c.integers, longest, ahead)
+            if learned.size < out.size:
+                form, out = ADAPTIVE, learned
+        out[0] = form
+        out[1:ahead] = head
+        return out
 
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
@@ -79,10 +85,6 @@ class LatticePoints(Codec):
         return Lattice(integers, sigma, radius, sent, stochastic), at
 
 
-def with_form(form: int, *parts: Bytes) -> Bytes:
-    return np.concatenate([np.array([form], dtype=np.uint8), *parts])
-
-
 def sent_radius(radius: float, bits: int) -> float:
     """The radius rounded up to a float of the wire; NaN where it is not finite.
 
@@ -91,11 +93,8 @@ def sent_radius(radius: float, bits: int) -> float:
     """
     if not isfinite(radius):
         return nan
-    if bits == 64:
-        return radius
-    number_bytes(radius, bits)
-    short = np.float32(radius)
-    return float(short if short >= radius else np.nextafter(short, np.float32(inf)))
+    short, _ = read_number(number_bytes(radius, bits), 0, bits)
+    return short if short >= radius else float(np.nextafter(np.float32(short), np.float32(inf)))
 
 
 def spread(sigma: float, radius: float, stochastic: bool) -> float:

@@ -6,6 +6,7 @@ or m as long as the same coordinates are certain. Where it takes many steps (mag
 Magnitudes are multiplied by `scale`, a power of two, so that no square overflows or vanishes.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -32,14 +33,14 @@ class Size(NamedTuple):
     @property
     def norm(self) -> float:
         """‖v‖; NaN or infinity where v has one."""
-        return float(np.sqrt(self.squares)) / self.scale if self.peak < np.inf else self.peak
+        return math.sqrt(self.squares) / self.scale if self.peak < np.inf else self.peak
 
 
 def size_of(v: Vector) -> Size:
     """The size of v (d,), to full precision whatever its scale."""
     bits, nonzeros, total, squares = measure(v, 1.0)
     peak = float(np.int64(bits).view(np.float64))
-    exponent = int(np.frexp(peak)[1]) if 0 < peak < np.inf else 0
+    exponent = math.frexp(peak)[1] if 0 < peak < np.inf else 0
     if -300 <= exponent <= 400:
         return Size(peak, nonzeros, total, squares, 1.0)
     scale = 2.0 ** (400 - exponent if exponent > 400 else -300 - exponent)
