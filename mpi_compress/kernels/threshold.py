@@ -41,24 +41,26 @@ def _keep(typing_context, v, start, threshold, indices, values, n):
             write = function(f"llvm.masked.compressstore.v{_LANES}{name}", ir.VoidType(), *kinds)
             builder.call(write, [what, pointer(k, at), kept])
 
-        found = []  # values, their first place, which are kept, as a number
+        found = []  # values, their first place, which are kept
         for first in range(0, _BLOCK, _LANES):
             at = builder.add(start, start.type(first))
             x = builder.load(builder.bitcast(pointer(0, at), numbers.as_pointer()))
             x.align = 8
             magnitudes = builder.call(function(f"llvm.fabs.v{_LANES}f64", numbers, numbers), [x])
-            kept = builder.fcmp_unordered(">=", magnitudes, repeated(level, numbers))
-            found.append((x, at, kept, builder.bitcast(kept, ir.IntType(_LANES))))
-        some = reduce(builder.or_, (mask for *_, mask in found))
-        counts = [builder.zext(builder.ctpop(mask), n.type) for *_, mask in found]
+            found.append((x, at, builder.fcmp_unordered(">=", magnitudes, repeated(level, numbers))))
+        some = builder.bitcast(reduce(builder.or_, (kept for *_, kept in found)), ir.IntType(_LANES))
+        without, place = builder.block, n
         with builder.if_then(builder.icmp_unsigned("!=", some, some.type(0))):
-            place = n
-            for (x, at, kept, _), count in zip(found, counts, strict=True):
+            for x, at, kept in found:
                 lanes = builder.add(repeated(builder.trunc(at, index), places), ir.Constant(places, list(range(_LANES))))
                 store("i32", lanes, 3, place, kept)
                 store("f64", x, 4, place, kept)
-                place = builder.add(place, count)
-        return reduce(builder.add, counts, n)
+                place = builder.add(place, builder.zext(builder.ctpop(builder.bitcast(kept, some.type)), n.type))
+            within = builder.block
+        after = builder.phi(n.type)
+        after.add_incoming(n, without)
+        after.add_incoming(place, within)
+        return after
 
     return types.uint64(v, types.uint64, types.float64, indices, values, types.uint64), generate
 
