@@ -84,7 +84,7 @@ class Dense(Compressed):
         return bool(kernels.all_finite(self.values))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen: that would take a quarter of the time to write and read a short message
 class Sparse(Compressed):
     """T coordinates with their values, the others 0.  Paper bits: T(⌈log2 d⌉ + FPP), CAT eq. 5."""
 

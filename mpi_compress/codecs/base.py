@@ -147,7 +147,7 @@ def read_number(data: Bytes, at: int, bits: int) -> tuple[Real, int]:
     end = at + bits // 8
     if end > data.size:
         raise CorruptMessage(f"a float of {bits} bits ends at byte {end}; there are {data.size}")
-    return struct.unpack(_NUMBERS[bits], data[at:end])[0], end
+    return struct.unpack(_NUMBERS[bits], data[at:end].tobytes())[0], end
 
 
 def readable(data: Bytes) -> Bytes:
