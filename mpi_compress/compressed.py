@@ -345,20 +345,16 @@ class Averager:
         sparse = [s for s in [p.sparse() for p in parts] if s is not None]
         held = sum([s.indices.size for s in sparse])
         if len(sparse) == len(parts) and 4 * held <= 3 * self.dim:
-            return self._mean_of_sparse(sparse, held)
+            return self._mean_of_sparse(sparse)
         total = np.zeros(self.dim)
         for part in parts:
             part.add_to(total)
         total /= len(parts)
         return Dense(total)
 
-    def _mean_of_sparse(self, parts: Sequence[Sparse], held: int) -> Sparse:
-        touched = np.empty(held, dtype=np.uint32)
-        n = 0
-        for part in parts:
-            if part.indices.size:
-                n = kernels.scatter_add_noting(part.indices, part.values, self._total, self._seen, touched, n)
-        indices = np.sort(touched[:n])
-        values = np.empty(n)
+    def _mean_of_sparse(self, parts: Sequence[Sparse]) -> Sparse:
+        indices, values = np.concatenate([p.indices for p in parts]), np.concatenate([p.values for p in parts])
+        indices = np.sort(kernels.scatter_add_noting(indices, values, self._total, self._seen))
+        values = np.empty(indices.size)
         kernels.take_and_clear(indices, float(len(parts)), self._total, self._seen, values)
         return Sparse(self.dim, indices, values)

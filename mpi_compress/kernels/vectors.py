@@ -51,16 +51,18 @@ def all_finite(values):
 
 
 @kernel
-def scatter_add_noting(indices, values, total, seen, touched, n_touched):
-    """total[indices] += values; coordinates not `seen` before are appended to `touched`. Returns their new number."""
+def scatter_add_noting(indices, values, total, seen):
+    """total[indices] += values. Returns the coordinates not `seen` before, in the order in which they came."""
+    new = np.empty(indices.size, dtype=np.uint32)
+    n = np.uint64(0)
     for j in range(indices.size):
         i = indices[j]
         if not seen[i]:
             seen[i] = True
-            touched[n_touched] = i
-            n_touched += 1
+            new[n] = i
+            n += np.uint64(1)
         total[i] += values[j]
-    return n_touched
+    return new[:n]
 
 
 @kernel
