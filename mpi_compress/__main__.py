@@ -199,13 +199,14 @@ def _submit(options: argparse.Namespace) -> int:
         print("nothing to submit: all runs are done or in the queue")
         return 0
     ranks = max(spec.workers.count for spec in job.runs) + 1
-    run = [options.job, "--out", options.out, *(part for setting in options.set for part in ("--set", setting))]
+    full = ["--full"] if options.full else []
+    run = [options.job, *full, "--out", options.out, *(part for setting in options.set for part in ("--set", setting))]
     text = slurm.script(job.name, out / job.name, run, todo, ranks, asked)
     if options.dry_run:
         print(text, end="")
         return 0
     number = slurm.submit(text, job.name, out / job.name, todo)
-    print(f"submitted {len(todo)} runs as job {number}; `mpi-compress plan {options.job}` tells how they are")
+    print(f"submitted {len(todo)} runs as job {number}; `mpi-compress {' '.join(['plan', options.job, *full])}` tells how they are")
     return 0
 
 
@@ -214,13 +215,14 @@ def _plot(options: argparse.Namespace) -> int:
 
     mpl.use("agg")
     from mpi_compress import figures
+    from mpi_compress.page.outcomes import key_of
     from mpi_compress.report import results_of
 
     files = [Path(f) for f in options.what]
     if len(files) == 1 and files[0].suffix == ".toml":
         job = mc.load_job(files[0], full=options.full)
         runs = results_of(job, Path(options.out), unfinished=True)
-        target = Path(options.out) / job.name / f"{job.name}.png"
+        target = Path(options.out) / job.name / f"{key_of(files[0]).replace('/', '-')}.png"
         figure = job.titled_figure
     else:
         runs = [mc.read(f) for f in files]

@@ -188,9 +188,9 @@ class SignSparse(Compressed):
 
 @dataclass(frozen=True, eq=False)
 class Hybrid(Compressed):
-    """s coordinates with their values and r others, none of them the same, with the one ±magnitude (GSpar §3.2: Q_A and Q_B).
+    """s coordinates with their values and r others, none of them the same, with the one ±magnitude (GSpar §2.3: Q_A and Q_B).
 
-    Paper bits, b = FPP: min(s(b + log2 d) + r·log2 d + b, s·b + 2d + b), GSpar §3.3, which forgets the r sign bits.
+    Paper bits, b = FPP: min(s(b + log2 d) + r·log2 d + b, s·b + 2d + b), GSpar §2.3, which forgets the r sign bits.
     """
 
     dim: int

@@ -12,7 +12,7 @@ import numpy as np
 
 from mpi_compress.datasets import fetch, generators, libsvm
 from mpi_compress.datasets.cache import cache_folder, replace
-from mpi_compress.datasets.known import KNOWN
+from mpi_compress.datasets.known import KNOWN, how_to_get
 from mpi_compress.datasets.labels import listed
 from mpi_compress.datasets.store import DataTable, open_data
 from mpi_compress.datasets.table import digest, find_set
@@ -74,7 +74,7 @@ def _list(options: argparse.Namespace) -> int:
         try:
             where = str(find_set(name, "data"))
         except UserError:
-            where = f"mpi-compress data get {name}" if known.files else "not here"
+            where = how_to_get(name) or "not here"
         size = f"{known.samples:,}" if known.samples else "part of a set"
         print(f"{name:22s} {size:>13s} × {known.dim:<11,} {where}")
     for name, generator in generators.items():

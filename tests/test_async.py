@@ -74,7 +74,7 @@ def test_no_addition_of_any_rank_is_lost(tmp_path):
 
 
 def test_in_one_process_workers_take_turns(tmp_path):
-    """And so the run is that of a plain loop."""
+    """And so a run can be repeated."""
     dense = mc.run(mc.load_job(job_in(tmp_path)), out=tmp_path)[0]
     again = mc.run(mc.load_job(job_in(tmp_path)), out=tmp_path / "again")[0]
     np.testing.assert_array_equal(dense.x, again.x)

@@ -206,6 +206,11 @@ def stopped_run(small_job, out):
 
 
 def test_checkpoints_do_not_change_the_run(small_job, tmp_path):
+    with_and_without = []
+    for every in (5, "1 h"):
+        (run,) = mc.run(mc.load_job(small_job, {"checkpoint.every": every}, "CAT"), out=tmp_path / str(every))
+        with_and_without.append(run.file)
+    assert_equal(*with_and_without)
     assert len({mc.load_job(small_job, {"checkpoint.every": e}, "CAT").runs[0].run_id for e in (5, "1 min", "01:00:00")}) == 1
     for wrong in (0, "0 s", "often"):
         with pytest.raises(UserError, match="checkpoint"):

@@ -329,20 +329,20 @@ def test_parameters_that_make_no_sense_are_refused(spec, says):
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "says"),
     [
-        {"name": "top-k"},
-        {"name": "sq"},
-        {"name": "stochastic", "k": 13},
-        {"name": "hard-threshold", "accuracy": 1e-3},
-        {"name": "lattice"},
-        {"name": "lattice", "sigma": 1.0, "range": "bound"},
-        {"name": "accordion", "k_min": 5, "k_max": 4},
+        ({"name": "top-k"}, "needs k"),
+        ({"name": "sq"}, "needs k"),
+        ({"name": "stochastic", "k": 13}, "more than the d = 12"),
+        ({"name": "hard-threshold", "accuracy": 1e-3}, "accuracy needs the step size"),
+        ({"name": "lattice"}, "needs sigma"),
+        ({"name": "lattice", "sigma": 1.0, "range": "bound"}, "needs radius"),
+        ({"name": "accordion", "k_min": 5, "k_max": 4}, "more than k_max"),
     ],
     ids=str,
 )
-def test_what_only_an_algorithm_can_set_or_d_cannot_hold_is_refused_without_it(spec):
-    with pytest.raises(ValueError, match=r"."):
+def test_what_only_an_algorithm_can_set_or_d_cannot_hold_is_refused_without_it(spec, says):
+    with pytest.raises(ValueError, match=says):
         built(spec).check(12)
 
 

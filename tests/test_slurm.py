@@ -15,6 +15,13 @@ def printed(capsys, *line) -> str:
     return capsys.readouterr().out
 
 
+def test_full_size_is_what_the_tasks_run(small_job, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small_job.write_text(small_job.read_text() + "\n[full]\nstop.rounds = 60\n")
+    assert f" run {small_job} --full --out results --index" in printed(capsys, small_job, "--full")
+    assert "--full" not in printed(capsys, small_job)
+
+
 def test_the_script_says_what_was_asked_for(small_job, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = ["--ntasks", 3, "--nodes", 2, "--time", "90", "--partition", "short", "--account", "me", "--max-running", 2]

@@ -26,7 +26,7 @@ class Sums:
 class Measuring(GD):
     """Logs, where Q is unbiased and no identity, over all messages Q(g) so far
 
-    variance      var = Σ‖Q(g)‖² / Σ‖g‖²  (GSpar §4.1)
+    variance      var = Σ‖Q(g)‖² / Σ‖g‖²  (GSpar §4)
     spa           the share of coordinates sent
     variance_spa  their product
     """

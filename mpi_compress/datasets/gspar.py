@@ -15,13 +15,13 @@ _ROWS = 4096  # of a chunk
 @generators.register("gspar")
 @dataclass(frozen=True)
 class GSparLogistic(Generator):
-    """GSpar's synthetic logistic set (Wangni, Wang, Liu, Zhang 2018, §5.1).
+    """GSpar's synthetic logistic set (Wangni, Wang, Liu, Zhang 2018, §4).
 
     ā_n ~ N(0, I);  B̄ ~ U[0, 1]^d once, B̄_i ← C1·B̄_i where B̄_i ≤ C2;  a_n = ā_n ⊙ B̄;  w̄ ~ N(0, I);  y_n = sign(ā_n·w̄),
     or of a_n·w̄ with `labels_from = "scaled"`, which the paper leaves open.
     """
 
-    paper = "GSpar §5.1"
+    paper = "GSpar §4"
     samples: int = 1024
     dim: int = 2048
     c1: float = 0.9
@@ -44,12 +44,12 @@ class GSparLogistic(Generator):
 @generators.register("gspar-svm")
 @dataclass(frozen=True)
 class GSparSVM(Generator):
-    """GSpar's synthetic SVM set (Wangni, Wang, Liu, Zhang 2018, §5.3).
+    """GSpar's synthetic SVM set (Wangni, Wang, Liu, Zhang 2018, §4.2).
 
     a_n as in `gspar`;  w̄ ~ U[−½, ½]^d;  y_n = sign(a_n·w̄ + σ), σ ~ N(0, 1).
     """
 
-    paper = "GSpar §5.3"
+    paper = "GSpar §4.2"
     samples: int = 51200
     dim: int = 256
     c1: float = 0.01

@@ -46,3 +46,8 @@ KNOWN = {
     "w8a": Known(49749, 300, ("w8a",), nonzeros=579_586),
     "w8a.t": Known(14951, 300, ("w8a.t",)),
 }
+
+
+def how_to_get(name: str | None) -> str:
+    """The command that fetches a set; "" where there is none."""
+    return f"mpi-compress data get {name}" if name in KNOWN and KNOWN[name].files else ""

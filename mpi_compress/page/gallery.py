@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mpi_compress.errors import UserError
 from mpi_compress.page.outcomes import Outcome
+from mpi_compress.page.render import PAPERS, group_of
 
 _HEAD = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
 
@@ -22,22 +23,22 @@ def write_gallery(found: Sequence[Outcome], target: Path) -> None:
 
     from mpi_compress import figures
 
-    lines, paper = [_HEAD], ""
-    for o in (o for o in found if o.job and o.runs):
-        assert o.job is not None
-        picture = target.with_suffix("") / f"{o.key.replace('/', '-')}.png"
-        try:
-            figures.save(figures.draw(o.runs, o.job.titled_figure), picture, dpi=110)
-        except UserError as error:
-            lines.append(f"{o.key}: {error}\n")
-            continue
-        finally:
+    lines = [_HEAD]
+    for group in (*PAPERS, ""):
+        members = [o for o in found if o.runs and group_of(o) == group]
+        lines += [f"## {group or 'Further'}\n"] if members else []
+        for o in members:
+            assert o.job is not None
+            lines.append(f"### {o.key}\n\n{o.title}: {o.paper or 'ours'}; {o.data}.\n")
+            picture = Path(target.stem) / f"{o.key}.png"
+            try:
+                drawn = figures.draw(o.runs, o.job.titled_figure)
+            except UserError as error:
+                lines.append(f"{error}\n")
+                continue
+            figures.save(drawn, target.parent / picture, dpi=110)
             plt.close("all")
-        if (o.paper or "Further").split()[0] != paper:
-            paper = (o.paper or "Further").split()[0]
-            lines.append(f"## {paper}\n")
-        lines.append(f"### {o.key}\n\n{o.title}: {o.paper or 'ours'}; {o.data}.\n")
-        lines.append(f"![{o.title}]({target.stem}/{picture.name})\n")
+            lines.append(f"![{o.title}]({picture.as_posix()})\n")
     try:
         target.write_text("\n".join(lines), encoding="utf-8")
     except OSError as error:

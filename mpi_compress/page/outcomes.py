@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mpi_compress import claims
 from mpi_compress.claims import Verdict
+from mpi_compress.datasets.known import how_to_get
 from mpi_compress.errors import UserError
 from mpi_compress.job import Job, load_job
 from mpi_compress.results import Run, read
@@ -20,18 +21,13 @@ class Outcome:
     """A job file, and what there is of it."""
 
     file: Path
+    key: str  # a name for it that no other job of the page has
     text: str
     job: Job | None  # None: it cannot be read
     full: bool = False  # whether it was read at full size
     runs: list[Run] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     problem: str = ""  # why runs are missing, where more is known than that they were not run
-
-    @property
-    def key(self) -> str:
-        """A name for it that no other job has: its path, jobs/ and .toml left out."""
-        parts = self.file.with_suffix("").parts
-        return "/".join(parts[parts.index(JOBS.name) + 1 :] if JOBS.name in parts else parts[-1:])
 
     @property
     def title(self) -> str:
@@ -98,7 +94,16 @@ def job_files(names: Sequence[str]) -> list[Path]:
 
 def outcomes(files: Sequence[Path], out: Path, full: bool = False) -> list[Outcome]:
     """What there is of each job; with `full`, at full size where the job has one."""
-    return [_outcome(file, out, full) for file in files]
+    keys = [key_of(file) for file in files]
+    whole = [file.with_suffix("").as_posix().lstrip("/") for file in files]
+    unique = [key if keys.count(key) == 1 else path for key, path in zip(keys, whole, strict=True)]
+    return [_outcome(file, key, out, full) for file, key in zip(files, unique, strict=True)]
+
+
+def key_of(file: Path) -> str:
+    """A job's path below jobs/, without .toml; elsewhere its name alone."""
+    parts = file.with_suffix("").parts
+    return "/".join(parts[parts.index(JOBS.name) + 1 :] if JOBS.name in parts else parts[-1:])
 
 
 def loaded(file: Path, full: bool) -> Job:
@@ -116,16 +121,16 @@ def has_full(file: Path) -> bool:
     return "full" in tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def _outcome(file: Path, out: Path, full: bool) -> Outcome:
+def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
     text = file.read_text(encoding="utf-8", errors="replace")
     try:
         job = loaded(file, full)
     except UserError as error:
-        return Outcome(file, text, None, problem=str(error).removeprefix(f"{file}: "))
+        return Outcome(file, key, text, None, problem=str(error).removeprefix(f"{file}: "))
     runs, problem = [], ""
     for spec in job.runs:
         if not spec.data.is_here(spec.folder):
-            problem = f"`{spec.data.title}` is not here: mpi-compress data get {spec.data.title}"
+            problem = f"`{spec.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(spec.data.name)) else "")
             continue
         try:
             result = result_file(job, spec, spec.run_id, out)
@@ -133,7 +138,7 @@ def _outcome(file: Path, out: Path, full: bool) -> Outcome:
                 runs.append(read(result))
         except UserError as error:
             problem = problem or str(error)
-    return Outcome(file, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem)
+    return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem)
 
 
 def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:

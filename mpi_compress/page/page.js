@@ -45,9 +45,12 @@
     return `rgba(${r},${g},${b},0.2)`;
   }
 
+  // Bounds are drawn, and then they are what is dashed, beside the column that they are of.
+  const withBounds = (view, state) => view.bounds.length > 0 && state.y === view.y;
+
   function lines(view, state) {
     const traces = [];
-    const bounds = view.bounds.length > 0 && state.y === view.y;
+    const bounds = withBounds(view, state);
     view.series.forEach((series, i) => {
       const [xs, ys] = [numbers(series, state.x), numbers(series, state.y)];
       if (!state.shown[i] || !xs || !ys) return;
@@ -56,7 +59,7 @@
       const common = { x, type: "scatter", mode: "lines", legendgroup: `${i}` };
       if (series.seeds > 1 && (series.low?.[state.y] || series.high?.[state.y])) {
         const floor = Math.min(...drawable(ys, state.yscale).filter((v) => v !== null && v > 0));
-        const clipped = (v) => (state.yscale === "log" && !(v > 0) ? floor : v);
+        const clipped = (v) => (v !== null && state.yscale === "log" && !(v > 0) ? floor : v);
         const band = { ...common, line: { width: 0 }, hoverinfo: "skip", showlegend: false };
         traces.push({ ...band, y: end(series, state.y, "low").map(clipped) });
         traces.push({ ...band, y: end(series, state.y, "high").map(clipped), fill: "tonexty", fillcolor: translucent(colour) });
@@ -87,14 +90,13 @@
   // What a view's legend lists: a grid's points are one line.
   const stems = (view) => [...new Set(view.series.map((s) => s.stem ?? s.label))];
 
-  // One point a run: those of a grid on a line; a run whose x changes on its way is a level.
+  // One point a run: those of a grid on a line; a run whose x changes on its way, or that has none, is a level.
   function points(view, state) {
     const [traces, levels, groups] = [[], [], new Map()];
     view.series.forEach((series) => {
       const [x, y] = [series.columns[state.x], series.columns[state.y]];
       if (!state.shown[stems(view).indexOf(series.stem)] || y === null || y === undefined) return;
-      if (series.varies.includes(state.x)) { levels.push({ stem: series.stem, y, label: series.label }); return; }
-      if (x === null || x === undefined) return;
+      if (x === null || x === undefined || series.varies.includes(state.x)) { levels.push({ stem: series.stem, y, label: series.label }); return; }
       if (!groups.has(series.stem)) groups.set(series.stem, []);
       groups.get(series.stem).push({ x, y, label: series.label });
     });
@@ -205,7 +207,7 @@
     build() {
       const used = new Set(this.view.series.flatMap((s) => Object.keys(s.columns)));
       const columns = Object.keys(names).filter((name) => used.has(name)).map((name) => [name, title(name)]);
-      const set = (key) => (value) => { this.state[key] = value; this.draw(); };
+      const set = (key) => (value) => { this.state[key] = value; this.list(); this.draw(); };
       this.controls.replaceChildren(
         ...(this.views.length > 1
           ? [select(`${this.id}-view`, "Show", this.views.map((v, i) => [`${i}`, v.title]), `${this.number}`, (v) => this.choose(Number(v)))] : []),
@@ -214,7 +216,11 @@
         select(`${this.id}-x`, "Horizontal", columns, this.state.x, set("x")),
         select(`${this.id}-xscale`, "Horizontal scale", SCALES, this.state.xscale, set("xscale")),
       );
-      const bounds = this.view.bounds.length > 0;
+      this.list();
+    }
+
+    list() {
+      const bounds = withBounds(this.view, this.state);
       const seeds = (name) => this.view.series.find((s) => (s.stem ?? s.label) === name).seeds;
       const toggles = stems(this.view).map((name, i) => {
         const box = element("input", { type: "checkbox", checked: this.state.shown[i], onchange: () => { this.state.shown[i] = box.checked; this.draw(); } });

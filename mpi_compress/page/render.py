@@ -121,11 +121,9 @@ def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _figure(o: Outcome) -> dict[str, Any]:
-    word = re.match(r"\w*", o.paper)
-    group = word[0] if word and word[0] in PAPERS else ""
     full = " --full" if o.full else ""
     return {
-        "id": _id(o), "key": o.key, "title": o.title, "paper": o.paper, "group": group, "data": _set(o.data), "kind": o.kind,
+        "id": _id(o), "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,
         "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.runs),
         "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
         "problem": _problem(o.runs),
@@ -135,8 +133,14 @@ def _figure(o: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def group_of(o: Outcome) -> str:
+    """The paper that a job is of; "" where it is of none."""
+    word = re.match(r"\w*", o.paper)
+    return word[0] if word and word[0] in PAPERS else ""
+
+
 def _id(o: Outcome) -> str:
-    return "figure-" + re.sub(r"[^\w-]+", "-", o.key)
+    return "figure-" + re.sub(r"[^\w-]", "-", o.key.replace("-", "--"))
 
 
 def _problem(runs: Sequence[Run]) -> str:
@@ -159,7 +163,7 @@ def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
     spread = f"{min(v.values):.4g} … {max(v.values):.4g} over {len(v.values)} seeds" if len(v.values) > 1 else ""
     return {
         "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": ours, "spread": spread,
-        "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"), "value": c.value,
+        "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
         "verdict": v.outcome, "class": {True: "holds", False: "fails", None: "open"}[v.holds], "why": v.reason, "note": c.note,
         "figure": _id(o), "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
     }  # fmt: skip
@@ -179,15 +183,16 @@ def _run(r: Run) -> dict[str, Any]:
         "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
         "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},
         "widths": {n: f"{100 * min(s, 1):.2f}" for n, s in shares.items()}, "each_ms": f"{1e3 * total / rounds:.3g}",
+        "cost": f"{last['cost_up']:.4g}",
         "evaluate": f"{seconds['evaluate']:.3g}", "ways": [_way(last, way) for way in ("up", "down")],
-        "elements": f"{last['elements_up'] / each:.4g}" if "elements_up" in last else "–", "file": r.file.name,
+        "elements": f"{last['elements_up'] / each:.4g}" if "elements_up" in last else "–",
     }  # fmt: skip
 
 
 def _way(last: Mapping[str, Any], way: str) -> dict[str, str]:
     wire, paper = float(last[f"wire_bits_{way}"]), float(last[f"paper_bits_{way}"])
     ratio = f"{wire / paper:.3g}" if paper > 0 and np.isfinite(paper) else "–"
-    return {"wire": bits_text(wire), "paper": bits_text(paper), "ratio": ratio, "cost": f"{last[f'cost_{way}']:.4g}"}
+    return {"wire": bits_text(wire), "paper": bits_text(paper), "ratio": ratio}
 
 
 def _made(r: Run) -> str:

@@ -33,8 +33,8 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     """
     groups = by_seed(runs)
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
-    asked = {name for table in tables for name in (table.x, *(table.y or "").split(",")) if name and name != "T"}
-    asked |= {name for table in tables for name in table.bounds or ()}
+    asked = {name.strip() for table in tables for name in (table.x or "", *(table.y or "").split(","), *(table.bounds or ()))}
+    asked = (asked | set(figure.at or ())) - {"", "T"}
     found: dict[str, dict[str, Any]] = {}
     if figure.at or figure.rows == "last":
         title = f"what it took to {_text(figure.at)}" if figure.at else "the end of each run"
@@ -190,6 +190,8 @@ def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
     if at is None:
         return -1
     ((column, level),) = at.items()
+    if column not in columns:
+        return None
     reached = np.flatnonzero(columns[column] <= level)
     return int(reached[0]) if reached.size else None
 
