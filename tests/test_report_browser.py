@@ -52,9 +52,11 @@ why = "it is a sum of squares"
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
-    (folder / "job.toml").write_text(JOB)
-    mc.run(load_job(folder / "job.toml"), out=folder)
-    pages.write(pages.outcomes([folder / "job.toml"], folder), folder / "report.html")
+    files = [folder / "job.toml", folder / "below.toml"]
+    for file in files:
+        file.write_text(JOB)
+        mc.run(load_job(file), out=folder)
+    pages.write(pages.outcomes(files, folder), folder / "report.html")
     return (folder / "report.html").as_uri()
 
 
@@ -91,6 +93,14 @@ def visit(browser, report):
     assert wrong == []
 
 
+def job(opened):
+    return opened.locator("#figure-job")
+
+
+def swatches(opened):
+    return opened.eval_on_selector_all("#figure-job .legend line", "lines => lines.map(line => line.getAttribute('stroke-dasharray'))")
+
+
 def paths(opened):
     return opened.eval_on_selector_all("#figure-job .graph path.js-line", "lines => lines.map(line => line.getAttribute('d'))")
 
@@ -103,20 +113,30 @@ def test_controls_change_the_plot(visit):
     opened = visit()
     before = paths(opened)
     assert axis(opened, "y") == "distance ‖x − x*‖"
-    opened.get_by_label("Vertical", exact=True).select_option("loss")
+    job(opened).get_by_label("Vertical", exact=True).select_option("loss")
     assert axis(opened, "y") == "loss f(x)"
     assert paths(opened) != before
     linear = paths(opened)
-    opened.get_by_label("Vertical scale").select_option("linear")
+    job(opened).get_by_label("Vertical scale").select_option("linear")
     assert paths(opened) != linear
-    opened.get_by_label("Horizontal", exact=True).select_option("wire_bits_up")
+    job(opened).get_by_label("Horizontal", exact=True).select_option("wire_bits_up")
     assert axis(opened, "x") == "bits sent up, on the wire [bit]"
+
+
+def test_the_legend_shows_how_lines_are_drawn(visit):
+    """Beside the column of bounds, which are dashed, lines are solid; elsewhere dashes tell them apart."""
+    opened = visit()
+    assert "Thin, dashed" in job(opened).locator(".legend").text_content()
+    assert set(swatches(opened)) == {""}
+    job(opened).get_by_label("Vertical", exact=True).select_option("loss")
+    assert "Thin, dashed" not in job(opened).locator(".legend").text_content()
+    assert len(set(swatches(opened))) == 3
 
 
 def test_a_line_is_taken_away_and_brought_back_by_the_keyboard(visit):
     opened = visit()
     before = len(paths(opened))
-    box = opened.get_by_role("checkbox", name="IADE")
+    box = job(opened).get_by_role("checkbox", name="IADE")
     box.focus()
     opened.keyboard.press("Space")
     assert len(paths(opened)) == before - 2  # it, and its bound
@@ -126,21 +146,21 @@ def test_a_line_is_taken_away_and_brought_back_by_the_keyboard(visit):
 
 def test_seeds_are_a_band_and_bounds_a_line(visit):
     opened = visit()
-    assert opened.locator("#figure-job .graph .fills path").count() == 1  # only the minibatches differ
-    assert opened.locator("#figure-job .legend").text_content().count("(2 seeds)") == 3
+    assert job(opened).locator(".graph .fills path").count() == 1  # only the minibatches differ
+    assert job(opened).locator(".legend").text_content().count("(2 seeds)") == 3
 
 
 def test_hovering_tells_the_values(visit):
     opened = visit()
-    marker = opened.locator("#figure-job .graph .trace .points path").nth(20).bounding_box()
+    marker = job(opened).locator(".graph .trace .points path").nth(20).bounding_box()
     opened.mouse.move(marker["x"] + marker["width"] / 2, marker["y"] + marker["height"] / 2)
-    assert "round: " in opened.locator("#figure-job .hovertext").first.text_content()
+    assert "round: " in job(opened).locator(".hovertext").first.text_content()
 
 
 def test_it_is_downloaded_as_png(visit, tmp_path):
     opened = visit()
     with opened.expect_download() as download:
-        opened.get_by_role("button", name="Download this plot as PNG").click()
+        job(opened).get_by_role("button", name="Download this plot as PNG").click()
     download.value.save_as(tmp_path / "plot.png")
     assert download.value.suggested_filename == "figure-job.png"
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
@@ -164,14 +184,16 @@ def test_nothing_is_wider_than_a_phone(visit, width):
 
 def test_claims_are_filtered(visit):
     opened = visit()
-    row = opened.locator(".claims tr.fails")
+    row = opened.locator(".claims tr.fails").first
     assert row.is_visible()
     opened.get_by_role("checkbox", name="do not hold").uncheck()
     assert not row.is_visible()
 
 
 def test_it_prints_on_white_with_every_plot(visit):
-    opened = visit(color_scheme="dark")
+    opened = visit(height=100, color_scheme="dark")
     opened.emulate_media(media="print", color_scheme="dark")
+    assert opened.locator("#figure-below .graph .trace").count() == 0  # it has not come into view
     assert opened.pdf().startswith(b"%PDF")
+    assert opened.locator("#figure-below .graph .trace").count() > 0
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
