@@ -62,7 +62,10 @@ def run(
     pools = {i: _pool(algorithm.pool, streams, i) for i in objectives}
     k, begin = 0, Shared(x0, *np.zeros((3, n), dtype=np.int64))
     if keeper is not None:
-        k, begin, _, _ = keeper.restore(k, begin, None, dict.fromkeys(objectives))
+        k, begin, _, read = keeper.restore(k, begin, None, dict.fromkeys(objectives, 0))
+        for pool, at in zip(pools.values(), read.values(), strict=True):
+            if pool:
+                pool.at = at
     if exchange.is_root:
         for kept, held in zip(vars(begin).values(), vars(shared).values(), strict=True):
             held[:] = kept
@@ -73,7 +76,8 @@ def run(
         finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
         verdict = observer.look(k, algorithm, shared, workers, finite)
         if keeper is not None and not verdict:
-            verdict = keeper.look(k, shared, None, dict.fromkeys(objectives))
+            verdict = keeper.look(k, shared, None, {i: pool.at if pool else 0 for i, pool in pools.items()})
+            exchange.meet()  # nobody updates while x is being saved
         if verdict:
             return verdict, shared.x.copy()
         start = time.perf_counter()
@@ -81,7 +85,11 @@ def run(
         while shared.updates.sum() < k * n:
             for i, f in objectives.items():
                 before = time.perf_counter()
-                algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i, pools[i]))
+                try:
+                    algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i, pools[i]))
+                except OverflowError:  # it has diverged, and every rank will see that
+                    shared.x[0] = np.nan
+                    shared.updates[i] += 1
                 observer.clock.sends += time.perf_counter() - before
                 if shared.updates.sum() >= k * n:
                     break

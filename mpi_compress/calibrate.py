@@ -183,7 +183,8 @@ def _quality(fit: Fit) -> str:
 
 def calibrate(team: Alone | Team, file: Path, repeats: int, largest: float) -> list[Any]:
     """Measure, fit and write at rank 0: what was found, then the files."""
-    link = measure(team, repeats, largest)
+    pair = team.pair()
+    link = measure(pair, repeats, largest) if pair is not None else None
 
     def finish() -> list[Any]:
         assert link is not None

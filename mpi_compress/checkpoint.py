@@ -202,6 +202,8 @@ def _frames(stored: BinaryIO) -> Iterator[NDArray[np.uint8]]:
         if len(prefix) < _PREFIX.size:
             raise EOFError
         size, crc = _PREFIX.unpack(prefix)
+        if size > os.fstat(stored.fileno()).st_size:
+            raise EOFError
         frame = np.fromfile(stored, dtype=np.uint8, count=size)
         if frame.size < size:
             raise EOFError

@@ -168,7 +168,7 @@ def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
 
     try:
         return float(calculate(ast.parse(f"({claim.value})", mode="eval").body, {}, call))
-    except ZeroDivisionError:
+    except (ZeroDivisionError, OverflowError):
         return math.nan
     except (ValueError, SyntaxError) as error:
         raise UserError(f'claim {claim.id}: value = "{claim.value}": {error}') from None

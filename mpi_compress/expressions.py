@@ -36,7 +36,7 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
         raise ValueError(f"'{text}' divides by zero (with {_shown(text, names)})") from None
     except OverflowError:
         raise ValueError(f"'{text}' is too large a number (with {_shown(text, names)})") from None
-    if isinstance(value, complex) or not math.isfinite(value):
+    if not math.isfinite(value):
         raise ValueError(f"'{text}' is {value}, not a finite number (with {_shown(text, names)})")
     return float(value)
 
@@ -78,9 +78,16 @@ def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Ca
         case ast.UnaryOp() if type(node.op) in _UNARY:
             return _UNARY[type(node.op)](value(node.operand))
         case ast.BinOp() if type(node.op) in _BINARY:
-            return _BINARY[type(node.op)](float(value(node.left)), float(value(node.right)))
+            found = _BINARY[type(node.op)](float(value(node.left)), float(value(node.right)))
+            if isinstance(found, complex):
+                raise ValueError(f"'{ast.unparse(node)}' is not a real number")
+            return found
         case ast.Call(func=ast.Name(id=function), keywords=[]) if function in _FUNCTIONS:
-            return _FUNCTIONS[function](*(value(a) for a in node.args))
+            arguments = [value(a) for a in node.args]
+            try:
+                return _FUNCTIONS[function](*arguments)
+            except TypeError as error:
+                raise ValueError(f"'{ast.unparse(node)}': {error}") from None
         case ast.Call() if call is not None:
             return call(node)
     raise ValueError(

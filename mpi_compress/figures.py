@@ -305,8 +305,8 @@ def _draw_on(
         for line in _taker(figure, short)(having, figure.x, name):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
-                colour = _COLOURS[names.index(line.label) % len(_COLOURS)]
-                ax.plot(line.x[keep], line.y[keep], color=colour, ls=dashes, lw=0.9)
+                look = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
+                ax.plot(line.x[keep], line.y[keep], color=_COLOURS[look % len(_COLOURS)], ls=dashes, lw=0.9)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=_NAMES.get(name, name))
     ax.set(xscale=xscale, yscale=yscale)
     for which, scale in (("x", xscale), ("y", yscale)):

@@ -47,6 +47,10 @@ class Alone:
         """The ranks that find rank 0's file (or folder) where it is: those of its host, and all where the file system is shared."""
         return (0,)
 
+    def pair(self) -> "Alone | Team | None":
+        """Ranks 0 and 1 by themselves, where there are more; None on the others."""
+        return self
+
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         return Local(n)
 
@@ -109,6 +113,14 @@ class Team:
         right = self.on_root(identity)
         seen = self._channel.to_root(identity() == right)
         return self._channel.share([rank for rank, sees in enumerate(seen) if sees])
+
+    def pair(self) -> "Team | None":
+        from mpi4py import MPI
+
+        if self.size <= 2:
+            return self
+        two = self._comm.Split(0 if self.rank < 2 else MPI.UNDEFINED, self.rank)
+        return Team(two) if two != MPI.COMM_NULL else None
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint

@@ -9,6 +9,8 @@ import numpy as np
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.kernels import batches as kernels
 
+_FOLLOWED = 1e-8  # share of what was added and taken out below which a sum is taken anew
+
 
 @dataclass
 class Memory:
@@ -23,13 +25,14 @@ class Memory:
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
     squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
     lost: float = 0.0  # and what its additions rounded off
+    turned: float = 0.0  # Σ of what was added to it and taken from it since it was last taken from e itself
 
     def rescale(self, step: float, kept: bool = False) -> None:
         """γ changes: e_i stays, so e_i/γ does not; or, where the error is `kept` in units of the gradient, the other way round."""
         if self.step not in (0.0, step) and not kept:
             ratio = self.step / step
             self.e *= ratio
-            self.squares, self.lost = self.squares * ratio**2, self.lost * ratio**2
+            self.squares, self.lost, self.turned = (v * ratio**2 for v in (self.squares, self.lost, self.turned))
         self.step = step
 
     def keep(self, sent: Compressed) -> None:
@@ -51,18 +54,28 @@ class Memory:
         self.total += self.error
         self.density = 0.0
 
-    def keep_touched(self, sent: Sparse, growth: float) -> None:
-        """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`."""
+    def keep_touched(self, sent: Compressed, growth: float) -> None:
+        """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`.
+
+        Where nearly all of ‖e/γ‖² has been taken out again, what is left of it is measured, or it would be but rounding.
+        """
+        if not isinstance(sent, Sparse):
+            self.keep(sent)
+            self._settle()
+            return
         self._add(growth)
         before, after = kernels.take_out(sent.indices, sent.values, self.e)
-        corrected = self.squares + self.lost
+        corrected = max(self.squares + self.lost, before)
         self._add(after - before)
-        self._note(sent, corrected, max(self.squares + self.lost, 0.0))
+        self.turned += abs(growth) + before + after
+        if self.squares + self.lost < _FOLLOWED * self.turned:
+            self._settle()
+        self._note(sent, corrected, self.squares + self.lost)
 
     def drop(self) -> None:
         """e ← 0."""
         self.e[:] = 0.0
-        self.squares = self.lost = 0.0
+        self.squares = self.lost = self.turned = 0.0
 
     def logs(self) -> tuple[float, ...]:
         """‖e_i‖², its sum over rounds, density, ‖p_i/γ‖²."""
@@ -73,6 +86,9 @@ class Memory:
         self.total += self.error
         self.corrected = corrected
         self.density = sent.elements / sent.dim
+
+    def _settle(self) -> None:
+        self.squares, self.lost, self.turned = kernels.squares(self.e), 0.0, 0.0
 
     def _add(self, change: float) -> None:
         total = self.squares + change

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,24 +43,27 @@ class Recorder:
     While it is there, no other process can write the same result.
 
     Args:
-        go_on: up to where the rows of an earlier `.part` are kept, if they are; what follows them is cut off.
+        saved: up to where the rows of an earlier `.part` are kept, if they are; what follows them is cut off. It is asked once
+            no other process can change that.
 
     Raises:
         UserError: the file cannot be written.
         BeingWritten: another process is writing it.
-        LostRows: the rows that `go_on` says are not there.
+        LostRows: the rows that `saved` says are not there.
     """
 
-    def __init__(self, file: Path, attributes: Mapping[str, Any], go_on: Mark | None = None):
+    def __init__(self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None):
         self.file, self.part = file, part_of(file)
         self._rows: list[Row] = []
         self._flushed = time.monotonic()
-        self._written, self._sums = (go_on.rows, dict(go_on.sums)) if go_on else (0, {})
         self._lock: int | None = None
         self._h5: Any = None
+        go_on: Mark | None = None
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.part)
+            go_on = saved()
+            self._written, self._sums = (go_on.rows, dict(go_on.sums)) if go_on else (0, {})
             self._reserve(0)
             self._h5 = h5py.File(self.part, "r+" if go_on else "w", locking=False)
             if go_on:
@@ -219,12 +222,14 @@ def part_of(result: Path) -> Path:
 
 def is_being_written(part: Path) -> bool:
     """Whether a process holds this file's lock."""
-    try:
-        os.close(_locked(part, os.O_RDONLY))
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
+    for flags in (os.O_RDWR, os.O_RDONLY):  # over NFS only what is open for writing can be locked
+        try:
+            os.close(_locked(part, flags))
+        except BlockingIOError:
+            return True
+        except OSError:
+            continue
+        break
     return False
 
 
@@ -245,9 +250,13 @@ def _lock(part: Path) -> int:
     """
     for attempt in range(_TRIES_TO_LOCK):
         try:
-            return _locked(part, os.O_RDWR | os.O_CREAT)
+            opened = _locked(part, os.O_RDWR | os.O_CREAT)
         except BlockingIOError:
             time.sleep(0.05 * attempt)
+            continue
+        if part.exists() and os.path.samestat(os.fstat(opened), part.stat()):
+            return opened
+        os.close(opened)  # it has just been completed, and renamed
     raise BeingWritten(f"{part}: another process is at this run; wait for it, or end it") from None
 
 

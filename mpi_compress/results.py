@@ -130,6 +130,9 @@ def _read(path: Path) -> Run:
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
             tables = [{name: h5[g][name][:] for name in h5[g]} if g in h5 else {} for g in ("trace", "workers", "timing", "theory")]
+            if path.suffix == ".part":  # where a flush is caught halfway some columns are longer
+                whole = min((len(column) for table in tables for column in table.values()), default=0)
+                tables = [{name: column[:whole] for name, column in table.items()} for table in tables]
             x = h5["final/x"][:] if "final/x" in h5 else None
             return Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3])
     except FileNotFoundError:

@@ -39,7 +39,7 @@ from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
 from mpi_compress.problem import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
 from mpi_compress.progress import Progress, bits_text, tell
-from mpi_compress.recorder import BeingWritten, LostRows, Recorder, part_of
+from mpi_compress.recorder import BeingWritten, LostRows, Mark, Recorder, part_of
 from mpi_compress.reference import eigenvalues_file, gradient_noise
 from mpi_compress.results import Run, read
 from mpi_compress.steps import formulas_in
@@ -303,8 +303,7 @@ def _play(
                 tell(f"{spec.label}: failed, the others go on:\n{traceback.format_exc()}")
                 return part_of(file)
             raise
-        finally:
-            exchange.close()
+    exchange.close()  # not after an error, for then the other ranks are elsewhere
     if verdict is Verdict.STOPPED:
         raise Stopped(f"{spec.label}: stopped by {keeper.reason}, and saved; run the same command again to go on")
     if team.is_root and not quiet:
@@ -341,19 +340,26 @@ def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], how: 
 def _begin(file: Path, p: Prepared, attributes: Mapping[str, Any], fresh: bool, quiet: bool) -> tuple[Recorder, Header | None]:
     """The result's recorder, and the checkpoint to go on from; at rank 0."""
     checkpoint = path_of(file)
-    saved = None if fresh else header_of(checkpoint, p.run_id)
-    if saved is not None:
-        try:
-            recorder = Recorder(file, attributes, saved.mark)
-        except LostRows as lost:
-            tell(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
-        else:
-            if not quiet:
-                tell(f"{p.spec.label}: goes on from round {saved.k}")
-            return recorder, saved
-    recorder = Recorder(file, attributes)
-    checkpoint.unlink(missing_ok=True)
-    return recorder, None
+    saved: Header | None = None
+
+    def mark() -> Mark | None:
+        nonlocal saved
+        if not fresh and checkpoint.exists():
+            saved = header_of(checkpoint, p.run_id)
+            if saved is None:
+                tell(f"{p.spec.label}: begins again, for {checkpoint} is damaged, or of another version")
+        return saved.mark if saved else None
+
+    try:
+        recorder = Recorder(file, attributes, mark)
+    except LostRows as lost:
+        tell(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
+        recorder, saved = Recorder(file, attributes), None
+    if saved is None:
+        checkpoint.unlink(missing_ok=True)
+    elif not quiet:
+        tell(f"{p.spec.label}: goes on from round {saved.k}")
+    return recorder, saved
 
 
 def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> None:

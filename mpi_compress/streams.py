@@ -51,14 +51,14 @@ class Pool:
     """
 
     def __init__(self, words: NDArray[np.uint64]):
-        self._words, self._at = words, 0
+        self._words, self.at = words, 0
 
     def _take(self, n: int) -> NDArray[np.uint64]:
         if n > self._words.size:
             raise ValueError(f"{n} random numbers at once are more than the pool of {self._words.size}")
-        start = self._at if self._at + n <= self._words.size else 0
-        self._at = start + n
-        return self._words[start : self._at]
+        start = self.at if self.at + n <= self._words.size else 0
+        self.at = start + n
+        return self._words[start : self.at]
 
     def integers(
         self, low: int, high: int | None = None, size: int | None = None, dtype: Any = np.uint64, endpoint: bool = False

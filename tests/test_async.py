@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import BIN, command
+from test_checkpoint import After
 
 import mpi_compress as mc
+from mpi_compress.interrupts import Stopped
 from mpi_compress.kernels.atomic import add_shared
 
 JOB = """
@@ -141,6 +143,56 @@ def test_a_worker_that_is_killed_ends_the_job_and_what_was_logged_is_kept(tmp_pa
     assert again.returncode == 75
     assert re.search(r"goes on from round \d+00", again.stderr)
     assert mc.read(part).trace["round"][-1] > kept[-1] - 100
+
+
+FAILING = """
+from dataclasses import dataclass
+import mpi_compress as mc
+from mpi_compress.interrupts import Stopped
+from mpi_compress.compressors.base import compressors
+
+@compressors.register("failing")
+@dataclass(frozen=True)
+class Failing(mc.Compressor):
+    error: str = "OverflowError"
+    paper = "none"
+
+    def compress(self, v, t):
+        if t.who == 0 and t.k >= 20:
+            raise {"OverflowError": OverflowError, "RuntimeError": RuntimeError}[self.error]("no more")
+        return mc.compressed.Dense(v.copy())
+"""
+
+
+def test_a_rank_that_fails_ends_the_others(tmp_path):
+    (tmp_path / "failing.py").write_text(FAILING)
+    job = job_in(tmp_path, rounds=100_000_000)
+    job.write_text('plugins = ["failing"]\n' + job.read_text().replace('"gspar", kappa = 0.2', '"failing", error = "RuntimeError"'))
+    done = command("run", job, "--out", tmp_path, "--only", "gspar", "--quiet", ranks=2)
+    assert done.returncode == 3
+    assert "no more" in done.stderr
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+def test_what_cannot_be_compressed_has_diverged(ranks, tmp_path):
+    (tmp_path / "failing.py").write_text(FAILING)
+    job = job_in(tmp_path, rounds=1000)
+    job.write_text('plugins = ["failing"]\n' + job.read_text().replace('"gspar", kappa = 0.2', '"failing"'))
+    done = command("run", job, "--out", tmp_path, "--only", "gspar", "--quiet", ranks=ranks)
+    assert done.returncode == 3, done.stderr
+    (file,) = tmp_path.rglob("gspar-*.h5")
+    assert mc.read(file).status == "diverged"
+
+
+def test_with_numbers_drawn_beforehand_it_goes_on_where_it_was(tmp_path):
+    job = job_in(tmp_path, rounds=60)
+    settings = {"algorithm.pool": 999, "checkpoint.every": 7}
+    whole = mc.run(mc.load_job(job, settings, "gspar"), out=tmp_path / "whole")[0]
+    with pytest.raises(Stopped):
+        mc.run(mc.load_job(job, settings, "gspar"), out=tmp_path / "parts", interrupts=After(3))
+    parts = mc.run(mc.load_job(job, settings, "gspar"), out=tmp_path / "parts")[0]
+    np.testing.assert_array_equal(whole.trace["loss"], parts.trace["loss"])
+    np.testing.assert_array_equal(whole.x, parts.x)
 
 
 def rank_of(pid):

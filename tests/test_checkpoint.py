@@ -218,7 +218,7 @@ def test_checkpoints_do_not_change_the_run(small_job, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["a flipped byte", "cut", "another run's", "rows are gone", "rows are changed", "no rows", "no HDF5"]
+    "damage", ["a flipped byte", "a length", "cut", "another run's", "rows are gone", "rows are changed", "no rows", "no HDF5"]
 )
 def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     job, part, saved = stopped_run(small_job, tmp_path)
@@ -226,6 +226,8 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     match damage:
         case "a flipped byte":
             content[len(content) // 2] ^= 1
+        case "a length":
+            content[7] = 4  # 2^58 bytes
         case "cut":
             del content[-5:]
         case "another run's":
@@ -244,7 +246,9 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
                     h5["trace/loss"][1] += 1e-15
     saved.write_bytes(content)
     (run,) = mc.run(job, out=tmp_path)
-    assert "goes on" not in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "goes on" not in told
+    assert "CAT: begins again, for" in told
     (again,) = mc.run(job, out=tmp_path / "again")
     assert_equal(again.file, run.file)
 

@@ -78,12 +78,18 @@ def test_what_has_not_been_run_neither_holds_nor_fails(job):
 @pytest.mark.parametrize(
     ("value", "holds", "complaint"),
     [("loss('GC')", "> 1", "no run called 'GC'; did you mean 'GD'?"), ("los('GD')", "> 1", "did you mean 'loss'?"), ("loss('GD'", "> 1", "never closed"),
-     ("loss('GD')", "about 3", "is no condition"), ("loss(3)", "> 1", "label in quotes"), ("__import__('os')", "> 1", "no run called 'os'")],
+     ("loss('GD')", "about 3", "is no condition"), ("loss(3)", "> 1", "label in quotes"), ("min()", "> 1", "min()"), ("(0 - 1)**0.5", "> 1", "not a real number"),
+     ("__import__('os')", "> 1", "no run called 'os'")],
 )  # fmt: skip
 def test_claims_that_cannot_be_read_are_refused(value, holds, complaint, job):
     with pytest.raises(UserError) as refusal:
         judged(job, value, holds)
     assert complaint in str(refusal.value)
+
+
+def test_a_claim_whose_value_is_no_number_does_not_hold(job):
+    for value in ("exp(1000)", "1 / 0"):
+        assert judged(job, value, "> 1").holds is False
 
 
 def test_the_command_tells_each_claim_and_ends_with_1_where_one_fails(job, capfd):

@@ -357,3 +357,13 @@ def test_a_shared_seed_costs_64_bits_and_no_index():
     assert 140 < got.elements < 260
     kept = got.sparse().indices
     np.testing.assert_array_equal(got.dense()[kept], (v[kept] / 0.2).astype(np.float32))
+
+
+@pytest.mark.parametrize("stochastic", [False, True])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_lattice_points_of_a_known_range_pass_on_what_is_not_finite(bad, stochastic):
+    quantizer = LatticeQuantizer(sigma=0.1, stochastic=stochastic, range="bound", radius=10.0)
+    link = Link(quantizer, codecs.build("lattice", "up"), 5)
+    got = link.unpack(Message(link.pack(np.array([1.0, bad, 0.0, 2.0, 3.0]), at()).data))
+    assert not got.is_finite()
+    assert np.isnan(got.dense()).all()

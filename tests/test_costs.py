@@ -132,6 +132,12 @@ def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_of_more_ranks_the_first_two_are_calibrated(tmp_path):
+    done = command("calibrate", "-o", tmp_path / "link.toml", "--repeats", "3", "--largest", "20 kB", ranks=4)
+    assert done.returncode == 0, done.stderr
+    assert "between ranks 0 and 1 of 4" in (tmp_path / "link.toml").read_text()
+
+
 def test_calibrate_needs_two_ranks(tmp_path):
     done = command("calibrate", "-o", tmp_path / "link.toml")
     assert done.returncode == 2

@@ -23,7 +23,8 @@ def test_formulas_have_the_value_that_they_read_as(text, value):
     [
         ("1/(L-4)", "with L = 4"), ("Lmax", "no quantity called 'Lmax'; did you mean"), ("1/", "cannot be read"), ("", "cannot be read"),
         ("__import__('os')", "not allowed"), ("L.real", "not allowed"), ("[1][0]", "not allowed"), ("open(L)", "not allowed"),
-        ("(-L)**0.5", "not a finite number"), ("exp(1e9)", "too large"), ("'1'", "not allowed"), ("True", "not allowed"),
+        ("(-L)**0.5", "not a real number"), ("2 * (-L)**0.5", "not a real number"), ("min()", "'min()'"), ("sqrt(1, 2)", "sqrt(1, 2)"),
+        ("max(3)", "max(3)"), ("exp(1e9)", "too large"), ("'1'", "not allowed"), ("True", "not allowed"),
         ("10.0**400", "too large"), ("lambda: 1", "not allowed"),
     ],
 )  # fmt: skip

@@ -105,6 +105,16 @@ def test_other_axes_can_be_asked_for(done):
     assert figure.axes[0].get_yscale() == "linear"
 
 
+def test_bounds_have_their_runs_colour_beside_several_columns(done):
+    _, _, runs = done
+    ax = figures.plot(runs[:1], x="round", y="loss,suboptimality", bounds=["step"])
+    assert [line.get_color() for line in ax.lines[:3]] == [
+        ax.lines[0].get_color(),
+        ax.lines[1].get_color(),
+        ax.lines[0].get_color(),
+    ]
+
+
 def test_names_keep_only_what_differs():
     assert without_common(["A, c2 = 0.5, k = 1", "A, c2 = 0.5, k = 2", "B, c2 = 0.5"]) == {
         "A, c2 = 0.5, k = 1": "A, k = 1", "A, c2 = 0.5, k = 2": "A, k = 2", "B, c2 = 0.5": "B",

@@ -7,8 +7,9 @@ from kinds import lattice, same
 from mpi_compress.codecs import codecs
 from mpi_compress.compressed import Compressed, Lattice, Sparse
 from mpi_compress.compressors import Compressor, compressors
+from mpi_compress.compressors.stochastic import Stochastic
 from mpi_compress.errors import CorruptMessage
-from mpi_compress.link import Link, Message
+from mpi_compress.link import Link, Message, ScalarLink
 from mpi_compress.streams import Round
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
@@ -61,3 +62,11 @@ def test_bytes_left_over_are_refused():
     message = link.pack(np.arange(30.0), ROUND)
     with pytest.raises(CorruptMessage, match="left over"):
         link.unpack(Message(np.append(message.data, np.uint8(0))))
+
+
+@pytest.mark.parametrize("codec", ["fixed", "auto"])
+def test_a_message_that_ends_where_a_count_should_stand_is_refused(codec):
+    ahead = ScalarLink(Stochastic(k=3), codecs.build({"name": codec, "float": 64}, "up"), 10)
+    for data in (np.zeros(8, dtype=np.uint8), np.r_[np.zeros(8, dtype=np.uint8), np.uint8(1)]):
+        with pytest.raises(CorruptMessage):
+            ahead.unpack(Message(data))

@@ -98,7 +98,9 @@ def job(opened):
 
 
 def swatches(opened):
-    return opened.eval_on_selector_all("#figure-job .legend line", "lines => lines.map(line => line.getAttribute('stroke-dasharray'))")
+    return opened.eval_on_selector_all(
+        "#figure-job .legend line", "lines => lines.map(line => line.getAttribute('stroke-dasharray'))"
+    )
 
 
 def paths(opened):

@@ -1,6 +1,7 @@
 """Result files: whole or `.part`, readable while they are written, explaining themselves."""
 
 import subprocess
+import threading
 import time
 
 import h5py
@@ -9,8 +10,9 @@ import pytest
 from conftest import BIN
 
 import mpi_compress as mc
+from mpi_compress import UserError
 from mpi_compress.observer import Row
-from mpi_compress.recorder import Recorder
+from mpi_compress.recorder import Recorder, is_being_written, part_of
 
 
 def row(k):
@@ -40,6 +42,54 @@ def test_a_file_that_is_being_written_can_be_read(tmp_path):
     recorder.abandon("failed", "why")
     assert not (tmp_path / "a.h5").exists()
     assert mc.read(recorder.part).attrs["reason"] == "why"
+
+
+def test_rows_that_are_half_flushed_are_left_out(tmp_path):
+    recorder = Recorder(tmp_path / "a.h5", {"label": "a"})
+    for k in range(5):
+        recorder.append(row(k))
+    recorder.abandon("failed", "why")
+    with h5py.File(recorder.part, "r+") as h5:
+        h5["workers/wire_bits_up"].resize(4, axis=0)
+    run = mc.read(recorder.part)
+    assert [len(c) for t in (run.trace, run.workers, run.timing) for c in t.values()] == [4, 4, 4, 4]
+
+
+def test_what_another_process_saved_meanwhile_is_what_counts(tmp_path):
+    """Where the rows go on is asked once no other process can write them."""
+    earlier = Recorder(tmp_path / "a.h5", {"label": "a"})
+    earlier.append(row(0))
+    asked = []
+
+    def saved():
+        asked.append(is_being_written(part_of(tmp_path / "a.h5")))
+
+    earlier.abandon("stopped", "")
+    Recorder(tmp_path / "a.h5", {"label": "a"}, saved).abandon("stopped", "")
+    assert asked == [True]
+
+
+def test_a_result_that_was_completed_meanwhile_is_not_written_over(tmp_path):
+    """A .part that is opened, then renamed by the process that had it, is no longer the one that is wanted."""
+    first = Recorder(tmp_path / "a.h5", {"label": "a"})
+    first.append(row(0))
+    found = []
+
+    def second():
+        try:
+            found.append(Recorder(tmp_path / "a.h5", {"label": "b"}))
+        except UserError as error:
+            found.append(error)
+
+    waiting = threading.Thread(target=second)
+    waiting.start()
+    time.sleep(0.02)
+    file = first.finish("complete", "", np.arange(3.0), {})
+    waiting.join()
+    if isinstance(found[0], Recorder):
+        found[0].abandon("stopped", "")
+    assert mc.read(file).x.tolist() == [0.0, 1.0, 2.0]
+    assert mc.read(file).label == "a"
 
 
 def test_killed_while_running_leaves_a_part_that_can_be_read_and_no_result(small_job, tmp_path):

@@ -83,7 +83,9 @@ class EF(ErrorFeedback):
             f.add_gradient(worker.e, node.x, rows, node.scale)
         message = self.send(node, worker, t)
         if self.masking:
-            worker.m[self.up.unpack(message).indices] = 0.0  # type: ignore[attr-defined]
+            sent = self.up.unpack(message)
+            held = sent.sparse()
+            worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
         return message
 
     @property
@@ -95,12 +97,12 @@ class EF(ErrorFeedback):
         """`send` at the cost of what the gradient touched."""
         chosen = reaching_among(worker.e, touched, self.up.compressor.level)  # type: ignore[attr-defined]
         message = self.up.encode(Sparse(worker.e.size, *chosen))
-        worker.keep_touched(self.up.unpack(message), growth)  # type: ignore[arg-type]
+        worker.keep_touched(self.up.unpack(message), growth)
         return message
 
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+    def move(self, node: Node, down: Compressed, γ: float) -> None:
+        super().move(node, down, γ)
         if node.m.size:
             node.m *= self.momentum
             down.add_to(node.m)
-            node.x -= self.gamma(t.k) / node.scale * node.m
-        super().all_hear(node, down, t)
+            node.x -= γ / node.scale * node.m

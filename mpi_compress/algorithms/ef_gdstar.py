@@ -37,6 +37,8 @@ class EFGDStar(ErrorFeedback):
 
     def check(self) -> None:
         super().check()
+        if self.batch is not None:
+            raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
         if self.setting.mu_apart:
             raise ValueError('ef-gdstar shifts the whole of ∇f_i: it needs regularizer = "worker"')
         if self.setting.x_star is None:

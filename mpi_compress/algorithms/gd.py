@@ -85,8 +85,12 @@ class GD(Algorithm):
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         γ = self.gamma(t.k)
         self.shrink(node, γ)
-        down.add_to(node.x, -γ / node.scale)
+        self.move(node, down, γ)
         self.averaged(node, t.k + 1)
+
+    def move(self, node: Node, down: Compressed, γ: float) -> None:
+        """The step by what was heard."""
+        down.add_to(node.x, -γ / node.scale)
 
     def shrink(self, node: Node, γ: float) -> None:
         """x ← x − γ ∇r(x) for a regulariser that is not in the f_i."""

@@ -43,7 +43,7 @@ class Fixed(IndexCodec):
             return Dense(values), end
         if kind is Drawn:
             return self._drawn(data, at, dim, known["kappa"])
-        if kind is Sparse and data.size >= 8 and (count := data.item(at)) <= min(dim, 127):  # what is short is read at once
+        if kind is Sparse and at < data.size >= 8 and (count := data.item(at)) <= min(dim, 127):  # what is short is read at once
             width = index_bits(dim)
             end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
             indices, values = np.empty(count, dtype=np.uint32), np.empty(count)

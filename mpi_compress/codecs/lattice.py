@@ -43,7 +43,7 @@ class LatticePoints(Codec):
         head = number_bytes(radius, self.float) if c.radius_sent else NO_BYTES
         ahead = 1 + head.size
         longest = adaptive.longest(c.integers, 0)
-        if not isfinite(radius) and c.radius_sent:
+        if not isfinite(radius):
             form, out = NOT_FINITE, np.empty(ahead, dtype=np.uint8)
         elif longest == 0:
             form, out = ZERO, np.empty(ahead, dtype=np.uint8)
@@ -69,6 +69,8 @@ class LatticePoints(Codec):
         sigma, stochastic = known["sigma"], known.get("stochastic", False)
         sent = known.get("radius") is None
         radius, at = read_number(data, at + 1, self.float) if sent else (known["radius"], at + 1)
+        if form == NOT_FINITE and not sent:
+            radius = nan
         if isfinite(radius) == (form == NOT_FINITE):
             raise CorruptMessage(f"the radius {radius} does not go with the form {form}")
         if form in (ZERO, NOT_FINITE):
