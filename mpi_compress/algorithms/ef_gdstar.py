@@ -6,7 +6,7 @@ from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Vector
-from mpi_compress.kernels.batches import add_difference
+from mpi_compress.kernels.batches import add_difference, add_difference_below
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -54,5 +54,8 @@ class EFGDStar(ErrorFeedback):
         γ = self.gamma(t.k)
         if γ != worker.step:
             worker.rescale(γ)
-        add_difference(f.gradient(node.x), worker.h, worker.e)
+        g = f.gradient(node.x)
+        if self.level is not None:
+            return self.send(node, worker, t, add_difference_below(g, worker.h, self.level, worker.e))
+        add_difference(g, worker.h, worker.e)
         return self.send(node, worker, t)

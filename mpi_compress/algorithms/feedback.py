@@ -64,10 +64,15 @@ class ErrorFeedback(GD):
     def start_worker(self, node: Node, f: Objective) -> Memory:
         return Memory(np.zeros(f.dim))
 
-    def send(self, node: Node, worker: Memory, t: Round) -> Message:
-        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ)."""
+    def send(self, node: Node, worker: Memory, t: Round, squares: float | None = None) -> Message:
+        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ).
+
+        `squares` is ‖p/γ‖² if all of it is below λ, otherwise −1, where that has been seen.
+        """
         link = self.uplink_of(node, t.k) if self.follows else self.up
-        if self.level is not None and (squares := squares_below(worker.e, self.level)) >= 0:
+        if squares is None:
+            squares = -1.0 if self.level is None else squares_below(worker.e, self.level)
+        if squares >= 0:
             message = link.nothing
             worker.keep_all(squares)
         else:

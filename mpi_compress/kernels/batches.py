@@ -5,6 +5,7 @@ import numpy as np
 from mpi_compress.kernels import kernel, reassociating_kernel
 from mpi_compress.kernels.losses import loss_and_slope
 from mpi_compress.kernels.rows import row_add, row_add_with, row_dot
+from mpi_compress.kernels.threshold import squares_below
 
 
 @kernel
@@ -55,6 +56,13 @@ def add_difference(g, h, out):
     """out += g − h, all (d,)."""
     for j in range(out.size):
         out[j] += g[j] - h[j]
+
+
+@kernel
+def add_difference_below(g, h, threshold, out):
+    """The same; returns what `squares_below` then says of out."""
+    add_difference(g, h, out)
+    return squares_below(out, threshold)
 
 
 @reassociating_kernel
