@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mpi_compress.datasets import libsvm
 from mpi_compress.datasets.cache import cache_folder, replace
 from mpi_compress.datasets.generators import Generator, generators
-from mpi_compress.datasets.known import KNOWN, how_to_get
+from mpi_compress.datasets.known import KNOWN
 from mpi_compress.errors import UserError
 
 
@@ -120,8 +120,7 @@ def find_set(name: str, key: str) -> Path:
                 return found
     raise UserError(
         f"{key}: no set '{name}' in $MPI_COMPRESS_DATA ({places[0] or 'not set'}), ./data or {places[2]}; "
-        + (f"`{how}` fetches it, or" if (how := how_to_get(name)) else "`mpi-compress data list` names those that can be fetched;")
-        + " put the file there"
+        f"`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put the file there"
     )
 
 
