@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,11 +46,7 @@ class Problem:
         if not LOSSES[self.loss].smooth:
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
-        return {**known, **{k: v for k, v in self._asked_for.items() if v is not None}}
-
-    @property
-    def _asked_for(self) -> dict[str, float | None]:
-        return {"L_max": self.L_max, "L_rms": self.L_rms, "L_row": self.L_row}
+        return known | {name: L for name in ("L_max", "L_rms", "L_row") if (L := getattr(self, name)) is not None}
 
 
 def key_of(spec: RunSpec) -> str:
@@ -93,7 +89,7 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
                 "of its start only; set mu > 0"
             )
         return known
-    return Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, best.x, best.f, best.accuracy, test)
+    return replace(known, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy)
 
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
