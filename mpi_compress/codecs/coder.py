@@ -44,12 +44,12 @@ def read_integers(data: Bytes, at: int, integers: NDArray[Any], longest: int) ->
     Raises:
         CorruptMessage: bytes that `write_integers` cannot have written, or magnitudes of more than `longest` bits.
     """
-    if at >= data.size or data[at] > longest:
+    if at >= data.size or (n := data.item(at)) > longest:
         raise CorruptMessage(f"no bit length up to {longest} stands at byte {at} of {data.size}")
-    if data[at] == 0:
+    if n == 0:
         integers[:] = 0
         return at + 1
-    low_bits, high = split(int(data[at]))
+    low_bits, high = split(n)
     return within(kernels.read_integers(readable(data), at + 1, low_bits, high, integers), data)
 
 

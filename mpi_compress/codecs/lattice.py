@@ -63,9 +63,8 @@ class LatticePoints(Codec):
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
     ) -> tuple[Compressed, int]:
-        if at >= data.size or data[at] > NOT_FINITE:
+        if at >= data.size or (form := data.item(at)) > NOT_FINITE:
             raise CorruptMessage(f"byte {at} of {data.size} names no form of lattice points")
-        form = data[at]
         sigma, stochastic = known["sigma"], known.get("stochastic", False)
         sent = known.get("radius") is None
         radius, at = read_number(data, at + 1, self.float) if sent else (known["radius"], at + 1)
