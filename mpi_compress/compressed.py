@@ -282,7 +282,7 @@ class Ternary(Compressed):
         return isfinite(self.magnitude)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as Sparse is not
 class Lattice(Compressed):
     """v_j = Δ·integers[j] with Δ = 2σ/√d, of a vector with ‖v‖ ≤ M = radius (AIADE §2).  σ ≥ M: nothing is sent.
 

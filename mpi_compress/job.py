@@ -310,12 +310,15 @@ def _lacks(run: Any, key: str) -> bool:
 
 
 def _at_full_size(tables: dict[str, Any]) -> dict[str, Any]:
-    """A job's tables with what its [full] says, in all runs."""
+    """A job's tables with what its [full] says in all runs, and with its [[full.run]] and [[full.claim]] tables."""
     full = tables.get("full")
     if not isinstance(full, Mapping) or not full:
         raise UserError('--full: the job has no table [full] that says what its full size is, such as "stop.rounds" = 1000')
     found = copy.deepcopy(tables)
-    for key, value in _leaves(full):
+    for key in ("run", "claim"):
+        if key in full:
+            found[key] = [*_list_of_tables(found, key), *_list_of_tables(full, key)]
+    for key, value in _leaves({k: v for k, v in full.items() if k not in ("run", "claim")}):
         head = key.partition(".")[0]
         if head not in OF_A_RUN:
             raise UserError(f"full: {nearest(head, OF_A_RUN, 'table')}")

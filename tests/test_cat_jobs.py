@@ -64,6 +64,19 @@ def test_a_figure_can_be_run_without_any_real_set_and_at_full_size(file, tmp_pat
     assert job.claims
 
 
+def test_full_size_can_have_runs_and_claims_of_its_own(tmp_path):
+    file = tmp_path / "more.toml"
+    claim = 'id = "X-1"\nsays = "more"\nvalue = "round(\'more\')"\nholds = ">= 3"'
+    file.write_text(
+        'data = { generator = "gspar" }\nalgorithm = { name = "gd" }\nstop = { rounds = 1 }\n[full]\n"stop.rounds" = 3\n'
+        f'[[full.run]]\nlabel = "more"\nstop = {{ rounds = 2 }}\n[[full.claim]]\n{claim}\n[[run]]\nlabel = "one"\n'
+    )
+    job, full = load_job(file), load_job(file, full=True)
+    assert ([r.label for r in job.runs], job.claims) == (["one"], [])
+    assert [(r.label, r.stop.rounds) for r in full.runs] == [("one", 3), ("more", 3)]
+    assert [c.id for c in full.claims] == ["X-1"]
+
+
 def test_the_first_set_that_is_there_is_taken(small, tmp_path):
     taken = []
     for name in (None, "second", "wanted"):
@@ -117,7 +130,11 @@ def test_what_these_tables_cannot_mean_is_refused(tmp_path):
             parse_job({**base, **change}, "refused", tmp_path, {})
         assert complaint in str(refusal.value)
     file = tmp_path / "none.toml"
-    for text, complaint in (("", "no table [full]"), ("full = { stp.rounds = 3 }", "did you mean 'stop'?")):
+    for text, complaint in (
+        ("", "no table [full]"),
+        ("full = { stp.rounds = 3 }", "did you mean 'stop'?"),
+        ("full = { run = 3 }", "tables"),
+    ):
         file.write_text(f'data = {{ generator = "gspar" }}\nalgorithm = {{ name = "gd" }}\nstop = {{ rounds = 1 }}\n{text}')
         with pytest.raises(UserError) as refusal:
             load_job(file, full=True)

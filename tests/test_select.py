@@ -25,7 +25,9 @@ def test_the_largest_are_those_that_a_sort_finds(data, values, d):
     v = data.draw(arrays(np.float64, d, elements=values))
     v[np.isnan(v)] = np.nan  # one kind of NaN: others are ordered by their payload
     k = data.draw(st.integers(0, d + 1))
-    np.testing.assert_array_equal(select.largest(v, k), twin(v, k))
+    indices, taken = select.largest_with_values(v, k)
+    np.testing.assert_array_equal(indices, twin(v, k))
+    np.testing.assert_array_equal(taken, v[indices])
 
 
 def vectors(d):

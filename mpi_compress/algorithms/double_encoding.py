@@ -160,7 +160,17 @@ class DoubleEncoding(Algorithm):
         return self._link(self.down, node, k, 3)
 
     def _link(self, link: Link, node: Node, k: int, old: int) -> Link:
-        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say."""
+        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
+        made = self._made.get(old)
+        if made is None or made[0] != (k, node.moved):
+            made = self._made[old] = (k, node.moved), self._link_of_round(link, node, k, old)
+        return made[1]
+
+    @cached_property
+    def _made(self) -> dict[int, tuple[tuple[int, float], Link]]:
+        return {}
+
+    def _link_of_round(self, link: Link, node: Node, k: int, old: int) -> Link:
         known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
         if k == 0:
             known["range"] = "sent"

@@ -18,7 +18,7 @@ from mpi_compress.registry import Registry
 Bytes = NDArray[np.uint8]
 Real = float  # Codec has a field of that name
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-_NUMBERS = {32: "<f", 64: "<d"}
+_NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,17 @@ def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, in
 
 def number_bytes(value: Real, bits: int) -> Bytes:
     """One float, as `float_bytes` writes it."""
+    return np.frombuffer(_packed(value, bits), dtype=np.uint8)
+
+
+def rounded(value: Real, bits: int) -> Real:
+    """The number that `number_bytes` writes."""
+    return _NUMBERS[bits].unpack(_packed(value, bits))[0]
+
+
+def _packed(value: Real, bits: int) -> bytes:
     try:
-        return np.frombuffer(struct.pack(_NUMBERS[bits], value), dtype=np.uint8)
+        return _NUMBERS[bits].pack(value)
     except OverflowError:
         refuse(np.array([value]))
 
@@ -147,7 +156,7 @@ def read_number(data: Bytes, at: int, bits: int) -> tuple[Real, int]:
     end = at + bits // 8
     if end > data.size:
         raise CorruptMessage(f"a float of {bits} bits ends at byte {end}; there are {data.size}")
-    return struct.unpack(_NUMBERS[bits], data[at:end].tobytes())[0], end
+    return _NUMBERS[bits].unpack_from(data.data, at)[0], end
 
 
 def readable(data: Bytes) -> Bytes:

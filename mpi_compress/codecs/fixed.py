@@ -21,19 +21,19 @@ class Fixed(IndexCodec):
         return kind in (Dense, Drawn) or super().writes(kind)
 
     def encode(self, compressed: Compressed) -> Bytes:
+        if type(compressed) is Sparse:  # the most frequent first
+            T, width = compressed.indices.size, index_bits(compressed.dim)
+            start = count_length(T) + T * self.float // 8
+            out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
+            if not pairs.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
+                refuse(compressed.values)
+            return out
         if isinstance(compressed, Dense):
             return float_bytes(compressed.values, self.float).copy()
         if isinstance(compressed, Drawn):
             seed = np.array([compressed.seed], dtype="<u8").view(np.uint8)
             return np.concatenate([seed, float_bytes(compressed.values, self.float)])
-        if type(compressed) is not Sparse:
-            return super().encode(compressed)
-        T, width = compressed.indices.size, index_bits(compressed.dim)
-        start = count_length(T) + T * self.float // 8
-        out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
-        if not pairs.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
-            refuse(compressed.values)
-        return out
+        return super().encode(compressed)
 
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.codecs.base import NOTHING, Bytes, Codec, codecs, number_bytes, read_number, readable, within
+from mpi_compress.codecs.base import NOTHING, Bytes, Codec, codecs, number_bytes, read_number, readable, rounded, within
 from mpi_compress.codecs.coder import coded, read_integers, write_integers
 from mpi_compress.compressed import Compressed, Lattice
 from mpi_compress.errors import CorruptMessage
@@ -94,7 +94,7 @@ def sent_radius(radius: float, bits: int) -> float:
     """
     if not isfinite(radius):
         return nan
-    short, _ = read_number(number_bytes(radius, bits), 0, bits)
+    short = rounded(radius, bits)
     return short if short >= radius else float(np.nextafter(np.float32(short), np.float32(inf)))
 
 

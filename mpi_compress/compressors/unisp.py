@@ -6,7 +6,7 @@ import numpy as np
 
 from mpi_compress.compressed import Compressed, Drawn, Sparse, Vector, uniform_indices
 from mpi_compress.compressors.base import Compressor, compressors
-from mpi_compress.compressors.top_k import sparse_at
+from mpi_compress.kernels.select import take
 from mpi_compress.streams import Round
 
 
@@ -34,9 +34,11 @@ class UniSp(Compressor):
         if self.shared_seed:
             drawn = Drawn(v.size, int(t.rng.integers(2**64, dtype=np.uint64)), self.kappa, np.empty(0))
             return Drawn(v.size, drawn.seed, self.kappa, v[drawn.indices] / self.kappa)
-        chosen = sparse_at(v, uniform_indices(v.size, self.kappa, t.rng))
-        np.divide(chosen.values, self.kappa, out=chosen.values)
-        return chosen
+        indices = uniform_indices(v.size, self.kappa, t.rng)
+        values = np.empty(indices.size)
+        take(v, indices, values)
+        values /= self.kappa
+        return Sparse(v.size, indices, values)
 
     def known(self, dim: int) -> Mapping[str, Any]:
         return {"kappa": self.kappa} if self.shared_seed else {}

@@ -38,8 +38,7 @@ class Size(NamedTuple):
 
 def size_of(v: Vector) -> Size:
     """The size of v (d,), to full precision whatever its scale."""
-    bits, nonzeros, total, squares = measure(v, 1.0)
-    peak = float(np.int64(bits).view(np.float64))
+    peak, nonzeros, total, squares = measure(v, 1.0)
     exponent = math.frexp(peak)[1] if 0 < peak < np.inf else 0
     if -300 <= exponent <= 400:
         return Size(peak, nonzeros, total, squares, 1.0)
@@ -50,7 +49,7 @@ def size_of(v: Vector) -> Size:
 
 @reassociating_kernel
 def measure(v, scale):
-    """The bits of max |v_j|, the number of nonzeros, Σ |v_j|·scale, Σ (v_j·scale)²."""
+    """max |v_j|, or a NaN that is there; the number of nonzeros, Σ |v_j|·scale, Σ (v_j·scale)²."""
     bits = v.view(np.int64)
     peak, nonzeros, total, squares = np.int64(0), 0, 0.0, 0.0
     for j in range(v.size):
@@ -59,7 +58,9 @@ def measure(v, scale):
         a = abs(v[j]) * scale
         total += a
         squares += a * a
-    return peak, nonzeros, total, squares
+    found = np.empty(1, dtype=np.int64)
+    found[0] = peak
+    return found.view(np.float64)[0], nonzeros, total, squares
 
 
 @reassociating_kernel

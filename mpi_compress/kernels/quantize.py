@@ -92,11 +92,9 @@ def round_to_nearest(v, step, out):
 @kernel
 def bucket_sizes(v, bucket, euclidean, out):
     """out_b: ‖·‖ of bucket b, where `euclidean`, else its largest magnitude; NaN and infinity propagate."""
-    bits = out.view(np.int64)
     for b in range(out.size):
         part = v[b * bucket : min((b + 1) * bucket, v.size)]
-        peak, _, _, squares = measure(part, 1.0)
-        bits[b] = peak
+        out[b], _, _, squares = measure(part, 1.0)
         if euclidean and 0 < out[b] < np.inf:
             lift = 1.0
             if not 1e-140 < out[b] < 1e140:  # squares that are no floats

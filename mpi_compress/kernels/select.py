@@ -26,14 +26,20 @@ _SHORT_DIGIT = np.int64(8)
 
 def largest(v: NDArray[np.float64], k: int) -> Indices:
     """The indices (k,) of the k largest |v_j|, increasing; among equal ones those of lowest index."""
+    return largest_with_values(v, k)[0]
+
+
+def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArray[np.float64]]:
+    """The same, and the values (k,) there."""
     if k >= v.size:
-        return np.arange(v.size, dtype=np.uint32)
-    out = np.empty(k, dtype=np.uint32)
+        return np.arange(v.size, dtype=np.uint32), v.copy()
+    out, values = np.empty(k, dtype=np.uint32), np.empty(k)
     if k > _ONE_PASS_UP_TO:
         take_largest(v, out)
+        take(v, out, values)
     elif k > 0:
-        take_few_largest(v, out)
-    return out
+        take_few_largest(v, out, values)
+    return out, values
 
 
 def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
@@ -99,11 +105,11 @@ def with_room(found, n):
 
 
 @kernel
-def take_few_largest(v, out):
-    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index; 1 ≤ k < d, and k small: one pass.
+def take_few_largest(v, out, values):
+    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index, and the values (k,) there; 1 ≤ k < d.
 
-    The k-th largest of the blocks' peaks is no larger than the k-th largest of all: few blocks are looked at again. There the k
-    best so far are kept in order, the best first; what comes later must be larger to come before.
+    For small k: one pass. The k-th largest of the blocks' peaks is no larger than the k-th largest of all: few blocks are looked
+    at again. There the k best so far are kept in order, the best first; what comes later must be larger to come before.
     """
     bits = v.view(np.int64)
     u = np.uint64
@@ -125,6 +131,7 @@ def take_few_largest(v, out):
                     best[i] = key
                     out[i] = j
     out.sort()
+    take(v, out, values)
 
 
 @kernel
