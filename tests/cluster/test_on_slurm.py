@@ -108,7 +108,9 @@ def wait_until(condition, seconds: float) -> None:
 
 
 def queue_is_empty(slurm) -> bool:
-    return not subprocess.run(["squeue", "-h", "--me"], env=slurm, capture_output=True, text=True).stdout.strip()
+    """Whether SLURM says so: a controller that is too busy to answer says nothing."""
+    asked = subprocess.run(["squeue", "-h", "--me"], env=slurm, capture_output=True, text=True)
+    return asked.returncode == 0 and not asked.stdout.strip()
 
 
 @pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
