@@ -189,6 +189,8 @@ def _submit(options: argparse.Namespace) -> int:
         options.launcher, options.mpi, options.warn, options.module, options.venv, options.sbatch,
     )  # fmt: skip
     queue = slurm.tasks(job.name, out / job.name)
+    if any(task.state == slurm.SILENT for task in queue.values()) and not options.dry_run:
+        raise UserError("squeue does not answer, so that what is queued already is not known; try again when SLURM is there")
     todo = {}
     for spec in job.runs:
         run_id = spec.run_id

@@ -47,7 +47,11 @@ def state_of(file: Path, task: slurm.Task | None = None) -> str:
     if is_being_written(part_of(file)):
         return f"running{f', SLURM {task.id}' if task else ''}{reached}"
     if task and task.state:
-        known = {"PENDING": f"queued ({task.reason})", "RUNNING": "starting" if not reached else "running"}
+        known = {
+            "PENDING": f"queued ({task.reason})",
+            "RUNNING": "starting" if not reached else "running",
+            slurm.SILENT: "not known, for squeue does not answer",
+        }
         return f"{known.get(task.state, task.state.lower())}, SLURM {task.id}{reached}"
     if status not in ("", "running"):
         return f"{status}: {reason}{reached}"

@@ -18,6 +18,7 @@ from mpi_compress.interrupts import EXIT_STOPPED
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
 _RESTARTS = 200  # after so many, a task that is never done stays away
+SILENT = "SILENT"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Task:
     """A run's place in the queue, or in none any more."""
 
     id: str  # as SLURM writes it, 17_3
-    state: str  # SLURM's word, "" where it is in the queue no more
+    state: str  # SLURM's word, "" where it is in the queue no more; SILENT where SLURM does not answer
     reason: str
     log: Path
 
@@ -157,18 +158,23 @@ def tasks(name: str, folder: Path) -> dict[str, Task]:
     for note in notes:
         for run_id, index in note["tasks"].items():
             key = f"{note['job']}_{index}"
-            found[run_id] = Task(key, *queue.get(key, ("", "")), folder / f"slurm-{key}.out")
+            state, reason = (SILENT, "") if queue is None else queue.get(key, ("", ""))
+            found[run_id] = Task(key, state, reason, folder / f"slurm-{key}.out")
     return found
 
 
-def _queue(name: str) -> dict[str, tuple[str, str]]:
-    """State and reason of this user's tasks of a job."""
+def _queue(name: str) -> dict[str, tuple[str, str]] | None:
+    """State and reason of this user's tasks of a job; None: SLURM is here and does not answer."""
     line = ["squeue", "--noheader", "--array", "--me", f"--name={_queue_name(name)}", "--format=%i|%T|%r"]
     try:
-        said = subprocess.run(line, capture_output=True, text=True, check=False, timeout=30).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        asked = subprocess.run(line, capture_output=True, text=True, check=False, timeout=30)
+    except OSError:  # no SLURM here
         return {}
-    rows = [row.strip().split("|", 2) for row in said.splitlines() if row.count("|") == 2]
+    except subprocess.TimeoutExpired:
+        return None
+    if asked.returncode:
+        return None
+    rows = [row.strip().split("|", 2) for row in asked.stdout.splitlines() if row.count("|") == 2]
     return {key: (state, reason) for key, state, reason in rows}
 
 

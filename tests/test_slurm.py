@@ -1,5 +1,7 @@
 """Scripts for SLURM, as far as they can be judged without one; tests/cluster runs them."""
 
+import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from conftest import BIN
 
 from mpi_compress.__main__ import main
+from mpi_compress.job import load_job
 from mpi_compress.slurm import Task
 
 
@@ -96,6 +99,22 @@ def test_why_a_task_ended(log, words, tmp_path):
     file.write_text(log)
     assert Task("1_0", "", "", file).last_words() == words
     assert Task("1_0", "", "", Path("nowhere")).last_words() == ""
+
+
+def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    job = load_job(small_job)
+    notes = tmp_path / "results" / job.name / "submitted.json"
+    notes.parent.mkdir(parents=True)
+    notes.write_text(json.dumps([{"job": "17", "tasks": {job.runs[0].run_id: 0}}]))
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller' >&2\nexit 1\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert main(["plan", str(small_job)]) == 0
+    assert "not known, for squeue does not answer, SLURM 17_0" in capsys.readouterr().out
+    assert main(["submit", str(small_job)]) == 2
+    assert "squeue does not answer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("script", ["one-node", "several-nodes"])
