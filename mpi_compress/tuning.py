@@ -155,7 +155,7 @@ class BudgetSearch:
     def _enough(self, top: Top, gained: Vector, best: float, T: int) -> int:
         """About how many of the largest coordinates would have told that T is best: the next search begins with as many."""
         m = gained.size
-        while m >= max(4 * T, 128):
+        while m >= max(2 * T, 128):
             fewer = Top(top.largest[: m // 2], top.absolute, top.squares)
             if self._hopeful(fewer, gained[: m // 2], best):
                 break
