@@ -189,13 +189,15 @@ def _submit(options: argparse.Namespace) -> int:
         options.launcher, options.mpi, options.warn, options.module, options.venv, options.sbatch,
     )  # fmt: skip
     queue = slurm.tasks(job.name, out / job.name)
-    if any(task.state == slurm.SILENT for task in queue.values()) and not options.dry_run:
-        raise UserError("squeue does not answer, so that what is queued already is not known; try again when SLURM is there")
     todo = {}
     for spec in job.runs:
         run_id = spec.run_id
         task = queue.get(run_id)
-        if not result_file(job, spec, run_id, out).exists() and not (task and task.state):
+        if result_file(job, spec, run_id, out).exists():
+            continue
+        if task and task.state == slurm.SILENT and not options.dry_run:
+            raise UserError(f"what is queued already is not known: {task.reason}; try again when SLURM answers")
+        if not task or task.state in ("", slurm.SILENT):
             todo[spec.index] = run_id
     if not todo:
         print("nothing to submit: all runs are done or in the queue")

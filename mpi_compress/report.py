@@ -50,7 +50,7 @@ def state_of(file: Path, task: slurm.Task | None = None) -> str:
         known = {
             "PENDING": f"queued ({task.reason})",
             "RUNNING": "starting" if not reached else "running",
-            slurm.SILENT: "not known, for squeue does not answer",
+            slurm.SILENT: f"not known ({task.reason})",
         }
         return f"{known.get(task.state, task.state.lower())}, SLURM {task.id}{reached}"
     if status not in ("", "running"):

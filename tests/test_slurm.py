@@ -112,9 +112,10 @@ def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, c
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert main(["plan", str(small_job)]) == 0
-    assert "not known, for squeue does not answer, SLURM 17_0" in capsys.readouterr().out
+    assert "not known (slurm_load_jobs error: Unable to contact slurm controller), SLURM 17_0" in capsys.readouterr().out
     assert main(["submit", str(small_job)]) == 2
-    assert "squeue does not answer" in capsys.readouterr().err
+    assert "not known: slurm_load_jobs error: Unable to contact" in capsys.readouterr().err
+    assert "#SBATCH --array=0" in printed(capsys, small_job)
 
 
 @pytest.mark.parametrize("script", ["one-node", "several-nodes"])
