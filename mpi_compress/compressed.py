@@ -234,7 +234,7 @@ class Levels(Compressed):
     coordinate its sign and the omega code of its size + 1.
     """
 
-    levels: NDArray[np.int32]  # (d,)
+    levels: NDArray[np.signedinteger]  # (d,), int8 or int32
     scales: Vector  # (⌈d / bucket⌉,)
     bucket: int
 
@@ -250,8 +250,8 @@ class Levels(Compressed):
         adding.levels_add(self.levels, self.scales, self.bucket, scale, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        count, sparse, dense = elias.levels_lengths(self.levels, True)
-        return 32 * self.scales.size + min(sparse + count, dense + self.levels.size)  # dense: a sign for each, 0 too
+        at, sparse, dense = elias.levels_lengths(self.levels, True)
+        return 32 * self.scales.size + min(sparse + at.size, dense + self.levels.size)  # dense: a sign for each, 0 too
 
     def is_finite(self) -> bool:
         return bool(kernels.all_finite(self.scales))

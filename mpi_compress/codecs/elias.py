@@ -40,12 +40,15 @@ class Elias(IndexCodec):
         if not isinstance(compressed, Levels):
             return super().encode(compressed)
         levels = compressed.levels
-        count, sparse_bits, dense_bits = kernels.levels_lengths(levels, self.omega)
+        at, sparse_bits, dense_bits = kernels.levels_lengths(levels, self.omega)
         sparse = sparse_bits < dense_bits
-        out = np.empty((min(sparse_bits, dense_bits) + count + 7) // 8, dtype=np.uint8)
-        (kernels.write_sparse_levels if sparse else kernels.write_dense_levels)(levels, self.omega, out)
+        out = np.empty((min(sparse_bits, dense_bits) + at.size + 7) // 8, dtype=np.uint8)
+        if sparse:
+            kernels.write_sparse_levels(levels, at, self.omega, out)
+        else:
+            kernels.write_dense_levels(levels, self.omega, out)
         form = np.array([SPARSE if sparse else DENSE], dtype=np.uint8)
-        head = count_bytes(count) if sparse else form[:0]
+        head = count_bytes(at.size) if sparse else form[:0]
         return np.concatenate([form, float_bytes(compressed.scales, self.float), head, out])
 
     def decode(

@@ -41,7 +41,7 @@ class QSGD(Compressor):
         with np.errstate(invalid="ignore", over="ignore"):
             scales = norms / self.levels
             scales = np.where(scales * self.levels < norms, np.nextafter(scales, np.inf), scales)  # no level above s
-        out = np.empty(v.size, dtype=np.int32)
+        out = np.empty(v.size, dtype=np.int8 if self.levels < 128 else np.int32)
         return Levels(quantize.round_at_random(v, scales, bucket, self.levels, out, t.rng), scales, bucket)
 
     def _norms(self, v: Vector, bucket: int) -> Vector:

@@ -7,6 +7,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
+from mpi_compress.kernels.select import nonzero
 
 u = np.uint64
 CORRUPT = -1
@@ -165,33 +166,33 @@ def size_of(level):
 
 @kernel
 def levels_lengths(levels, omega):
-    """How many of the levels (d,) int32 are not 0, and bits without their signs in two forms.
+    """The increasing indices of the levels (d,) int32 that are not 0, and bits without their signs in two forms.
 
     sparse: code of the gap and code of the size for each that is not 0; dense: code of the size + 1 for each.
     """
-    count, sparse, dense, before = u(0), u(0), u(0), -1
-    for j in range(levels.size):
-        size = size_of(levels[j])
+    at = nonzero(levels)
+    sparse, before = u(0), u(0)
+    dense = u(levels.size - at.size) * code_of(u(1), omega)[1]
+    for i in range(at.size):
+        size, after = size_of(levels[at[i]]), u(at[i]) + u(1)
+        sparse += code_of(after - before, omega)[1] + code_of(size, omega)[1]
         dense += code_of(size + u(1), omega)[1]
-        if size != u(0):
-            count += u(1)
-            sparse += code_of(u(j - before), omega)[1] + code_of(size, omega)[1]
-            before = j
-    return count, sparse, dense
+        before = after
+    return at, sparse, dense
 
 
 @kernel
-def write_sparse_levels(levels, omega, out):
-    """Write the sparse form with signs, 1 where the level is negative."""
-    held, nheld, at, before = u(0), u(0), u(0), -1
-    for j in range(levels.size):
-        if levels[j] != 0:
-            gap, length = code_of(u(j - before), omega)
-            held, nheld, at = put_long(gap, length, out, held, nheld, at)
-            size, length = code_of(size_of(levels[j]), omega)
-            held, nheld, at = put_long(u(levels[j] < 0) | size << u(1), length + u(1), out, held, nheld, at)
-            before = j
-    put_rest(out, held, nheld, at)
+def write_sparse_levels(levels, at, omega, out):
+    """Write the sparse form with signs, 1 where the level is negative; `at` as `levels_lengths` found it."""
+    held, nheld, end, before = u(0), u(0), u(0), u(0)
+    for i in range(at.size):
+        level, after = levels[at[i]], u(at[i]) + u(1)
+        gap, length = code_of(after - before, omega)
+        held, nheld, end = put_long(gap, length, out, held, nheld, end)
+        size, length = code_of(size_of(level), omega)
+        held, nheld, end = put_long(u(level < 0) | size << u(1), length + u(1), out, held, nheld, end)
+        before = after
+    put_rest(out, held, nheld, end)
 
 
 @kernel

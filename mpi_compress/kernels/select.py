@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import inlined_kernel, kernel
+from mpi_compress.kernels.bits import bit_length, trailing_zeros
+from mpi_compress.kernels.threshold import reaching
 
 Indices = NDArray[np.uint32]
 MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
+_INFINITE = np.float64(np.inf).view(np.int64)
 BLOCK = 512  # coordinates compared at once, in vector registers
 _GLANCE = 64  # of which one look tells whether any is wanted
-_HEAP_UP_TO = 256
-_ONE_PASS_UP_TO = 32
+_HEAP_UP_TO = 256  # the k-th largest by a heap: where k is small beside the number of keys, or rising keys would cost much
+_ONE_PASS_UP_TO = 16
 _DIGIT = np.int64(11)  # bits of a step of the radix selection
 _SHORT_DIGIT = np.int64(8)
 
@@ -35,8 +38,7 @@ def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArra
         return np.arange(v.size, dtype=np.uint32), v.copy()
     out, values = np.empty(k, dtype=np.uint32), np.empty(k)
     if k > _ONE_PASS_UP_TO:
-        take_largest(v, out)
-        take(v, out, values)
+        take_largest(v, out, values)
     elif k > 0:
         take_few_largest(v, out, values)
     return out, values
@@ -67,6 +69,22 @@ def collect_above(v, threshold):
         size = min(BLOCK, v.size - start)
         for j in range(size):
             hit[j] = (bits[u(start) + u(j)] & MAGNITUDE) > threshold
+        n = append_hits(hit, eight, size, start, found, n)
+    return found[:n].copy()
+
+
+@kernel
+def nonzero(levels):
+    """The increasing indices of the integers `levels` (d,) that are not 0."""
+    u = np.uint64
+    found, n = with_room(np.empty(levels.size >> 3, dtype=np.uint32), u(0)), u(0)
+    hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
+    for start in range(0, levels.size, BLOCK):
+        found = with_room(found, n)
+        size = min(BLOCK, levels.size - start)
+        for j in range(size):
+            hit[j] = levels[u(start) + u(j)] != 0
         n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy()
 
@@ -148,32 +166,41 @@ def _peaks(bits):
 
 
 @kernel
-def take_largest(v, out):
-    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index; 1 ≤ k < d."""
+def take_largest(v, out, values):
+    """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index, and the values (k,) there; 1 ≤ k < d."""
     bits = v.view(np.int64)
+    k = np.uint64(out.size)
     low, high = _bracket(bits, out.size)
-    found = collect_above(v, low)
-    if found.size < out.size:
+    if low >= _INFINITE:
+        low = _BELOW_ALL
+    indices, kept = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
+    found = reaching(v, np.int64(low + 1).view(np.float64), indices, kept)
+    if found < k:
         threshold = low
-        reached = found.size
+        reached = found
         for j in range(bits.size):
-            reached += (bits[j] & MAGNITUDE) == low
-        if reached < out.size:  # the sample misled
+            reached += np.uint64((bits[j] & MAGNITUDE) == low)
+        if reached < k:  # the sample misled
             threshold = kth_largest(bits & MAGNITUDE, out.size)
         _take_from(bits, threshold, out)
+        take(v, out, values)
         return
-    among = np.empty(found.size + 1, dtype=np.int64)
+    keys = kept[:found].view(np.int64)
+    among = np.empty(found + np.uint64(1), dtype=np.int64)
     n = np.uint64(0)
-    for i in range(found.size):
-        key = bits[found[i]] & MAGNITUDE
+    for i in range(keys.size):
+        key = keys[i] & MAGNITUDE
         among[n] = key
         n += np.uint64(key <= high)
-    rank = out.size - (found.size - np.int64(n))
+    rank = out.size - (keys.size - np.int64(n))
     if rank < 1:  # the sample misled, above
-        for i in range(found.size):
-            among[i] = bits[found[i]] & MAGNITUDE
-        n, rank = np.uint64(found.size), out.size
-    _take_from_found(bits, found, kth_largest(among[:n], rank), out)
+        for i in range(keys.size):
+            among[i] = keys[i] & MAGNITUDE
+        n, rank = found, out.size
+    chosen = np.empty(out.size, dtype=np.uint32)
+    _take_from(keys, kth_largest(among[:n], rank), chosen)
+    for i in range(out.size):
+        out[i], values[i] = indices[chosen[i]], kept[chosen[i]]
 
 
 @kernel
@@ -208,20 +235,19 @@ def _sample(bits, m):
 @kernel
 def kth_largest(keys, k):
     """The k-th largest of `keys` (m,) int64 from 0 on, for 1 ≤ k ≤ m. The array is used up."""
-    if k <= _HEAP_UP_TO:
+    if k <= min(_HEAP_UP_TO, max(keys.size >> 5, 16)):
         return _kth_by_heap(keys, k)
     ones, both = np.int64(0), MAGNITUDE
     for i in range(keys.size):
         ones |= keys[i]
         both &= keys[i]
     differ = ones ^ both
-    low = np.int64(0)  # the lowest bit that is settled, up to now above all
-    while low < 63 and differ >> low:
-        low += 1
+    low = np.int64(bit_length(np.uint64(differ)))  # the lowest bit that is settled, up to now above all that differ
+    end = np.int64(trailing_zeros(np.uint64(differ)))
     m = keys.size
     count = np.empty(1 << _DIGIT, dtype=np.int64)
-    while low > 0:
-        width = min(_DIGIT if m > 4096 else _SHORT_DIGIT, low)
+    while low > end:
+        width = min(_DIGIT if m > 4096 else _SHORT_DIGIT, low - end)
         low -= width
         mask = (np.int64(1) << width) - 1
         count[: mask + 1] = 0
@@ -238,7 +264,7 @@ def kth_largest(keys, k):
                 keys[n] = key
                 n += np.uint64(((key >> low) & mask) == digit)
             m = np.int64(n)
-        if k <= _HEAP_UP_TO:
+        if m <= 32:
             return _kth_by_heap(keys[:m], k)
     return keys[0]
 
@@ -278,24 +304,6 @@ def _take_from(bits, threshold, out):
     for j in range(bits.size):
         out[n] = j
         b = bits[j] & MAGNITUDE
-        tie = (b == threshold) & (ties > 0)
-        ties -= tie
-        n += np.uint64((b > threshold) | tie)
-        if n == np.uint64(out.size):
-            return
-
-
-@kernel
-def _take_from_found(bits, found, threshold, out):
-    """The same among the increasing indices `found`, which hold all of them."""
-    above = 0
-    for i in range(found.size):
-        above += (bits[found[i]] & MAGNITUDE) > threshold
-    ties = out.size - above
-    n = np.uint64(0)
-    for i in range(found.size):
-        out[n] = found[i]
-        b = bits[found[i]] & MAGNITUDE
         tie = (b == threshold) & (ties > 0)
         ties -= tie
         n += np.uint64((b > threshold) | tie)
