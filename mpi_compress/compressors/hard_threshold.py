@@ -9,6 +9,8 @@ from mpi_compress.kernels import select
 from mpi_compress.kernels.threshold import reaching
 from mpi_compress.streams import Round
 
+_SHORT = 2**14
+
 
 @compressors.register("hard-threshold")
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class HardThreshold(Compressor):
     def compress(self, v: Vector, t: Round) -> Sparse:
         indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
         n = reaching(v, self.level, indices, values)
-        return Sparse(v.size, indices[:n].copy(), values[:n].copy()) if n else no_coordinates(v.size)
+        return Sparse(v.size, _first(n, indices), _first(n, values)) if n else no_coordinates(v.size)
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         if not isinstance(c, Sparse):
@@ -80,3 +82,11 @@ class HardThreshold(Compressor):
 
     def variance(self, dim: int) -> float:
         return dim * self.level**2
+
+
+def _first(n: int, a: np.ndarray) -> np.ndarray:
+    """a[:n] without the memory of the rest: a copy where that is short, else a itself, cut off."""
+    if n < _SHORT:
+        return a[:n].copy()
+    a.resize(n, refcheck=False)
+    return a
