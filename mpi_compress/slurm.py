@@ -153,29 +153,30 @@ def tasks(name: str, folder: Path) -> dict[str, Task]:
     notes = _notes(folder)
     if not notes:
         return {}
-    queue = _queue(name)
+    queue, silence = _queue(name)
     found = {}
     for note in notes:
         for run_id, index in note["tasks"].items():
             key = f"{note['job']}_{index}"
-            state, reason = (SILENT, queue) if isinstance(queue, str) else queue.get(key, ("", ""))
+            state, reason = (SILENT, silence) if silence else queue.get(key, ("", ""))
             found[run_id] = Task(key, state, reason, folder / f"slurm-{key}.out")
     return found
 
 
-def _queue(name: str) -> dict[str, tuple[str, str]] | str:
-    """State and reason of this user's tasks of a job; or why SLURM, which is here, does not answer."""
+def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
+    """State and reason of this user's tasks of a job; and why SLURM, where it is here, does not answer."""
     line = ["squeue", "--noheader", "--array", "--me", f"--name={_queue_name(name)}", "--format=%i|%T|%r"]
     try:
         asked = subprocess.run(line, capture_output=True, text=True, check=False, timeout=30)
     except OSError:  # no SLURM here
-        return {}
+        return {}, ""
     except subprocess.TimeoutExpired:
-        return "squeue does not answer"
+        return {}, "squeue does not answer"
     if asked.returncode:
-        return (asked.stderr.strip().splitlines() or ["squeue does not answer"])[-1]
+        said = asked.stderr.strip().splitlines() or ["squeue does not answer"]
+        return {}, next((line for line in said if "error" in line or "option" in line), said[-1])
     rows = [row.strip().split("|", 2) for row in asked.stdout.splitlines() if row.count("|") == 2]
-    return {key: (state, reason) for key, state, reason in rows}
+    return {key: (state, reason) for key, state, reason in rows}, ""
 
 
 def _installed(package: str) -> bool:

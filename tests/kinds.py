@@ -50,6 +50,7 @@ def messages(dim: int, rng: np.random.Generator) -> Iterator[Compressed]:
         yield Levels(levels, short(1), dim)
         yield Levels(levels, short(-(-dim // 3)), 3)
     yield Levels(np.full(dim, -(2**31) + 1, dtype=np.int32), short(1), dim)
+    yield Levels(rng.choice([-127, 0, 127], dim).astype(np.int8), short(1), dim)
     for signs in (rng.integers(-1, 2, dim), np.ones(dim), np.zeros(dim)):
         yield Ternary(signs.astype(np.int8), 3.0)
     for v in (rng.normal(size=dim), np.ones(dim), np.eye(1, dim, dim - 1)[0], rng.normal(size=dim) * (np.arange(dim) < dim / 9)):

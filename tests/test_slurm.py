@@ -116,6 +116,9 @@ def test_a_queue_that_does_not_answer_is_not_an_empty_one(small_job, tmp_path, c
     assert main(["submit", str(small_job)]) == 2
     assert "not known: slurm_load_jobs error: Unable to contact" in capsys.readouterr().err
     assert "#SBATCH --array=0" in printed(capsys, small_job)
+    assert main(["run", str(small_job), "--index", "0", "--quiet"]) == 0
+    assert main(["submit", str(small_job), "--only", job.runs[0].label]) == 0
+    assert "nothing to submit" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("script", ["one-node", "several-nodes"])

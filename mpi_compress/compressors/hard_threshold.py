@@ -3,13 +3,12 @@ from math import sqrt
 
 import numpy as np
 
-from mpi_compress.compressed import Compressed, Sparse, Vector, no_coordinates
+from mpi_compress.compressed import Compressed, Indices, Sparse, Vector, no_coordinates
 from mpi_compress.compressors.base import Compressor, compressors, one_of, positive
-from mpi_compress.kernels import select
 from mpi_compress.kernels.threshold import reaching
 from mpi_compress.streams import Round
 
-_SHORT = 2**14
+_SHORT = 2**14  # so many are copied out of the room for all; more would take longer than to give the rest of it back
 
 
 @compressors.register("hard-threshold")
@@ -36,15 +35,23 @@ class HardThreshold(Compressor):
             raise ValueError("estimate = true is for like_k = k")
 
     def compress(self, v: Vector, t: Round) -> Sparse:
-        indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
-        n = reaching(v, self.level, indices, values)
-        return Sparse(v.size, _first(n, indices), _first(n, values)) if n else no_coordinates(v.size)
+        indices, values = self._reaching(v)
+        return Sparse(v.size, indices, values) if indices.size else no_coordinates(v.size)
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         if not isinstance(c, Sparse):
             return super().compress_again(c, t)
-        kept = select.at_least(c.values, self.level)
-        return Sparse(c.dim, c.indices[kept], c.values[kept])
+        kept, values = self._reaching(c.values)
+        return Sparse(c.dim, c.indices[kept], values)
+
+    def _reaching(self, v: Vector) -> tuple[Indices, Vector]:
+        indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
+        n = reaching(np.ascontiguousarray(v), self.level, indices, values)
+        if n < _SHORT:
+            return indices[:n].copy(), values[:n].copy()
+        indices.resize(n, refcheck=False)
+        values.resize(n, refcheck=False)
+        return indices, values
 
     @property
     def level(self) -> float:
@@ -82,11 +89,3 @@ class HardThreshold(Compressor):
 
     def variance(self, dim: int) -> float:
         return dim * self.level**2
-
-
-def _first(n: int, a: np.ndarray) -> np.ndarray:
-    """a[:n] without the memory of the rest: a copy where that is short, else a itself, cut off."""
-    if n < _SHORT:
-        return a[:n].copy()
-    a.resize(n, refcheck=False)
-    return a

@@ -58,9 +58,7 @@ def measure(v, scale):
         a = abs(v[j]) * scale
         total += a
         squares += a * a
-    found = np.empty(1, dtype=np.int64)  # for Numba views no number that a loop has changed as a float
-    found[0] = peak
-    return found.view(np.float64)[0], nonzeros, total, squares
+    return np.int64(peak).view(np.float64), nonzeros, total, squares
 
 
 @reassociating_kernel

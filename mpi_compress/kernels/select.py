@@ -21,8 +21,9 @@ _BELOW_ALL = np.int64(-1)
 _INFINITE = np.float64(np.inf).view(np.int64)
 BLOCK = 512  # coordinates compared at once, in vector registers
 _GLANCE = 64  # of which one look tells whether any is wanted
-_HEAP_UP_TO = 256  # the k-th largest by a heap: where k is small beside the number of keys, or rising keys would cost much
-_ONE_PASS_UP_TO = 16
+_HEAP_UP_TO = 256  # and up to so small a share of the keys, for where they rise each goes through the heap:
+_HEAP_SHARE = 5  # 2⁻⁵
+_FEW = 16  # for which one pass, or a heap, does whatever the share
 _DIGIT = np.int64(11)  # bits of a step of the radix selection
 _SHORT_DIGIT = np.int64(8)
 
@@ -37,8 +38,8 @@ def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArra
     if k >= v.size:
         return np.arange(v.size, dtype=np.uint32), v.copy()
     out, values = np.empty(k, dtype=np.uint32), np.empty(k)
-    if k > _ONE_PASS_UP_TO:
-        take_largest(v, out, values)
+    if k > _FEW:
+        take_largest(np.ascontiguousarray(v), out, values)
     elif k > 0:
         take_few_largest(v, out, values)
     return out, values
@@ -69,22 +70,6 @@ def collect_above(v, threshold):
         size = min(BLOCK, v.size - start)
         for j in range(size):
             hit[j] = (bits[u(start) + u(j)] & MAGNITUDE) > threshold
-        n = append_hits(hit, eight, size, start, found, n)
-    return found[:n].copy()
-
-
-@kernel
-def nonzero(levels):
-    """The increasing indices of the integers `levels` (d,) that are not 0."""
-    u = np.uint64
-    found, n = with_room(np.empty(levels.size >> 3, dtype=np.uint32), u(0)), u(0)
-    hit = np.zeros(BLOCK, dtype=np.uint8)
-    eight = hit.view(np.uint64)
-    for start in range(0, levels.size, BLOCK):
-        found = with_room(found, n)
-        size = min(BLOCK, levels.size - start)
-        for j in range(size):
-            hit[j] = levels[u(start) + u(j)] != 0
         n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy()
 
@@ -169,37 +154,31 @@ def _peaks(bits):
 def take_largest(v, out, values):
     """out (k,): the indices of the k largest |v_j|, increasing, ties to the lowest index, and the values (k,) there; 1 ≤ k < d."""
     bits = v.view(np.int64)
-    k = np.uint64(out.size)
-    low, high = _bracket(bits, out.size)
-    if low >= _INFINITE:
+    k = out.size
+    low, high = _bracket(bits, k)
+    if low >= _INFINITE:  # what is next above it is no number to compare with
         low = _BELOW_ALL
     indices, kept = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
-    found = reaching(v, np.int64(low + 1).view(np.float64), indices, kept)
-    if found < k:
-        threshold = low
-        reached = found
+    found = np.int64(reaching(v, np.int64(low + 1).view(np.float64), indices, kept))
+    if found < k:  # the k-th is `low` itself, or the sample misled
         for j in range(bits.size):
-            reached += np.uint64((bits[j] & MAGNITUDE) == low)
-        if reached < k:  # the sample misled
-            threshold = kth_largest(bits & MAGNITUDE, out.size)
-        _take_from(bits, threshold, out)
+            found += (bits[j] & MAGNITUDE) == low
+        _take_from(bits, low if found >= k else kth_largest(bits & MAGNITUDE, k), out)
         take(v, out, values)
         return
     keys = kept[:found].view(np.int64)
-    among = np.empty(found + np.uint64(1), dtype=np.int64)
+    among = np.empty(found + 1, dtype=np.int64)
     n = np.uint64(0)
-    for i in range(keys.size):
+    for i in range(found):
         key = keys[i] & MAGNITUDE
         among[n] = key
         n += np.uint64(key <= high)
-    rank = out.size - (keys.size - np.int64(n))
+    rank = k - (found - np.int64(n))
     if rank < 1:  # the sample misled, above
-        for i in range(keys.size):
-            among[i] = keys[i] & MAGNITUDE
-        n, rank = found, out.size
-    chosen = np.empty(out.size, dtype=np.uint32)
+        among, n, rank = keys & MAGNITUDE, np.uint64(found), k
+    chosen = np.empty(k, dtype=np.uint32)
     _take_from(keys, kth_largest(among[:n], rank), chosen)
-    for i in range(out.size):
+    for i in range(k):
         out[i], values[i] = indices[chosen[i]], kept[chosen[i]]
 
 
@@ -235,7 +214,7 @@ def _sample(bits, m):
 @kernel
 def kth_largest(keys, k):
     """The k-th largest of `keys` (m,) int64 from 0 on, for 1 ≤ k ≤ m. The array is used up."""
-    if k <= min(_HEAP_UP_TO, max(keys.size >> 5, 16)):
+    if k <= min(_HEAP_UP_TO, max(keys.size >> _HEAP_SHARE, _FEW)):
         return _kth_by_heap(keys, k)
     ones, both = np.int64(0), MAGNITUDE
     for i in range(keys.size):
@@ -264,7 +243,7 @@ def kth_largest(keys, k):
                 keys[n] = key
                 n += np.uint64(((key >> low) & mask) == digit)
             m = np.int64(n)
-        if m <= 32:
+        if m <= 2 * _FEW:
             return _kth_by_heap(keys[:m], k)
     return keys[0]
 
