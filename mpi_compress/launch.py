@@ -185,6 +185,9 @@ def _rank() -> int:
     return next((int(os.environ[n]) for n in _RANK if os.environ.get(n, "").isdigit()), 0)
 
 
+_HEARD = 0.5  # seconds: a launcher that hears of an abort first may pass on nothing more of what was said
+
+
 def run_to_the_end(main: Callable[[], int]) -> int:
     """Run `main`; whatever ends it is told once, on one line where it is the user's, and ends every rank.
 
@@ -226,6 +229,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         return status
     time.sleep(min(0.3 * mpi.COMM_WORLD.rank, 3.0))
     _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status not in (2, EXIT_STOPPED) else text)
+    time.sleep(_HEARD)
     mpi.COMM_WORLD.Abort(status)
     return status
 
