@@ -185,7 +185,8 @@ def _rank() -> int:
     return next((int(os.environ[n]) for n in _RANK if os.environ.get(n, "").isdigit()), 0)
 
 
-_HEARD = 0.5  # seconds: a launcher that hears of an abort first may pass on nothing more of what was said
+_HEARD = 0.3  # seconds: a launcher that hears of an abort at once may pass on nothing of what was said before
+_TURN = 2 * _HEARD  # between ranks that fail together
 
 
 def run_to_the_end(main: Callable[[], int]) -> int:
@@ -227,7 +228,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
             return status  # singletons started by mistake
         _tell(text)
         return status
-    time.sleep(min(0.3 * mpi.COMM_WORLD.rank, 3.0))
+    time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0))
     _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status not in (2, EXIT_STOPPED) else text)
     time.sleep(_HEARD)
     mpi.COMM_WORLD.Abort(status)
