@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
-from mpi_compress.kernels.select import BLOCK, append_hits, with_room
+from mpi_compress.kernels.select import keys_above
 
 u = np.uint64
 CORRUPT = -1
@@ -165,27 +165,12 @@ def size_of(level):
 
 
 @kernel
-def nonzero(levels):
-    """The increasing indices of the levels (d,) that are not 0."""
-    found, n = with_room(np.empty(levels.size >> 3, dtype=np.uint32), u(0)), u(0)
-    hit = np.zeros(BLOCK, dtype=np.uint8)
-    eight = hit.view(np.uint64)
-    for start in range(0, levels.size, BLOCK):
-        found = with_room(found, n)
-        size = min(BLOCK, levels.size - start)
-        for j in range(size):
-            hit[j] = levels[u(start) + u(j)] != 0
-        n = append_hits(hit, eight, size, start, found, n)
-    return found[:n].copy()
-
-
-@kernel
 def levels_lengths(levels, omega):
     """The increasing indices of the levels (d,) that are not 0, and bits without their signs in two forms.
 
     sparse: code of the gap and code of the size for each that is not 0; dense: code of the size + 1 for each.
     """
-    at = nonzero(levels)
+    at = keys_above(levels, 0)
     sparse, before = u(0), u(0)
     dense = u(levels.size - at.size) * code_of(u(1), omega)[1]
     for i in range(at.size):

@@ -60,16 +60,21 @@ def take(v, indices, out):
 @kernel
 def collect_above(v, threshold):
     """The increasing indices of all magnitudes above `threshold`."""
+    return keys_above(v.view(np.int64), threshold)
+
+
+@kernel
+def keys_above(keys, threshold):
+    """The increasing indices of the integers (d,) whose bits but the sign make a number above `threshold`; 0: that are not 0."""
     u = np.uint64
-    bits = v.view(np.int64)
-    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
+    found, n = with_room(np.empty(keys.size >> 3, dtype=np.uint32), u(0)), u(0)
     hit = np.zeros(BLOCK, dtype=np.uint8)
     eight = hit.view(np.uint64)
-    for start in range(0, v.size, BLOCK):
+    for start in range(0, keys.size, BLOCK):
         found = with_room(found, n)
-        size = min(BLOCK, v.size - start)
+        size = min(BLOCK, keys.size - start)
         for j in range(size):
-            hit[j] = (bits[u(start) + u(j)] & MAGNITUDE) > threshold
+            hit[j] = (keys[u(start) + u(j)] & MAGNITUDE) > threshold
         n = append_hits(hit, eight, size, start, found, n)
     return found[:n].copy()
 
