@@ -114,3 +114,14 @@ def test_what_reaches_a_threshold_is_that_of_numpy(v, threshold):
     wanted = np.flatnonzero(~(np.abs(v) < threshold))
     np.testing.assert_array_equal(indices[:n], wanted)
     np.testing.assert_array_equal(values[:n], v[wanted])
+
+
+@pytest.mark.parametrize("d", [1, 31, 32, 2047, 2048, 2081, 10_007])
+@pytest.mark.parametrize("kept", [0.0, 0.001, 0.1, 1.0])
+def test_a_long_vector_gives_hard_threshold_what_numpy_finds(d, kept):
+    v = np.random.default_rng(d).standard_normal(d)
+    threshold = max(float(np.quantile(np.abs(v), 1 - kept)), 1e-300)
+    found = HardThreshold(threshold).compress(v, None)
+    wanted = np.flatnonzero(np.abs(v) >= threshold)
+    np.testing.assert_array_equal(found.indices, wanted)
+    np.testing.assert_array_equal(found.values, v[wanted])

@@ -8,8 +8,6 @@ from mpi_compress.compressors.base import Compressor, compressors, one_of, posit
 from mpi_compress.kernels.threshold import reaching
 from mpi_compress.streams import Round
 
-_SHORT = 2**14  # so many are copied out of the room for all; more would take longer than to give the rest of it back
-
 
 @compressors.register("hard-threshold")
 @dataclass(frozen=True)
@@ -47,8 +45,6 @@ class HardThreshold(Compressor):
     def _reaching(self, v: Vector) -> tuple[Indices, Vector]:
         indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
         n = reaching(np.ascontiguousarray(v), self.level, indices, values)
-        if n < _SHORT:
-            return indices[:n].copy(), values[:n].copy()
         indices.resize(n, refcheck=False)
         values.resize(n, refcheck=False)
         return indices, values

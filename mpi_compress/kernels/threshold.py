@@ -1,7 +1,5 @@
 """Hard thresholds: one pass, at the cost of reading the vector."""
 
-from functools import reduce
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -10,21 +8,22 @@ from numba.extending import intrinsic
 
 from mpi_compress.kernels import kernel, reassociating_kernel
 
-_BLOCK, _LANES = 32, 8
+_BLOCK, _LANES = 32, 16
+_CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
 
 
 @intrinsic
-def _keep(typing_context, v, start, threshold, indices, values, n):
-    """Of a block of v from `start` what reaches the threshold, NaN included: its indices and values, written from the n-th on.
+def _append_reaching(typing_context, v, start, threshold, indices, n):
+    """Of a block of v from `start` the indices of what reaches the threshold, NaN included, written from the n-th on.
 
     Returns the new n. Where a block holds something, LLVM's compressing stores write it: one instruction each with AVX-512,
     branches elsewhere.
     """
 
     def generate(context, builder, signature, arguments):
-        _, start, level, _, _, n = arguments
-        number, index = ir.DoubleType(), ir.IntType(32)
-        numbers, places, bits = (ir.VectorType(kind, _LANES) for kind in (number, index, ir.IntType(1)))
+        _, start, level, _, n = arguments
+        number, index, bit = ir.DoubleType(), ir.IntType(32), ir.IntType(1)
+        numbers, places, flags = ir.VectorType(number, _BLOCK), ir.VectorType(index, _LANES), ir.VectorType(bit, _LANES)
 
         def pointer(k, at):
             return builder.gep(context.make_array(signature.args[k])(context, builder, arguments[k]).data, [at])
@@ -34,35 +33,29 @@ def _keep(typing_context, v, start, threshold, indices, values, n):
 
         def repeated(scalar, kind):
             first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(index, 0))
-            return builder.shuffle_vector(first, first, ir.Constant(places, [0] * _LANES))
+            return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, kind.count), [0] * kind.count))
 
-        def store(name, what, k, at, kept):
-            kinds = what.type, what.type.element.as_pointer(), bits
-            write = function(f"llvm.masked.compressstore.v{_LANES}{name}", ir.VoidType(), *kinds)
-            builder.call(write, [what, pointer(k, at), kept])
-
-        found = []  # values, their first place, which are kept
-        for first in range(0, _BLOCK, _LANES):
-            at = builder.add(start, start.type(first))
-            x = builder.load(builder.bitcast(pointer(0, at), numbers.as_pointer()))
-            x.align = 8
-            magnitudes = builder.call(function(f"llvm.fabs.v{_LANES}f64", numbers, numbers), [x])
-            found.append((x, at, builder.fcmp_unordered(">=", magnitudes, repeated(level, numbers))))
-        some = builder.bitcast(reduce(builder.or_, (kept for *_, kept in found)), ir.IntType(_LANES))
+        magnitude = function(f"llvm.fabs.v{_BLOCK}f64", numbers, numbers)
+        write = function(f"llvm.masked.compressstore.v{_LANES}i32", ir.VoidType(), places, index.as_pointer(), flags)
+        x = builder.load(builder.bitcast(pointer(0, start), numbers.as_pointer()))
+        x.align = 8
+        kept = builder.fcmp_unordered(">=", builder.call(magnitude, [x]), repeated(level, numbers))
+        some = builder.bitcast(kept, ir.IntType(_BLOCK))
         without, place = builder.block, n
         with builder.if_then(builder.icmp_unsigned("!=", some, some.type(0))):
-            for x, at, kept in found:
-                lanes = builder.add(repeated(builder.trunc(at, index), places), ir.Constant(places, list(range(_LANES))))
-                store("i32", lanes, 3, place, kept)
-                store("f64", x, 4, place, kept)
-                place = builder.add(place, builder.zext(builder.ctpop(builder.bitcast(kept, some.type)), n.type))
+            for first in range(0, _BLOCK, _LANES):
+                lanes = list(range(first, first + _LANES))
+                here = builder.shuffle_vector(kept, kept, ir.Constant(places, lanes))
+                js = builder.add(repeated(builder.trunc(start, index), places), ir.Constant(places, lanes))
+                builder.call(write, [js, pointer(3, place), here])
+                place = builder.add(place, builder.zext(builder.ctpop(builder.bitcast(here, ir.IntType(_LANES))), n.type))
             within = builder.block
         after = builder.phi(n.type)
         after.add_incoming(n, without)
         after.add_incoming(place, within)
         return after
 
-    return types.uint64(v, types.uint64, types.float64, indices, values, types.uint64), generate
+    return types.uint64(v, types.uint64, types.float64, indices, types.uint64), generate
 
 
 @kernel
@@ -74,8 +67,12 @@ def reaching(v, threshold, indices, values):
     u = np.uint64
     n = u(0)
     in_blocks = u(v.size) - u(v.size) % u(_BLOCK)
-    for start in range(u(0), in_blocks, u(_BLOCK)):
-        n = _keep(v, start, threshold, indices, values, n)  # type: ignore[call-arg]
+    for first in range(u(0), in_blocks, u(_CACHED)):
+        before = n
+        for start in range(first, min(first + u(_CACHED), in_blocks), u(_BLOCK)):
+            n = _append_reaching(v, start, threshold, indices, n)  # type: ignore[call-arg]
+        for p in range(before, n):
+            values[p] = v[indices[p]]
     for j in range(in_blocks, u(v.size)):
         indices[n] = j
         values[n] = v[j]
