@@ -146,12 +146,15 @@ def take_few_largest(v, out, values):
 def _peaks(bits):
     """The largest magnitude of each block of neighbours."""
     u = np.uint64
-    out = np.empty((bits.size + _GLANCE - 1) // _GLANCE, dtype=np.int64)
-    for b in range(out.size):
+    whole = u(bits.size // _GLANCE)
+    out = np.zeros((bits.size + _GLANCE - 1) // _GLANCE, dtype=np.int64)
+    for b in range(whole):
         peak = np.int64(0)
-        for j in range(b * _GLANCE, min((b + 1) * _GLANCE, bits.size)):
-            peak = max(peak, bits[u(j)] & MAGNITUDE)
+        for j in range(b * u(_GLANCE), b * u(_GLANCE) + u(_GLANCE)):  # so many, known beforehand: no loop is left of it
+            peak = max(peak, bits[j] & MAGNITUDE)
         out[b] = peak
+    for j in range(whole * u(_GLANCE), u(bits.size)):
+        out[whole] = max(out[whole], bits[j] & MAGNITUDE)
     return out
 
 
