@@ -6,9 +6,10 @@ import sys
 
 import benchmarks
 
-for info in pkgutil.iter_modules(benchmarks.__path__):
-    if not info.name.startswith("_") and (not sys.argv[1:] or info.name in sys.argv[1:]):
-        module = importlib.import_module(f"benchmarks.{info.name}")
-        if hasattr(module, "main"):
-            print(f"\n{info.name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
-            module.main()
+names = [info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not info.name.startswith("_")]
+for wrong in set(sys.argv[1:]) - set(names):
+    sys.exit(f"no benchmark called '{wrong}'; there are: {', '.join(names)}")
+for name in sys.argv[1:] or names:
+    module = importlib.import_module(f"benchmarks.{name}")
+    print(f"\n{name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
+    module.main()

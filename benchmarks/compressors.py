@@ -11,7 +11,6 @@ from mpi_compress.kernels import reassociating_kernel, select
 from mpi_compress.streams import Role, Round, Streams
 
 DIMENSIONS = (5_000, 47_236, 1_000_000, 3_200_000)
-SHARES = ("1%", "10%")
 COMPRESSORS = [
     {"name": "top-k", "k": 10},
     {"name": "top-k", "k": "0.1%"},

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import mpi_compress as mc
 from mpi_compress.compressed import Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
-from mpi_compress.datasets.store import DataTable, open_data
+from mpi_compress.datasets.store import open_data
+from mpi_compress.datasets.table import DataTable
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective
 from mpi_compress.reference import gram_eigenvalues

@@ -1,9 +1,9 @@
 """The command line: `mpi-compress`, also `python -m mpi_compress`."""
 
 import argparse
+import shlex
 import signal
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -33,33 +33,33 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--fresh", action="store_true", help="run again what is done")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
-    run.add_argument("--time-limit", metavar="TIME", help='save and end (exit 75) after so long: "50 min", 01:30:00, or seconds')
+    run.add_argument("--time-limit", metavar="TIME", help='save and end (exit 75) after this time: "50 min", 01:30:00, or seconds')
     run.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
     run.set_defaults(command=_run)
 
     plan = commands.add_parser("plan", help="list the runs of a job; runs nothing")
     _job_arguments(plan)
-    plan.add_argument("--ranks", type=int, metavar="R", help="memory for so many ranks (default: one a worker, and the master)")
+    plan.add_argument("--ranks", type=int, metavar="R", help="tell the memory of each of R ranks (default: one a worker, and the master)")
     plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
 
     submit = commands.add_parser("submit", help="SLURM: one array task a run, resumable")
     _job_arguments(submit)
     submit.add_argument("--ntasks", type=int, metavar="N", help="ranks of a run (default: one a worker, and the master)")
-    submit.add_argument("--nodes", type=int, metavar="N")
+    submit.add_argument("--nodes", type=int, metavar="N", help="computers of a run (default: as SLURM finds fit)")
     submit.add_argument(
         "--time", metavar="TIME", help='limit of a task: 01:00:00, "2 h", or minutes; what is not done by then is queued again'
     )
-    submit.add_argument("--partition", metavar="NAME")
-    submit.add_argument("--account", metavar="NAME")
-    submit.add_argument("--max-running", type=int, metavar="N", help="so many tasks at once")
+    submit.add_argument("--partition", metavar="NAME", help="the partition to queue in (default: the cluster's)")
+    submit.add_argument("--account", metavar="NAME", help="the account to charge (default: yours)")
+    submit.add_argument("--max-running", type=int, metavar="N", help="at most N tasks at a time (default: no limit)")
     submit.add_argument("--launcher", choices=["srun", "mpiexec"], help="what starts the ranks (default: srun, where MPI knows it)")
-    submit.add_argument("--mpi", metavar="KIND", help="of srun, one of `srun --mpi=list` (default: pmi2 for MPICH from PyPI)")
-    submit.add_argument("--warn", default="2 min", metavar="TIME", help="so long before the limit a run is saved (default: 2 min)")
-    submit.add_argument("--module", action="append", default=[], metavar="NAME", help="to be loaded first")
-    submit.add_argument("--venv", metavar="FOLDER", help="to be activated first (default: the one in use)")
+    submit.add_argument("--mpi", metavar="KIND", help="srun's --mpi, one of `srun --mpi=list` (default: pmi2 for MPICH from PyPI)")
+    submit.add_argument("--warn", default="2 min", metavar="TIME", help="save a run this long before its limit (default: 2 min)")
+    submit.add_argument("--module", action="append", default=[], metavar="NAME", help="an environment module to load first")
+    submit.add_argument("--venv", metavar="FOLDER", help="the virtual environment to activate first (default: the one in use)")
     submit.add_argument(
-        "--sbatch", action="append", default=[], metavar="OPTION", help="more for sbatch, such as --sbatch=--mem=8G"
+        "--sbatch", action="append", default=[], metavar="OPTION", help="a further option of sbatch, such as --sbatch=--mem=8G"
     )
     submit.add_argument("--dry-run", action="store_true", help="print the script, submit nothing")
     submit.set_defaults(command=_submit)
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce = commands.add_parser("reproduce", help="run many jobs, what is done left out, and write their report")
     _page_arguments(reproduce)
     reproduce.add_argument(
-        "--at-once", type=int, default=2, metavar="N", help="so many jobs at once, where memory allows (default: 2)"
+        "--at-once", type=int, default=2, metavar="N", help="at most N jobs at a time, as memory allows (default: 2)"
     )
     reproduce.add_argument("--get", action="store_true", help="fetch the sets that jobs at full size name and that are not here")
     reproduce.set_defaults(command=_reproduce)
@@ -137,15 +137,7 @@ def _full_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _load(options: argparse.Namespace) -> mc.Job:
-    overrides: dict[str, Any] = {}
-    for setting in options.set:
-        key, equals, text = setting.partition("=")
-        if not equals or not key:
-            raise UserError(f"--set {setting}: KEY=VALUE is wanted, such as stop.rounds=100")
-        try:
-            overrides[key] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            overrides[key] = text
+    overrides = data_command.settings(options.set, "--set ", "stop.rounds=100")
     return mc.load_job(options.job, overrides, options.only, options.index, options.full)
 
 
@@ -210,7 +202,8 @@ def _submit(options: argparse.Namespace) -> int:
         print(text, end="")
         return 0
     number = slurm.submit(text, job.name, out / job.name, todo)
-    print(f"submitted {len(todo)} runs as job {number}; `mpi-compress {' '.join(['plan', options.job, *full])}` tells how they are")
+    runs = f"{len(todo)} run{'s' * (len(todo) != 1)}"
+    print(f"submitted {runs} as job {number}; `mpi-compress {shlex.join(['plan', *run])}` tells how they are")
     return 0
 
 

@@ -14,7 +14,7 @@ import scipy
 import tomli_w
 from numpy.typing import NDArray
 
-from mpi_compress.datasets.store import replace
+from mpi_compress.datasets.cache import replace
 from mpi_compress.errors import UserError
 from mpi_compress.launch import Alone, Team
 from mpi_compress.link import Message

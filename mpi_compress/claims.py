@@ -161,6 +161,8 @@ def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
     def entry(column: np.ndarray, run: Run, keywords: Sequence[ast.keyword]) -> float:
         if not keywords:
             return float(column[-1])
+        if len(keywords) > 1:
+            raise ValueError(f"{', '.join(map(ast.unparse, keywords))} are several levels, and one is wanted")
         (where,) = keywords
         level = calculate(where.value, {}, call)
         reached = np.flatnonzero(run.column(str(where.arg)) <= level)

@@ -14,8 +14,8 @@ from mpi_compress.datasets import fetch, generators, libsvm
 from mpi_compress.datasets.cache import cache_folder, replace
 from mpi_compress.datasets.known import KNOWN, how_to_get
 from mpi_compress.datasets.labels import listed
-from mpi_compress.datasets.store import DataTable, open_data
-from mpi_compress.datasets.table import digest, find_set
+from mpi_compress.datasets.store import open_data
+from mpi_compress.datasets.table import DataTable, digest, find_set
 from mpi_compress.errors import UserError
 from mpi_compress.progress import tell
 
@@ -51,8 +51,8 @@ def add_to(commands: Any) -> None:
     solve.set_defaults(command=_solve)
 
 
-def settings(pairs: list[str]) -> dict[str, Any]:
-    """KEY=VALUE … with TOML values; what is no TOML is text.
+def settings(pairs: list[str], option: str = "", example: str = "samples=1000") -> dict[str, Any]:
+    """KEY=VALUE … with TOML values; what is no TOML is text. `option` and `example` are for the error.
 
     Raises:
         UserError: one without "=".
@@ -61,7 +61,7 @@ def settings(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
-            raise UserError(f"{pair}: KEY=VALUE is wanted, such as samples=1000")
+            raise UserError(f"{option}{pair}: KEY=VALUE is wanted, such as {example}")
         try:
             found[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

@@ -86,7 +86,7 @@ def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Ca
             arguments = [value(a) for a in node.args]
             try:
                 return _FUNCTIONS[function](*arguments)
-            except TypeError as error:
+            except (TypeError, ValueError) as error:
                 raise ValueError(f"'{ast.unparse(node)}': {error}") from None
         case ast.Call() if call is not None:
             return call(node)
@@ -101,7 +101,10 @@ def _shown(text: str, names: Mapping[str, float]) -> str:
 
 def _formula(value: float | str) -> float | str:
     if isinstance(value, str):
-        _parse(value)
+        try:
+            _parse(value)
+        except ValueError:
+            raise ValueError('a number or a formula, such as "1/L" or "1e-4 L"') from None
     return value
 
 
@@ -153,7 +156,10 @@ def seconds(time: float | str) -> float:
 
 
 def _size(value: float | str) -> float | str:
-    bits(value)
+    try:
+        bits(value)
+    except ValueError:
+        raise ValueError(f"a size of 0 or more, a number and one of: {', '.join(_UNITS)}") from None
     return value
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_NAMES = {
+NAMES = {
     "round": "round",
     "epoch": "passes over the data",
     "loss": "loss f(x)",
@@ -74,7 +74,7 @@ _NAMES = {
     "retries": "writes that came second, all workers",
 }
 _SHORT = {"variance": "var", "variance_spa": "var·spa"}  # beside a panel's curves
-_UNITS = {f"{kind}_bits{way}": "bit" for kind in ("wire", "paper") for way in ("", "_up", "_down")} | {"seconds": "s"}
+UNITS = {f"{kind}_bits{way}": "bit" for kind in ("wire", "paper") for way in ("", "_up", "_down")} | {"seconds": "s"}
 _PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # of 1000 to the power
 _FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "relative_distance", "error_norm")
 FORMATS = (".png", ".pdf", ".svg")
@@ -220,7 +220,7 @@ def _lines(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | 
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
         raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
     return [
-        line if len(columns) == 1 else replace(line, label=f"{line.label}: {_NAMES.get(name, name)}")
+        line if len(columns) == 1 else replace(line, label=f"{line.label}: {NAMES.get(name, name)}")
         for name in columns
         for line in _taker(figure, short)(runs, figure.x, name)
     ]
@@ -263,7 +263,7 @@ def _axis(figure: FigureTable, which: Literal["x", "y"]) -> str:
     column, given = getattr(figure, which), getattr(figure, f"{which}label")
     if given is not None:
         return given
-    return _NAMES.get(column, column) if "," not in column else ""  # of several columns the legend says it
+    return NAMES.get(column, column) if "," not in column else ""  # of several columns the legend says it
 
 
 def scales(figure: FigureTable) -> tuple[str, str]:
@@ -307,10 +307,10 @@ def _draw_on(
                 keep = shown(line.x, line.y, xscale, yscale)
                 look = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
                 ax.plot(line.x[keep], line.y[keep], color=_COLOURS[look % len(_COLOURS)], ls=dashes, lw=0.9)
-        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=_NAMES.get(name, name))
+        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=NAMES.get(name, name))
     ax.set(xscale=xscale, yscale=yscale)
     for which, scale in (("x", xscale), ("y", yscale)):
-        unit = _unit(ax, which, _UNITS.get(getattr(figure, which), ""), scale)  # type: ignore[arg-type]
+        unit = _unit(ax, which, UNITS.get(getattr(figure, which), ""), scale)  # type: ignore[arg-type]
         text = _axis(figure, which)  # type: ignore[arg-type]
         ax.set(**{f"{which}label": f"{text} [{unit}]" if unit and text else text})
 

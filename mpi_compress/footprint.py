@@ -9,18 +9,18 @@ import h5py
 
 from mpi_compress.compressed import Dense, Lattice
 from mpi_compress.datasets import libsvm
+from mpi_compress.datasets.convert import DENSE_FROM
 from mpi_compress.datasets.known import KNOWN
 from mpi_compress.datasets.store import DataSet, cached_file
 from mpi_compress.errors import UserError
 from mpi_compress.exchange.base import block
 from mpi_compress.job import Job, RunSpec
+from mpi_compress.reference import DENSE_HESSIAN_UP_TO
 
 PROCESS = 200 * 2**20  # Python with its libraries
-_DENSE_FROM = 1 / 3
-_VECTORS_OF_A_NODE = 8  # (d,) arrays of float64: x, x0, x*, the answer as it is decoded and added, …
+_VECTORS_OF_A_NODE = 8  # (d,) arrays of float64, about: x, x0, x*, the answer as it is decoded and added
 _VECTORS_OF_A_WORKER = 5  # its gradient, a memory, the message, what it decodes to, a report
 _VECTORS_OF_A_SOLVER = 12
-_DENSE_HESSIAN_UP_TO = 2500
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Shape:
     def bytes(self, dtype: str, share: float = 1.0) -> float:
         """Of rows in memory: the shorter of sparse and dense."""
         item = 4 if dtype == "float32" else 8
-        if self.nonzeros >= _DENSE_FROM * self.samples * self.dim:
+        if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
             return share * self.samples * (self.dim * item + 16)
         return share * (self.nonzeros * (4 + item) + self.samples * 24)
 
@@ -80,7 +80,7 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
             playing += 2 * n * message
         found.append(playing)
     if solve:
-        small = 3 * vector * shape.dim if shape.dim <= _DENSE_HESSIAN_UP_TO else 0.0
+        small = 3 * vector * shape.dim if shape.dim <= DENSE_HESSIAN_UP_TO else 0.0
         solving = shape.bytes(spec.data.dtype) + vector * _VECTORS_OF_A_SOLVER + 8.0 * 6 * shape.samples + small
         found[0] = max(found[0], solving)
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]

@@ -17,13 +17,15 @@ import tomli_w
 from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.checkpoint import Every
 from mpi_compress.codecs import codecs
+from mpi_compress.compressed import Vector
 from mpi_compress.compressors import compressors
 from mpi_compress.costs import CostModel, costs
 from mpi_compress.datasets import generators
-from mpi_compress.datasets.store import DataTable, content_id
+from mpi_compress.datasets.table import DataTable, content_id, digest
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.observer import Stop
 from mpi_compress.registry import checked, parameters
+from mpi_compress.results import read
 from mpi_compress.tables import (
     NOT_OF_A_RUN,
     OF_A_RUN,
@@ -64,15 +66,33 @@ class RunSpec:
 
     @property
     def run_id(self) -> str:
-        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and the data's content."""
+        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and what the files hold."""
         deciding = copy.deepcopy(dict(self.written))
         deciding.pop("checkpoint", None)
         for key in ("exchange", "master"):
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
             deciding["data"].pop(key, None)
-        text = json.dumps([deciding, content_id(self.data, self.folder)], sort_keys=True)
+        others = [] if (file := getattr(self.cost, "file", None)) is None else [digest(Path(file))]
+        if (x := self.start_point) is not None:
+            others.append(hashlib.sha256(x.tobytes()).hexdigest())
+        text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def start_point(self) -> Vector | None:
+        """The last point of the result that the run starts from, if it does.
+
+        Raises:
+            UserError: there is no such result, or it has no last point.
+        """
+        at = self.start.at
+        if at in ("zero", "optimum"):
+            return None
+        x = read(_here_or_beside(at, self.folder)).x
+        if x is None:
+            raise UserError(f"start.at: {at} has no last point")
+        return x
 
     @property
     def real_labels(self) -> bool:
@@ -211,7 +231,7 @@ def parse_job(
             raise UserError('run: every [[run]] needs a label = "…", its name in figures')
         _known_keys(own, ("label", "grid", *OF_A_RUN), f'run "{label}"')
         written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}})
-        for point in _grid({**tables.get("grid", {}), **own.get("grid", {})}):
+        for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f'run "{label}": ')}):
             suffix = ", ".join(f"{k.split('.')[-1]} = {_plain(v)}" for k, v in point.items() if k != "seed")
             name_in_figures = f"{label}, {suffix}" if suffix else label
             taken = (labels is None or name_in_figures in labels) and (numbers is None or len(runs) in numbers)
@@ -238,7 +258,7 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
     """[figure] with its [[figure.panel]] tables, each of which shows a run."""
     if not isinstance(table, Mapping):
         raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
-    panels = [checked(PanelTable, p, f"figure.panel {i + 1}") for i, p in enumerate(_list_of_tables(table, "panel"))]
+    panels = [checked(PanelTable, p, f"figure.panel {i + 1}") for i, p in enumerate(_list_of_tables(table, "panel", "figure."))]
     for i, panel in enumerate(panels):
         for pattern in panel.runs:
             if not any(replace(panel, runs=[pattern]).shows(label) for label in labels):
@@ -270,6 +290,8 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
     cost = table("cost") or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
+    if isinstance(cost.get("file"), str):
+        cost["file"] = _here_or_beside(cost["file"], folder)
     return RunSpec(
         label=label,
         index=index,
@@ -290,6 +312,12 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         tune=tune,
         where=at,
     )
+
+
+def _here_or_beside(path: str, folder: Path) -> str:
+    """A file that a job names: here, or else beside the job."""
+    beside = folder / path
+    return str(beside) if beside.exists() and not Path(path).exists() else path
 
 
 def _checked_trials(spec: RunSpec) -> None:
@@ -317,7 +345,7 @@ def _at_full_size(tables: dict[str, Any]) -> dict[str, Any]:
     found = copy.deepcopy(tables)
     for key in ("run", "claim"):
         if key in full:
-            found[key] = [*_list_of_tables(found, key), *_list_of_tables(full, key)]
+            found[key] = [*_list_of_tables(found, key), *_list_of_tables(full, key, "full.")]
     for key, value in _leaves({k: v for k, v in full.items() if k not in ("run", "claim")}):
         head = key.partition(".")[0]
         if head not in OF_A_RUN:
@@ -354,7 +382,7 @@ def _data(table: dict[str, Any], where: str) -> DataTable:
     name = table.get("generator")
     if name is None:
         return checked(DataTable, table, where) if "parameters" not in table else _unknown("parameters", common, where)
-    if name not in generators:
+    if not isinstance(name, str) or name not in generators:
         raise UserError(f"{where}.generator: {nearest(str(name), generators, 'generator')}")
     own = parameters(generators[name])
     for key in table:
@@ -398,6 +426,13 @@ def _import_plugins(names: Any, folder: Path) -> None:
             raise UserError(f"plugins: module '{name}' fails on import: {type(error).__name__}: {error}") from error
 
 
+def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    grid = table.get("grid", {})
+    if not isinstance(grid, Mapping):
+        raise UserError(f"{where}grid: {grid!r} was given; it should be a table of lists, such as {{ seed = [0, 1] }}")
+    return grid
+
+
 def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
     """All points of [grid]: dotted keys, each with a list of values."""
     axes: dict[str, list[Any]] = {}
@@ -434,7 +469,7 @@ def _put(run: dict[str, Any], key: str, value: Any) -> None:
     """Set a dotted key; tables on the way are made where they are missing."""
     *tables, last = key.split(".")
     if (tables or [last])[0] not in OF_A_RUN:
-        raise UserError(f"--set {key}: {nearest((tables or [last])[0], OF_A_RUN, 'table')}")
+        raise UserError(f"{key}: {nearest((tables or [last])[0], OF_A_RUN, 'table')}")
     for name in tables:
         inner = run.setdefault(name, {})
         if isinstance(inner, str):  # the short form of a part, codec = "fixed"
@@ -445,10 +480,10 @@ def _put(run: dict[str, Any], key: str, value: Any) -> None:
     run[last] = value
 
 
-def _list_of_tables(tables: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def _list_of_tables(tables: Mapping[str, Any], key: str, within: str = "") -> list[dict[str, Any]]:
     value = tables.get(key, [])
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
-        raise UserError(f"{key}: should be tables, each headed [[{key}]]")
+        raise UserError(f"{within}{key}: should be tables, each headed [[{within}{key}]]")
     return value
 
 

@@ -54,6 +54,9 @@ class Alone:
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         return Local(n)
 
+    def close(self) -> None:
+        """Give back what it holds of MPI."""
+
 
 class Team:
     """The ranks of a communicator."""
@@ -65,7 +68,9 @@ class Team:
 
         self._comm = comm
         self._channel = Channel(comm)
-        self._host = Channel(comm.Split_type(MPI.COMM_TYPE_SHARED), self._channel.crowded)
+        host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self._host = Channel(host, self._channel.crowded)
+        host.Free()
         self.rank, self.size = comm.rank, comm.size
         self.crowded = self._channel.crowded
         self.is_root = self.rank == 0
@@ -126,6 +131,10 @@ class Team:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
 
         return AllGather(self._comm, n) if kind == "allgather" else PointToPoint(self._comm, n, master == "worker")
+
+    def close(self) -> None:
+        self._channel.free()
+        self._host.free()
 
 
 def at_root(team: Alone | Team, work: Callable[[], T]) -> T | None:

@@ -83,7 +83,7 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
     for r in runs:
         reached = np.flatnonzero(r.column(where) <= level)
         needed = float(r.column(y)[reached[0]]) if reached.size else np.nan
-        xs = r.trace[x][1:] if x in r.trace else np.empty(0)
+        xs = r.column(x)[1:] if r.has(x) else np.empty(0)
         constant = xs.size > 0 and np.all(xs == xs[0])
         found.setdefault(stem(r.label) if constant else r.label, []).append((float(xs[0]) if constant else np.nan, needed))
     drawn: list[Line] = []

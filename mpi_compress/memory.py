@@ -20,7 +20,7 @@ class Memory:
     step: float = 0.0  # γ of the last round
     error: float = 0.0  # ‖e_i‖²
     total: float = 0.0  # Σ_t ‖e_i‖² over the rounds so far
-    corrected: float = 0.0  # ‖p_i/γ‖ of the last round
+    corrected: float = 0.0  # ‖p_i/γ‖² of the last round
     density: float = 0.0  # share of the coordinates that the last message sent
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
     squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round

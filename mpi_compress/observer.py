@@ -87,7 +87,7 @@ class Observer:
         regularizer: µ where the objectives leave the regulariser out.
         f_star: f*, NaN if unknown.
         sink: takes every row, at rank 0.
-        progress: is told (round, loss or None), at rank 0.
+        progress: is told (round, loss or None, wire bits up so far), at rank 0.
         also: further columns of a row from its point x, at rank 0; the same columns each time.
         theory: evaluates /theory, where the job asks for it.
     """

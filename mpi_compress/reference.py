@@ -17,13 +17,14 @@ from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from mpi_compress import hinge
 from mpi_compress.compressed import Vector
-from mpi_compress.datasets.store import DataSet, replace
+from mpi_compress.datasets.cache import replace
+from mpi_compress.datasets.store import DataSet
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.objective import Loss, Objective, Rows
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
-_DENSE_HESSIAN_UP_TO = 2500
+DENSE_HESSIAN_UP_TO = 2500
 _NEWTON_STEPS = 200
 _STILL_FALLING = 0.9  # of ‖∇f‖ in a step that no longer lowers f: less is rounding going round
 
@@ -162,7 +163,7 @@ def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
 def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
     curvature = f.curvature(x)
-    if f.dim <= _DENSE_HESSIAN_UP_TO:
+    if f.dim <= DENSE_HESSIAN_UP_TO:
         hessian = f.hessian(curvature)
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
         with suppress(np.linalg.LinAlgError), warnings.catch_warnings():

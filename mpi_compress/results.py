@@ -79,6 +79,8 @@ class Run:
 
     def to_csv(self) -> Iterator[str]:
         """/trace and the algorithm's seconds as lines of CSV, the first of them the columns' names; numbers lose no digit."""
+        if "round" not in self.trace:
+            raise UserError(f"{self.file}: there are no rows yet")
         columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
         yield ",".join(columns) + "\n"
         for row in zip(*(values.tolist() for values in columns.values()), strict=True):

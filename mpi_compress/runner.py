@@ -33,7 +33,7 @@ from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job, RunSpec
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.launch import Alone, Team, at_root
+from mpi_compress.launch import Alone, Team, at_root, team_of
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.observer import Observer, Stop, Verdict
@@ -83,9 +83,11 @@ def run(
     Raises:
         Stopped: a run was asked to end; it is saved, and the same call goes on.
     """
-    from mpi_compress.launch import team_of
-
-    return _run(job, Path(out), _How(team or team_of(comm), fresh, quiet, force, interrupts or Interrupts()))
+    own = team or team_of(comm)
+    runs = _run(job, Path(out), _How(own, fresh, quiet, force, interrupts or Interrupts()))
+    if team is None:
+        own.close()
+    return runs
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
         spec = team.on_root(partial(_with_settled_threshold, spec, problem, x0))
         run_id = team.on_root(lambda: spec.run_id)
         numbers = team.on_root(partial(_numbers, spec, problem, x0))
-        team.on_root(partial(_algorithm, spec, problem, numbers, told=True))  # what is wrong is told once
+        at_root(team, partial(_algorithm, spec, problem, numbers))  # what is wrong is told once
         return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
@@ -214,8 +216,8 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     return known
 
 
-def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float], told: bool = False) -> Any:
-    """The run's algorithm, bound to its setting; with `told`, nothing but the check that there is one."""
+def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float]) -> Algorithm:
+    """The run's algorithm, bound to its setting."""
     dim, n = problem.data.dim, spec.workers.count
     links = []
     for name, table in (("up", spec.up), ("down", spec.down)):
@@ -227,8 +229,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float], told:
         for formula in formulas_in(getattr(spec.algorithm, key)):
             refuse_smoothness(formula, spec, f"algorithm.{key}")
     setting = Setting(n, dim, links[0], links[1], spec.cost, apart, numbers, problem.x_star)
-    bound = checked_at("algorithm", lambda: spec.algorithm.within(setting))
-    return None if told else bound
+    return checked_at("algorithm", lambda: spec.algorithm.within(setting))
 
 
 def _regularizer(spec: RunSpec) -> str:
@@ -244,10 +245,11 @@ def _start(spec: RunSpec, problem: Problem) -> Vector:
         assert problem.x_star is not None
         x0 = problem.x_star.copy()
     else:
-        found = read(spec.folder / at if (spec.folder / at).exists() else at)
-        if found.x is None or found.x.size != problem.data.dim:
-            raise UserError(f"start.at: {at} has no last point of d = {problem.data.dim} coordinates")
-        x0 = found.x
+        found = spec.start_point
+        assert found is not None
+        if found.size != problem.data.dim:
+            raise UserError(f"start.at: the last point of {at} has {found.size} coordinates; d = {problem.data.dim}")
+        x0 = found
     return x0 + spec.start.offset
 
 

@@ -141,7 +141,8 @@ def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> st
     file.write_text(text)
     done = subprocess.run(["sbatch", "--parsable", str(file)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UserError(f"sbatch refuses {file}: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}, and no word why"]
+        raise UserError(f"sbatch refuses {file}: {said[-1]}")
     number = done.stdout.strip().split(";")[0]
     notes = [*_notes(folder), {"job": number, "tasks": {run_id: index for index, run_id in run_ids.items()}}]
     _notes_file(folder).write_text(json.dumps(notes, indent=1))

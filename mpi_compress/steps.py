@@ -85,19 +85,24 @@ def _checked(step: Any) -> Any:
         pairs = [p for p in step if isinstance(p, list) and len(p) == 2 and type(p[0]) is int]
         if not step or len(pairs) < len(step) or pairs[0][0] != 0 or any(a[0] >= b[0] for a, b in itertools.pairwise(pairs)):
             raise ValueError('pairs of a round and a value, the rounds increasing from 0: [[0, "1/L"], [500, "0.1/L"]]')
-    if isinstance(step, dict) and (step.get("form") not in _FORMS or "a" not in step or set(step) - {"form", "a", "b"}):
+    if isinstance(step, dict) and (step.get("form") not in list(_FORMS) or "a" not in step or set(step) - {"form", "a", "b"}):
         raise ValueError(
             '{ form = "1/t" or "1/sqrt(t)", a = …, b = … }, which is a/(b + k) or a/sqrt(b + k) in round k; b = 1 if not given'
         )
     for value in formulas_in(step):
-        names_in(value)
-        if (
-            not isinstance(value, str | int | float)
-            or isinstance(value, bool)
-            or (not isinstance(value, str) and not math.isfinite(value))
-        ):
-            raise ValueError(f"numbers or formulas, not {value!r}")
+        if not _is_number_or_formula(value):
+            raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}')
     return step
+
+
+def _is_number_or_formula(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            names_in(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 Step = Annotated[float | str | list[Any] | dict[str, Any], AfterValidator(_checked)]

@@ -100,13 +100,8 @@ class Round:
         """This node's own stream of the round."""
         return self._of(self._role, self.who)
 
-    @property
-    def batch(self) -> Generator:
-        """The stream that this worker's minibatch is drawn from."""
-        return self._of(Role.BATCH, self.who)
-
     def batch_at(self, k: int) -> Generator:
-        """The same for the k-th address, where what is drawn serves several rounds. Valid until the next stream of a batch."""
+        """The k-th stream of this worker's minibatches, each of which serves several rounds. Valid until the next one."""
         return self._streams.at(Role.BATCH, self.who, k)
 
     @property

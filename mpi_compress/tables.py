@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from mpi_compress.codecs import Codec
 from mpi_compress.compressors import Compressor
-from mpi_compress.datasets.store import Partition
+from mpi_compress.datasets.labels import Partition
 from mpi_compress.errors import nearest
 from mpi_compress.expressions import Expression
 from mpi_compress.objective import LOSSES

@@ -79,7 +79,7 @@ def test_what_has_not_been_run_neither_holds_nor_fails(job):
     ("value", "holds", "complaint"),
     [("loss('GC')", "> 1", "no run called 'GC'; did you mean 'GD'?"), ("los('GD')", "> 1", "did you mean 'loss'?"), ("loss('GD'", "> 1", "never closed"),
      ("loss('GD')", "about 3", "is no condition"), ("loss(3)", "> 1", "label in quotes"), ("min()", "> 1", "min()"), ("(0 - 1)**0.5", "> 1", "not a real number"),
-     ("__import__('os')", "> 1", "no run called 'os'")],
+     ("__import__('os')", "> 1", "no run called 'os'"), ("loss('GD', loss=1, round=2)", "> 1", "loss=1, round=2 are several levels")],
 )  # fmt: skip
 def test_claims_that_cannot_be_read_are_refused(value, holds, complaint, job):
     with pytest.raises(UserError) as refusal:

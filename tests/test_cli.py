@@ -74,7 +74,7 @@ def test_show_tells_where_time_and_bits_went(done, capsys):
     said = capsys.readouterr().out
     for word in (
         "complete",
-        "7 workers on 1 ranks",
+        "7 workers on 1 rank",
         "on the wire",
         "by the paper's formula",
         "compute",

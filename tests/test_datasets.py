@@ -13,7 +13,8 @@ from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.datasets import libsvm
-from mpi_compress.datasets.store import DataTable, cached_file, open_data, open_test
+from mpi_compress.datasets.store import cached_file, open_data, open_test
+from mpi_compress.datasets.table import DataTable
 from mpi_compress.errors import UserError
 from mpi_compress.job import parse_job
 

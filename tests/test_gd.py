@@ -110,6 +110,17 @@ def test_logging_less_often_changes_no_number(tmp_path):
         assert each.trace[column][[0, 20, 40, 50]].tobytes() == seldom.trace[column].tobytes()
 
 
+def test_a_step_may_name_what_the_compressor_states(tmp_path):
+    """Random-k keeps k of d = 512 coordinates, d/k times as large: ω = d/k − 1 = 3."""
+    up = {"compressor": {"name": "random-k", "k": 128}}
+    data = {"generator": "gspar", "samples": 60, "dim": 512}
+    named, written = (
+        mc.run(job_of(tmp_path, data, {"name": "gd", "step": step}, up, rounds=5), out=tmp_path)[0]
+        for step in ("1/(L*(1+omega))", "1/(4*L)")
+    )
+    assert np.array_equal(named.trace["loss"], written.trace["loss"])
+
+
 def test_divergence_is_a_result_and_the_others_go_on(tmp_path):
     tables = {
         "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": "1e-3 L", "loss": "least-squares"},

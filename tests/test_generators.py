@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from mpi_compress.datasets import generators
-from mpi_compress.datasets.store import DataTable, open_data
+from mpi_compress.datasets.store import open_data
+from mpi_compress.datasets.table import DataTable
 from mpi_compress.errors import UserError
 
 SMALL = {
@@ -111,6 +112,11 @@ def test_noise_is_what_a_least_squares_fit_leaves():
 def test_impossible_parameters_are_refused(name, wrong):
     with pytest.raises(UserError, match=next(iter(wrong))):
         generators.build({"name": name, **SMALL[name], **wrong}, "data")
+
+
+def test_fewer_features_than_there_are_is_no_d(tmp_path):
+    with pytest.raises(UserError, match=r"data\.dim: 3 was given, and .* has 2048 features"):
+        open_data(DataTable(generator="gspar", dim=3, parameters={"samples": 50}), tmp_path, "contiguous", 0, False)
 
 
 def test_a_generator_says_what_d_is(tmp_path):

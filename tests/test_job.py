@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from mpi_compress import UserError, load_job
+from mpi_compress import UserError, load_job, run
 from mpi_compress.job import parse_job
 
 BASE = """
@@ -37,7 +37,10 @@ REFUSED = {
     '[up]\ncodec = { name = "fixed", float = 16 }': "up.codec.float: 16 was given; it should be 32 or 64",
     '[up]\ncompresor = "identity"': "up: no key called 'compresor'; did you mean 'compressor'?",
     '[objective]\nloss = "logstic"': "objective: no loss called 'logstic'; did you mean 'logistic'?",
-    '[objective]\nmu = "1/"': "objective.mu: '1/' was given; it should be",
+    '[objective]\nmu = "1/"': "objective.mu: '1/' was given; it should be a number or a formula, such as",
+    '[algorithm]\nname = "gd"\nstep = "1e-2 **"': "algorithm.step: '1e-2 **' was given; it should be numbers or formulas, such as",
+    '[algorithm]\nname = "gd"\nstep = { form = ["1/t"], a = 1.0 }': "algorithm.step: {'form': ['1/t'], 'a': 1.0} was given",
+    '[up]\ncompressor = { name = "top-k", k = "1e5e%" }': "'1e5e%' was given; it should be a count such as 10 or a percentage",
     "[objective]\nmu = 1.0\nlambda2 = 1.0": "two names of one thing",
     "[workers]\ncount = 0": "workers: count = 0 must be at least 1",
     '[workers]\ncount = "4"': "workers.count: '4' was given; it should be a valid integer",
@@ -47,12 +50,14 @@ REFUSED = {
     '[cost]\nmodel = "packet"': "cost.c1: is missing",
     '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = "0 B"': "must be more than 0",
     '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = 8': "needs a unit",
-    '[cost]\nmodel = "affine"\nc0 = "5 apples"': "cost.c0: '5 apples' was given; it should be",
+    '[cost]\nmodel = "affine"\nc0 = "5 apples"': "cost.c0: '5 apples' was given; it should be a size of 0 or more, a number and one of:",
     "[log]\nevery = 0": "log: every = 0 must be at least 1",
     "[stop]\nround = 5": "stop: no key called 'round'; did you mean 'rounds'?",
     "[stop]\nrounds = -1": "stop: rounds = -1 must be 0 or more",
     "seed = -1": "seed: -1 was given",
     "[grid]\nseed = 3": "grid.seed: 3 was given; it should be a list of values",
+    "grid = 3": "grid: 3 was given; it should be a table of lists",
+    '[[run]]\nlabel = "a"\ngrid = [1]': 'run "a": grid: [1] was given; it should be a table of lists',
     "[grid]\nsed = [1]": "grid: no table called 'sed'; did you mean 'seed'?",
     '[grid]\n"up.compressor.kk" = [1]': "up.compressor",
     "[[run]]\nlabl = 1": "every [[run]] needs a label",
@@ -66,6 +71,8 @@ REFUSED = {
     '[data]\ngenerator = "gpsar"': "data.generator: no generator called 'gpsar'; did you mean 'gspar'?",
     '[data]\nname = "a9a"': "data: one of name",
     "[data]\nsamples = 1": "data: samples = 1 must be at least 2",
+    '[data]\ngenerator = ["gspar"]': "data.generator: no generator called '['gspar']'",
+    "figure = { panel = 3 }": "figure.panel: should be tables, each headed [[figure.panel]]",
 }
 
 
@@ -107,6 +114,24 @@ def test_a_file_that_is_no_job_is_named(tmp_path):
         assert str(file) in str(refusal.value)
     with pytest.raises(UserError, match="is a folder"):
         load_job(tmp_path)
+
+
+def test_what_the_files_of_a_run_hold_decides_its_id(tmp_path):
+    """A link measured anew and another point to start from are other runs; both files may lie beside the job."""
+    link = "affine = {{ c0 = {}, c1 = 1e-8 }}\npacket = {{ c0 = 1e-4, c1 = 1e-5, pmax = 8000 }}\npoints = {{ bits = [64], seconds = [1e-4] }}\n"
+
+    def play(rounds):
+        return run(job(BASE, tmp_path, **{"stop.rounds": rounds}), out=tmp_path / "out")[0].file
+
+    play(3).rename(tmp_path / "start.h5")
+    text = 'cost = { model = "table", file = "link.toml" }\nstart = { at = "start.h5" }\n' + BASE
+    (tmp_path / "link.toml").write_text(link.format(1e-4))
+    first = job(text, tmp_path).runs[0].run_id
+    assert job(text, tmp_path).runs[0].run_id == first
+    (tmp_path / "link.toml").write_text(link.format(2e-4))
+    second = job(text, tmp_path).runs[0].run_id
+    play(4).replace(tmp_path / "start.h5")
+    assert len({first, second, job(text, tmp_path).runs[0].run_id}) == 3
 
 
 def test_a_table_in_a_run_replaces_the_whole_table_above(tmp_path):

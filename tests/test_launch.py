@@ -1,9 +1,11 @@
 """How runs begin and end: wrong launchers, failing ranks, interrupts. Each ends in one message, and nothing hangs."""
 
+import subprocess
+import sys
 import time
 
 import pytest
-from conftest import command
+from conftest import BIN, command
 
 FAILING_PART = """
 from dataclasses import dataclass
@@ -98,3 +100,15 @@ def test_a_wrong_job_is_told_once(ranks, small_job, tmp_path):
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     assert len(lines) == 1, done.stderr
     assert "no compressor called 'topp'; did you mean 'top-k'?" in lines[0]
+
+
+def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
+    """MPI has some 2000 communicators: what a run takes of them it gives back."""
+    script = tmp_path / "many.py"
+    script.write_text(
+        "from mpi4py import MPI\nfrom mpi_compress.launch import team_of\n"
+        "for _ in range(1000):\n    team_of(MPI.COMM_WORLD).close()\n"
+        "if MPI.COMM_WORLD.rank == 0:\n    print('done')\n"
+    )
+    done = subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

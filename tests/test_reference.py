@@ -7,7 +7,8 @@ from sklearn.svm import LinearSVC
 from test_losses import problem
 
 from mpi_compress import hinge
-from mpi_compress.datasets.store import DataTable, open_data
+from mpi_compress.datasets.store import open_data
+from mpi_compress.datasets.table import DataTable
 from mpi_compress.objective import LOSSES, Objective
 from mpi_compress.reference import gram_eigenvalues, minimize, optimum, optimum_file
 

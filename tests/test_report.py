@@ -87,7 +87,7 @@ def html(folder, found):
 
 def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     broken, small, idle = sorted(found, key=lambda o: ["broken", "ht/small", "idle"].index(o.key))
-    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "1 hold, 1 do not")
+    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "1 holds, 1 does not")
     assert (idle.status, idle.counted) == ("not run", "2 not run")
     assert broken.status.startswith("not run: ")
     assert (
@@ -239,7 +239,7 @@ def test_the_table_links_jobs_and_tells_their_state(folder, found):
     page.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
     assert (
-        "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 1 hold, 1 do not |"
+        "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 1 holds, 1 does not |"
         in lines
     )
     assert any("[idle](jobs/idle.toml)" in line and "| not run | 2 not run |" in line for line in lines)

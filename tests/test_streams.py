@@ -25,10 +25,10 @@ def test_different_addresses_give_different_draws():
 
 def test_a_round_goes_on_with_one_stream_and_keeps_the_batch_apart():
     t = Round(4, Streams(1), Role.WORKER, 2)
-    first, batch, second = t.rng.random(3), t.batch.integers(100, size=8), t.rng.random(3)
+    first, batch, second = t.rng.random(3), t.batch_at(4).integers(100, size=8), t.rng.random(3)
     whole = Streams(1).at(Role.WORKER, 2, 4).random(6)
     assert np.array_equal(np.r_[first, second], whole)
-    assert np.array_equal(batch, Round(4, Streams(1), Role.WORKER, 2).batch.integers(100, size=8))
+    assert np.array_equal(batch, Round(9, Streams(1), Role.WORKER, 2).batch_at(4).integers(100, size=8))
 
 
 def test_every_node_draws_the_shared_stream_alike():

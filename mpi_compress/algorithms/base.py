@@ -93,12 +93,13 @@ class Algorithm(ABC):
         return {name for value in values if value is not None for formula in formulas_in(value) for name in names_in(formula)}
 
     def knows(self) -> Mapping[str, float]:
-        """Quantities beyond the setting's that formulas may name, such as a compressor's δ or ω.
+        """Quantities beyond the setting's that formulas may name: of the uplink's compressor those of δ and ω that one does.
 
         Raises:
             ValueError: the setting has no such quantity, and the algorithm's theory cannot do without.
         """
-        return {}
+        stated = {name: getattr(self.up.compressor, name)(self.setting.dim) for name in self.names() & _OF_COMPRESSORS.keys()}
+        return {name: value for name, value in stated.items() if value is not None}
 
     def check(self) -> None:
         """Raise ValueError where the setting and the algorithm do not go together."""

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +41,6 @@ class DIANA(Algorithm):
     compressor = "random-k"
     step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ
     alpha: Expression = "1/(1 + omega)"  # α
-
-    def knows(self) -> Mapping[str, float]:
-        omega = self.up.compressor.omega(self.setting.dim)
-        return {} if omega is None else {"omega": omega}
 
     def check(self) -> None:
         exact_downlink(self)

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +38,6 @@ class EF21(Algorithm):
     paper = "EF21, Algorithm 2"
     compressor = "top-k"
     step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ
-
-    def knows(self) -> Mapping[str, float]:
-        delta = self.up.compressor.delta(self.setting.dim)
-        return {} if delta is None else {"delta": delta}
 
     def check(self) -> None:
         exact_downlink(self)

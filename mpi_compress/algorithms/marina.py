@@ -47,10 +47,10 @@ class MARINA(Algorithm):
     p: Expression = "1/(1 + omega)"
 
     def knows(self) -> Mapping[str, float]:
-        omega = self.up.compressor.omega(self.setting.dim)
-        if omega is None:
-            return {}
-        return {"omega": omega, "p": evaluate(self.p, {**self.setting.numbers, "omega": omega})}
+        known = super().knows()
+        if self.up.compressor.omega(self.setting.dim) is None:
+            return known
+        return {**known, "p": evaluate(self.p, {**self.setting.numbers, **known})}
 
     def check(self) -> None:
         exact_downlink(self)

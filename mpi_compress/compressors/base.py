@@ -66,7 +66,7 @@ compressors: Registry[Compressor] = Registry("compressor")
 
 
 def _count(k: Any) -> Any:
-    if isinstance(k, str) and not re.fullmatch(r"\s*[0-9.eE+-]+\s*%\s*", k):
+    if isinstance(k, str) and not re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%\s*", k):
         raise ValueError("a count such as 10 or a percentage such as '0.2%'")
     if not (share(k) > 0 if isinstance(k, str) else k >= 1):
         raise ValueError("at least 1 (or a percentage above 0)")

@@ -2,7 +2,7 @@
 
 from mpi_compress.datasets.generators import Generator, generators
 from mpi_compress.datasets.known import KNOWN
-from mpi_compress.datasets.store import DataSet, cache_folder, open_data
+from mpi_compress.datasets.store import DataSet, open_data
 from mpi_compress.registry import import_all
 
 register = generators.register

@@ -10,7 +10,7 @@ from mpi_compress.errors import UserError
 
 
 def cache_folder() -> Path:
-    """Where parsed sets, optima and compiled problems are kept: $MPI_COMPRESS_CACHE, or the user's cache folder."""
+    """Where parsed sets, optima and downloads are kept: $MPI_COMPRESS_CACHE, or the user's cache folder."""
     given = os.environ.get("MPI_COMPRESS_CACHE")
     return Path(given) if given else platformdirs.user_cache_path("mpi_compress")
 

@@ -20,7 +20,7 @@ from mpi_compress.errors import UserError
 from mpi_compress.kernels import convert as kernels
 
 Place = tuple[int, tuple[int, ...], str]  # offset in the file, shape, type
-_DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
+DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
 _BYTES_AT_ONCE = 2**24
 
 
@@ -30,13 +30,13 @@ class Recipe:
 
     title: str
     normalize: Literal["rows", "columns", "none"]
-    positive: list[float] | None
     dtype: str
-    rows: int | None
-    dim: int | None
-    partition: Partition
-    seed: int
-    real_labels: bool
+    dim: int | None  # None: the largest index
+    rows: int | None = None  # None: all
+    partition: Partition = "contiguous"
+    seed: int = 0
+    positive: list[float] | None = None
+    real_labels: bool = False
     classes: Classes | None = None  # of the training set, where this is a test set
     column_norms: Vector | None = None  # likewise
 
@@ -47,13 +47,15 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     Raises:
         UserError: no rows, labels that are no two classes, or values too large for the dtype.
     """
-    labels, lengths, dim = spool.outline()
+    labels, lengths, found = spool.outline()
     if labels.size == 0:
         raise UserError(f"data: {recipe.title} holds no samples")
     labels, lengths = labels[: recipe.rows], lengths[: recipe.rows]
-    n, dim = labels.size, recipe.dim or dim
+    n, dim = labels.size, recipe.dim or found
     if dim == 0:
         raise UserError(f"data: {recipe.title} has no features")
+    if found > dim:
+        raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
     classes = recipe.classes
     if classes is None:
         classes = Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
@@ -62,7 +64,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     position = np.empty(n, dtype=np.int64)
     position[order] = np.arange(n)
     indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
-    dense = int(indptr[-1]) >= _DENSE_FROM * n * dim
+    dense = int(indptr[-1]) >= DENSE_FROM * n * dim
     scale = recipe.column_norms
     if scale is None and recipe.normalize == "columns":
         scale = _column_norms(spool, n, dim)

@@ -1,4 +1,4 @@
-"""Sets that jobs name: their published shapes, and the files of the LIBSVM collection that they are (SPEC: Data)."""
+"""Sets that jobs name: their published shapes, and the files of the LIBSVM collection that they are."""
 
 from typing import NamedTuple
 

@@ -24,8 +24,6 @@ from mpi_compress.datasets.table import DataTable, content_id, digest
 from mpi_compress.launch import Alone, Team
 from mpi_compress.objective import Rows
 
-__all__ = ["DataSet", "DataTable", "Partition", "cache_folder", "content_id", "open_data", "replace"]
-
 _FORMAT = 2
 _sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has seen to be right
 
@@ -89,7 +87,15 @@ def open_data(
     file, sound = team.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
     if not sound:
         recipe = Recipe(
-            table.title, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, partition, seed, real_labels
+            title=table.title,
+            normalize=table.normalize,
+            dtype=table.dtype,
+            dim=table.known_dim,
+            rows=table.rows,
+            partition=partition,
+            seed=seed,
+            positive=table.positive,
+            real_labels=real_labels,
         )
         spool = Spool(team.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
         try:
@@ -118,7 +124,7 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     file = data.beside(f"test-{digest(source)[:16]}.h5")
     if not _is_sound(file):
         classes, normalize, norms = data.treatment()
-        recipe = Recipe(title, normalize, None, table.dtype, None, data.dim, "contiguous", 0, False, classes, norms)  # type: ignore[arg-type]
+        recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)  # type: ignore[arg-type]
         spool = Spool(file.with_name(f"{file.name}.{os.getpid()}.rows"))
         try:
             for block in libsvm.read_blocks(source, data.dim):

@@ -126,14 +126,3 @@ def unpack_flags(data, out):
     """Read T = out.size flags from `data` uint8, which holds at least (T + 7) // 8 bytes."""
     for j in range(out.size):
         out[j] = (data[j >> 3] >> np.uint8(j & 7)) & np.uint8(1) != np.uint8(0)
-
-
-@kernel
-def strictly_increasing_below(indices, dim):
-    """Whether `indices` (T,) uint32 could be an index set of a vector with `dim` coordinates."""
-    before = np.int64(-1)
-    for j in indices:
-        if np.int64(j) <= before or np.int64(j) >= dim:
-            return False
-        before = np.int64(j)
-    return True

@@ -1,4 +1,4 @@
-"""Parsed rows to their places in a data file. Rows come as (indptr (m+1,), indices (nnz,), values (nnz,)) or as values (m, d)."""
+"""Parsed rows to their places in a data file. Rows come as (indptr (m+1,), indices (nnz,), values (nnz,))."""
 
 import numpy as np
 

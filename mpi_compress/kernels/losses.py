@@ -1,4 +1,4 @@
-"""Losses of one sample, ℓ(y, m) for label y and margin m = a·x, with their first two derivatives in m (SPEC: the table of losses).
+"""Losses of one sample, ℓ(y, m) for label y and margin m = a·x, with their first two derivatives in m (docs/maths.md).
 
 All of them stay finite for any finite margin.
 """

@@ -73,12 +73,3 @@ def take_and_clear(indices, divisor, total, seen, values):
         values[j] = total[i] / divisor
         total[i] = 0.0
         seen[i] = False
-
-
-@kernel
-def sum_of_squares(v, scale):
-    """Σ (v_j / scale)²."""
-    total = 0.0
-    for a in v:
-        total += (a / scale) * (a / scale)
-    return total

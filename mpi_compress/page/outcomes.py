@@ -71,8 +71,11 @@ class Outcome:
         """What became of its claims."""
         if not self.verdicts:
             return "–"
-        names: tuple[tuple[bool | None, str], ...] = ((True, "hold"), (False, "do not"), (None, "not run"))
-        return ", ".join(f"{self.count(holds)} {name}" for holds, name in names if self.count(holds))
+        names: tuple[tuple[bool | None, str, str], ...] = (
+            (True, "holds", "hold"), (False, "does not", "do not"), (None, "not run", "not run"),
+        )  # fmt: skip
+        counts = [(self.count(holds), one, several) for holds, one, several in names]
+        return ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counts if n)
 
 
 def job_files(names: Sequence[str]) -> list[Path]:

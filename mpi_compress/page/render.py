@@ -105,9 +105,9 @@ def data(found: Sequence[Outcome]) -> str:
 
 def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
     used = {name for each in views.values() for view in each for s in view.get("series", ()) for name in s["columns"]}
-    order = [*(n for n in figures._NAMES if n in used), *sorted(used - set(figures._NAMES))]
-    units = {name: f" [{unit}]" for name, unit in figures._UNITS.items()}
-    return {name: figures._NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
+    order = [*(n for n in figures.NAMES if n in used), *sorted(used - set(figures.NAMES))]
+    units = {name: f" [{unit}]" for name, unit in figures.UNITS.items()}
+    return {name: figures.NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
 
 
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
