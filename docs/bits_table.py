@@ -103,7 +103,7 @@ def main() -> None:
     names = list(mc.codecs.codecs)
     print("# Bits of every compressor by every codec\n")
     print(
-        "Made by `python docs/bits_table.py > docs/bits.md`. Floats have 64 bits, vectors unit norm. *paper*: the paper's formula. *bound*: "
+        "Made by `python docs/bits_table.py > docs/bits.md`. Floats have 64 bits, vectors unit norm. *paper*: the paper's formula. *bound*:"
     )
     print(
         "log2 C(d, T) for an index set, one bit for a sign, the empirical entropy of integers, d·log2(M/σ) for the lattice's worst"

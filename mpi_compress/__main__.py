@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
 
     plan = commands.add_parser("plan", help="list the runs of a job; runs nothing")
     _job_arguments(plan)
-    plan.add_argument("--ranks", type=int, metavar="R", help="tell the memory of each of R ranks (default: one a worker, and the master)")
+    plan.add_argument("--ranks", type=int, metavar="R", help="for the memory of each of R ranks (default: workers + 1)")
     plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
 

@@ -105,7 +105,8 @@ def summary(run: Run) -> Iterator[str]:
     a, last = run.attrs, {k: v[-1] for k, v in run.trace.items() if len(v)}
     yield f"{run.file}"
     yield f"  {a['label']}: {a['status']}" + (f" ({a['reason']})" if a.get("reason") else "")
-    yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
+    hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
+    yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     yield f"  problem   L = {a['L']:.9g}, mu = {a['mu']:.6g}, f* = {a['f_star']:.10g} (to {a['f_star_accuracy']:.1g})"
     if not last:
         yield "  no rows yet"

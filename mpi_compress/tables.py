@@ -1,4 +1,4 @@
-"""The tables of a job file, but for those of parts and of data: plain records, each refusing what it cannot mean."""
+"""The tables of a job file, each refusing what it cannot mean; those of parts, data, [stop] and [checkpoint] stand with their parts."""
 
 import fnmatch
 from dataclasses import dataclass, field, replace

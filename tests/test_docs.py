@@ -103,3 +103,9 @@ def test_the_page_of_job_files_names_every_key():
 def test_links_between_files_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_of_bits_has_ten_vectors():
+    sections = (DOCS / "bits.md").read_text().split("\n## ")[1:]
+    assert len(sections) == 10
+    assert len({section.count("\n| ") for section in sections}) == 1

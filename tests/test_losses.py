@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
 from mpi_compress.objective import LOSSES, Objective, Rows
 
-FORMULAS = {  # ℓ(y, m) as SPEC §1 has it
+FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
     "logistic": lambda y, m: np.logaddexp(0, -y * m),
     "logistic-base2": lambda y, m: np.logaddexp(0, -y * m) / np.log(2),
     "squared-hinge": lambda y, m: np.maximum(1 - y * m, 0) ** 2,
