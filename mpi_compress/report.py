@@ -97,7 +97,7 @@ def _result(file: Path, unfinished: bool) -> Run | None:
 
 
 def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def summary(run: Run) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The tables of a job file, each refusing what it cannot mean; those of parts, data, [stop] and [checkpoint] stand with their parts."""
+"""The tables of a job file, each refusing what it cannot mean; those of parts, data, [stop] and [checkpoint] stand elsewhere."""
 
 import fnmatch
 from dataclasses import dataclass, field, replace
