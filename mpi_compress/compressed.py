@@ -148,10 +148,17 @@ def uniform_indices(dim: int, kappa: float, rng: np.random.Generator) -> Indices
     """Increasing indices below dim, each drawn with chance κ: gaps between them are geometric."""
     expected = kappa * dim
     many = int(expected + 6 * expected**0.5) + 16  # nearly always enough in one draw
-    at = np.cumsum(rng.geometric(kappa, many)) - 1
+    at = np.cumsum(_gaps(dim, kappa, many, rng)) - 1
     while at[-1] < dim:
-        at = np.append(at, at[-1] + np.cumsum(rng.geometric(kappa, many)))
+        at = np.append(at, at[-1] + np.cumsum(_gaps(dim, kappa, many, rng)))
     return at[: np.searchsorted(at, dim)].astype(np.uint32)
+
+
+def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """`many` geometric numbers; those beyond dim, which with a tiny κ do not fit 64 bits, are dim + 1, so that sums of them do."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        drawn = rng.geometric(kappa, many)
+    return np.where((drawn < 1) | (drawn > dim), dim + 1, drawn)
 
 
 @cache

@@ -26,6 +26,7 @@ from mpi_compress.objective import Loss, Objective, Rows
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500
 _NEWTON_STEPS = 200
+_SQUARED_UP_TO = 1e150  # a longer gradient has no square in floats, or none to add to
 _STILL_FALLING = 0.9  # of ‖∇f‖ in a step that no longer lowers f: less is rounding going round
 
 
@@ -68,11 +69,16 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
 
 
 def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | None, x: Vector) -> tuple[float, float]:
-    """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement."""
+    """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement.
+
+    Both are infinite where squares overflow.
+    """
     mean, squares, noise = np.zeros(data.dim), 0.0, 0.0
     for rows in data.shards(range(n), n):
         f = Objective(rows, loss, n / data.n_samples, mu)
         g = f.value_and_gradient(x)[1]
+        if not norm(g) < _SQUARED_UP_TO:
+            return math.inf, math.inf
         mean += g / n
         squares += norm(g) ** 2 / n
         noise += f.noise(x) / n if batch is not None else 0.0
@@ -121,7 +127,8 @@ def minimize(f: Objective) -> Optimum:
 
     Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
 
-    A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does.
+    A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does. The accuracy is the square of
+    the Newton decrement: twice f(x) − f* where f is quadratic, and all of it on the exponential tail of an f* that is not attained.
     """
     if not f.loss.smooth:
         x, value, gap = hinge.minimize(f) if f.mu > 0 else (np.zeros(f.dim), 1.0, 1.0)
@@ -151,7 +158,7 @@ def minimize(f: Objective) -> Optimum:
         size = norm(g)
     if size > 0:
         decrement = -float(_newton_step(f, x, g, 1e-8) @ g)
-    return Optimum(x, value, abs(decrement) / 2 + 4 * np.finfo(float).eps * abs(value), size / first if first else 0.0)
+    return Optimum(x, value, abs(decrement) + 4 * np.finfo(float).eps * abs(value), size / first if first else 0.0)
 
 
 def _at(f: Objective, x: Vector) -> tuple[float, Vector]:

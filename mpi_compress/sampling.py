@@ -16,6 +16,12 @@ Sampling = Literal["with-replacement", "epoch"]
 _DRAWN_AT_ONCE = 1024  # rows; part of the address
 
 
+def check_batch(batch: int, N: float) -> None:
+    """Raise ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
+    if not 1 <= batch <= N:
+        raise ValueError(f"batch = {batch} was given; it should be from 1 to the N = {N:.0f} samples")
+
+
 class Batches:
     """The minibatches of the workers hosted here.
 

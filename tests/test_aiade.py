@@ -11,7 +11,11 @@ from plays import play, problem
 from test_ef import run_of
 from test_ef_theory import optimum
 
+from mpi_compress.algorithms.aiade import AIADE
 from mpi_compress.algorithms.double_encoding import rounded_up, xi
+from mpi_compress.algorithms.dqgd import DQGD
+from mpi_compress.algorithms.iade import IADE
+from mpi_compress.algorithms.iade_sgd import IADESGD
 from mpi_compress.observer import Verdict
 from mpi_compress.report import summary
 
@@ -286,3 +290,54 @@ def test_an_epoch_of_svrg_sees_every_row_once_whatever_its_full_rounds():
     assert method.steps == 4
     rows = [method.rows(p.fs[0], Round(k, Streams(0), Role.WORKER, 0)).tolist() for k in range(1, 5)]
     assert sorted(itertools.chain(*rows)) == list(range(12))
+
+
+def mirrored(count=2, mu=0.5):
+    """∇f is exactly 0 at 0: every sample is there with its opposite, under one label."""
+    p = problem(count, samples=8, dim=3, mu=mu)
+    for f in p.fs.values():
+        a = f.rows.matrix[0]
+        a[1::2] = -a[::2]
+        f.rows.labels[1::2] = f.rows.labels[::2]
+    return p
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd", "iade-sgd"])
+@pytest.mark.parametrize("q", [SENT, BOUND], ids=["sent", "bound"])
+def test_a_run_from_its_optimum_ends_where_its_budget_underflows(algorithm, q):
+    if algorithm == "iade-sgd":
+        if q == BOUND:
+            return
+        p = problem(1, samples=2, dim=3, mu=0.5, loss="least-squares")
+        p.fs[0].rows.labels[:] = 0.0
+    else:
+        p = mirrored()
+    down = {"name": "identity"} if algorithm == "dqgd" else q
+    run = play(p, {"name": algorithm, "level": 1.0}, q, 20_000, x0=np.zeros(3), down=down)
+    assert run.verdict is Verdict.COMPLETE
+    assert "finer than floats" in run.reason
+    assert np.all(run.trace["gap"][1:] == 0)
+    assert np.all(run.x == 0)
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd"])
+def test_with_exact_links_a_run_goes_on_past_its_budget_and_has_no_gap(algorithm):
+    exact = {"name": "identity"}
+    run = play(problem(2, mu=0.5), {"name": algorithm}, exact, 4000, down=exact)
+    assert run.method.budget(4000) == 0
+    assert run.trace["round"][-1] == 4000
+    assert np.all(np.isnan(run.trace["gap"]))
+    assert run.trace["grad_norm"][-1] < 1e-14
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "iade-sgd"])
+@pytest.mark.parametrize("start", [{}, {"offset": 1e200}], ids=["level", "start"])
+def test_a_level_or_a_start_whose_square_overflows_ends_like_any_other(algorithm, start, tmp_path):
+    own = {"name": algorithm, "level": 1.0 if start else 1e300}
+    run = run_of(tmp_path, own, start=start, rounds=30, objective={"mu": 0.1})
+    assert run.status in ("complete", "diverged")
+
+
+@pytest.mark.parametrize("cls", [AIADE, DQGD, IADE, IADESGD], ids=lambda c: c.name)
+def test_what_a_link_is_where_a_job_says_nothing_is_told(cls):
+    assert "floats of 32 bits" in " ".join(cls.__doc__.split())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kinds import KINDS, messages
 
-from mpi_compress.compressed import Averager, Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.compressed import Averager, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
 
 I = np.array([1, 4], dtype=np.uint32)
 J = np.array([0, 5], dtype=np.uint32)
@@ -74,6 +74,26 @@ def test_lattice_bits_are_those_of_lemma_2_1_and_none_where_sigma_reaches_the_ra
     assert Lattice(z, 0.1, 3.0, stochastic=True).paper_bits(32) == ceil(1.05 * 50 + 50 * log2(3.3 / 0.1))
     assert Lattice(0 * z, 3.0, 3.0).paper_bits(32) == 0
     assert Lattice(0 * z, 3.0, 3.0).elements == 0
+
+
+@pytest.mark.parametrize("dim", [1, 7, 100, 5000])
+@pytest.mark.parametrize("kappa", [1e-6, 1e-3, 0.1, 0.7, 1.0])
+def test_drawn_indices_are_the_sums_of_geometric_gaps_to_the_last_number(kappa, dim):
+    for seed in range(20):
+        ours, rng = (np.random.Generator(np.random.Philox(key=seed)) for _ in range(2))
+        found = uniform_indices(dim, kappa, ours)
+        many = int(kappa * dim + 6 * (kappa * dim) ** 0.5) + 16
+        sums = np.cumsum(rng.geometric(kappa, many)) - 1
+        while sums[-1] < dim:
+            sums = np.append(sums, sums[-1] + np.cumsum(rng.geometric(kappa, many)))
+        np.testing.assert_array_equal(found, sums[sums < dim])
+        assert ours.random() == rng.random()
+
+
+@pytest.mark.parametrize("kappa", [1e-17, 1e-18, 1e-19, 1e-300, 5e-324])
+def test_a_tiny_chance_draws_nothing_whatever_the_seed(kappa):
+    for seed in (0, 1, 2**63, 2**64 - 1):
+        assert Drawn(12, seed, kappa, np.empty(0)).indices.size == 0
 
 
 def omega(n: int) -> str:

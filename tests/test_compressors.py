@@ -14,6 +14,7 @@ from mpi_compress.compressors.accordion import Accordion
 from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.compressors.identity import Identity
 from mpi_compress.compressors.lattice import LatticeQuantizer
+from mpi_compress.compressors.lq import LQ
 from mpi_compress.compressors.random_k import RandomK
 from mpi_compress.compressors.rounding import Rounding
 from mpi_compress.compressors.sq import SQ, alistarh_budget
@@ -21,7 +22,7 @@ from mpi_compress.compressors.top_k import TopK
 from mpi_compress.compressors.unisp import UniSp
 from mpi_compress.errors import UserError
 from mpi_compress.link import Link, Message
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.streams import Pool, Role, Round, Streams
 
 STREAMS = Streams(0)
 FAST = settings(max_examples=25, deadline=None, derandomize=True)
@@ -236,6 +237,8 @@ def test_hard_threshold_follows_from_k_and_the_noise_of_gradients():
     assert full.with_noise(2.0, 3.0, 10, M=0.5).level == pytest.approx(np.sqrt((5 + 0.5) * 2 + 3))
     with pytest.raises(ValueError, match="no noise"):
         full.with_noise(0.0, 0.0, 10)
+    with pytest.raises(ValueError, match="not finite"):
+        full.with_noise(np.inf, np.inf, 10)
 
 
 @given(v=hard(), k=st.integers(1, 30))
@@ -338,6 +341,8 @@ def test_parameters_that_make_no_sense_are_refused(spec, says):
         ({"name": "lattice"}, "needs sigma"),
         ({"name": "lattice", "sigma": 1.0, "range": "bound"}, "needs radius"),
         ({"name": "accordion", "k_min": 5, "k_max": 4}, "more than k_max"),
+        ({"name": "lq", "q": 0.002}, "q = 0.002 is too small for d = 12"),
+        ({"name": "lq", "q": 5e-324}, "is too small for d = 12"),
     ],
     ids=str,
 )
@@ -357,6 +362,26 @@ def test_a_shared_seed_costs_64_bits_and_no_index():
     assert 140 < got.elements < 260
     kept = got.sparse().indices
     np.testing.assert_array_equal(got.dense()[kept], (v[kept] / 0.2).astype(np.float32))
+
+
+@pytest.mark.parametrize("q", [0.0036, 0.01, 0.5])
+def test_an_lq_norm_that_floats_can_hold_is_not_refused(q):
+    C = LQ(q)
+    C.check(12)
+    assert C.omega(12) < np.inf
+    assert C.compress(np.arange(1.0, 13.0), at()).is_finite()
+
+
+@pytest.mark.parametrize("kappa", [1e-15, 1e-18, 1e-19, 1e-300, 5e-324])
+@pytest.mark.parametrize("shared_seed", [False, True])
+def test_a_tiny_kappa_sends_nothing(kappa, shared_seed):
+    C = UniSp(kappa, shared_seed)
+    link = Link(C, codecs.build("fixed", "up"), 1000)
+    pool = Pool(np.random.default_rng(0).integers(0, 2**64, 3000, dtype=np.uint64))
+    for k in range(100):
+        for t in (at(k), Round(k, STREAMS, Role.WORKER, own=pool)):
+            got = link.unpack(Message(link.pack(np.ones(1000), t).data))
+            assert got.elements == got.sparse().indices.size == 0
 
 
 @pytest.mark.parametrize("stochastic", [False, True])

@@ -97,6 +97,12 @@ def test_wrong_steps_are_refused_before_anything_runs(step, why, tmp_path):
     ("algorithm", "up", "why"),
     [
         ({"name": "sgd", "batch": 0}, None, "batch = 0"),
+        *(
+            ({"name": name, "batch": batch, "sampling": sampling}, {"name": "identity"}, f"batch = {batch} was given")
+            for name in ("sgd", "svrg", "iade-sgd", "async-sgd", "cat", "ef")
+            for batch in (10**12, 10**19)
+            for sampling in ("with-replacement", "epoch")
+        ),
         ({"name": "ef", "momentum": 1.0}, None, "momentum = 1.0"),
         ({"name": "ef", "masking": True}, None, "needs momentum"),
         ({"name": "ef", "reset": 0}, None, "reset = 0"),
@@ -347,3 +353,8 @@ def test_hinge_loss_with_error_feedback_comes_near_the_optimum(tmp_path):
         tmp_path, algorithm, {"name": "top-k", "k": 8}, rounds=4000, objective={"loss": "hinge", "mu": 0.1}, log={"every": 1000}
     )
     assert 0 < run.trace["suboptimality"][-1] < 0.02 * run.trace["suboptimality"][0]
+
+
+def test_a_start_whose_noise_overflows_settles_no_threshold(tmp_path):
+    with pytest.raises(UserError, match="up.compressor: estimate = true finds .* not finite"):
+        run_of(tmp_path, {"name": "ef"}, {"name": "hard-threshold", "like_k": 3, "estimate": True}, start={"offset": 1e200})

@@ -10,7 +10,7 @@ from mpi_compress import hinge
 from mpi_compress.datasets.store import open_data
 from mpi_compress.datasets.table import DataTable
 from mpi_compress.objective import LOSSES, Objective
-from mpi_compress.reference import gram_eigenvalues, minimize, optimum, optimum_file
+from mpi_compress.reference import gradient_noise, gram_eigenvalues, minimize, optimum, optimum_file
 
 
 def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
@@ -68,7 +68,7 @@ def test_minimum_is_the_one_that_another_solver_finds(name, mu):
 def test_conjugate_gradients_and_a_dense_hessian_agree(monkeypatch, tmp_path):
     f, _ = whole(DataTable(generator="gspar", parameters={"samples": 200, "dim": 60}), "logistic", 1e-3, tmp_path)
     dense = minimize(f)
-    monkeypatch.setattr("mpi_compress.reference._DENSE_HESSIAN_UP_TO", 0)
+    monkeypatch.setattr("mpi_compress.reference.DENSE_HESSIAN_UP_TO", 0)
     iterated = minimize(f)
     assert iterated.reached <= 1e-12
     np.testing.assert_allclose(iterated.x, dense.x, atol=1e-10 * np.abs(dense.x).max())
@@ -127,3 +127,28 @@ def test_a_damaged_optimum_is_computed_again(tmp_path, damage):
 def test_more_features_than_samples_without_a_regulariser_give_no_warning(tmp_path):
     table = DataTable(generator="gspar", parameters={"samples": 60, "dim": 120})
     assert minimize(whole(table, "logistic", 0.0, tmp_path)[0]).f >= 0  # warnings are errors here
+
+
+def test_where_f_star_is_not_attained_its_accuracy_covers_the_whole_error(tmp_path):
+    """Separable data without a regulariser: f falls to 0 along an exponential tail."""
+    f, _ = whole(DataTable(generator="gspar", parameters={"samples": 20, "dim": 40}), "logistic", 0.0, tmp_path)
+    best = minimize(f)
+    assert 0 < best.f <= 1.001 * best.accuracy
+
+
+@pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
+def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
+    """Seen where Newton's method is broken off; where f is quadratic that is twice the error."""
+    f, _ = problem(name, sparse=False, mu=0.3)
+    f_star = minimize(f).f
+    monkeypatch.setattr("mpi_compress.reference._NEWTON_STEPS", 0 if name == "least-squares" else 2)
+    best = minimize(f)
+    assert best.f - f_star <= best.accuracy
+    if name == "least-squares":
+        assert best.accuracy == pytest.approx(2 * (best.f - f_star), rel=1e-9)
+
+
+def test_noise_whose_squares_overflow_is_infinite(tmp_path):
+    data = open_data(DataTable(generator="gspar", parameters={"samples": 20, "dim": 5}), tmp_path, "contiguous", 0, False)
+    assert gradient_noise(data, LOSSES["logistic"], 0.1, 2, 3, np.full(5, 1e200)) == (np.inf, np.inf)
+    assert np.isfinite(gradient_noise(data, LOSSES["logistic"], 0.1, 2, 3, np.full(5, 1e10))).all()

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, square
 from mpi_compress.compressed import Vector
 
 
@@ -17,7 +17,7 @@ class AIADE(DoubleEncoding):
     everyone         v ← v + u;  x⁺ ← y − η v;  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
 
     c = √(1 − √(µ/L)), τ = (√L − √µ)/(√L + √µ), L the largest L_i. ‖v_k − ∇f(y_k)‖ ≤ ε c^(k+1)/(k + 1) at every round; Theorem 4.1:
-    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L.
+    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L. Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 2"
@@ -59,11 +59,11 @@ class AIADE(DoubleEncoding):
         """c^k √(2(Δ + g_k + h_k)/µ), by the recursion in the proof of Theorem 4.1, with Δ ≤ (L + µ)/2 ‖x_0 − x*‖²."""
         sums = self._sums
         if not sums:
-            sums.append((self.L + self.µ) / 2 * start**2)
+            sums.append((self.L + self.µ) / 2 * square(start))
         while len(sums) <= k:
             l, Δ = self.s / len(sums), sums[-1]
             g = 3 * l * math.sqrt(2 / self.L * Δ) / self.c
-            h = 5 * l * math.sqrt(2 / self.µ * Δ) / self.c + l**2 / self.L
+            h = 5 * l * math.sqrt(2 / self.µ * Δ) / self.c + square(l) / self.L
             sums.append(Δ + g + h)
         return self.c**k * math.sqrt(2 / self.µ * sums[k])
 

@@ -21,6 +21,7 @@ from mpi_compress.streams import Round
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
 EPS = float(np.finfo(float).eps)  # one unit in the last place
+TINY = float(np.finfo(float).tiny)  # the least normal float
 
 
 @dataclass
@@ -54,8 +55,10 @@ class DoubleEncoding(Algorithm):
     with range = "bound", follows from what both ends know: L ‖y_k − y_{k−1}‖ + σ_{k−1} up and L ‖y_k − y_{k−1}‖ + 3σ_{k−1} down,
     L the largest L_i and y the point of the gradients; round 0 sends M.
 
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
+
     A run ends where the budget of a round falls below one unit in the last place of g_i, or below what such a unit of y changes it
-    by.
+    by, or below all normal floats.
     """
 
     compressor = "lattice"
@@ -201,7 +204,7 @@ class DoubleEncoding(Algorithm):
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         worker.g[:] = self.gradient(node, f, t)
-        if self.lattices and self.budget(t.k) < EPS * max(norm(worker.g), self.L * norm(self.point(node))):
+        if self.lattices and self.budget(t.k) < max(TINY, EPS * norm(worker.g), EPS * self.L * norm(self.point(node))):
             raise PrecisionExhausted
         Q = self.uplink(node, t.k)
         d = Q.pack(worker.g - worker.s, t)
@@ -244,8 +247,8 @@ class DoubleEncoding(Algorithm):
         return worker.g
 
     def mean_logs(self, mean: Vector, node: Node) -> Mapping[str, float]:
-        """gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed."""
-        return {"gap": norm(node.v - mean) / self.budget(node.k - 1) if node.k else math.nan}
+        """gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference."""
+        return {"gap": norm(node.v - mean) / self.budget(node.k - 1) if node.k and self.lattices else math.nan}
 
 
 def ball(sent: Compressed) -> tuple[float, float]:
@@ -257,6 +260,14 @@ def rounded_up(bound: float) -> float:
     """A bound that both ends compute, rounded up to 7 binary digits, so that its last bits cannot part them."""
     mantissa, exponent = math.frexp(bound)
     return math.ldexp(math.ceil(128 * mantissa) / 128, exponent)
+
+
+def square(x: float) -> float:
+    """x²; infinite where it overflows."""
+    try:
+        return x**2
+    except OverflowError:
+        return math.inf
 
 
 def xi(start: float, s: float, c: float, rate: float) -> float:

@@ -20,6 +20,8 @@ class DQGD(IADE):
     everyone         v ← v + d̄;  x ← x − η v
 
     As in `iade`, ‖v_k − ∇f(x_k)‖ ≤ s c'^(k+1), so Theorem 3.1 of the AIADE paper holds here too.
+
+    Without [up] that link is a lattice with floats of 32 bits.
     """
 
     paper = "DQGD, AIADE's rival"

@@ -15,7 +15,7 @@ from mpi_compress.kernels import select
 from mpi_compress.link import Message
 from mpi_compress.objective import Objective
 from mpi_compress.regimes import Regime
-from mpi_compress.sampling import Batches, Sampling
+from mpi_compress.sampling import Batches, Sampling, check_batch
 from mpi_compress.steps import Step, step_at
 from mpi_compress.streams import Round
 from mpi_compress.tuning import Sparsification, improvement_of
@@ -54,8 +54,8 @@ class GD(Algorithm):
     average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
 
     def check(self) -> None:
-        if self.batch is not None and self.batch < 1:
-            raise ValueError(f"batch = {self.batch} must be at least 1; leave it out for full gradients")
+        if self.batch is not None:
+            check_batch(self.batch, self.setting.numbers["N"])
         weight_ratio(self.average, self.step, self.setting.numbers["mu"], 1)
 
     def gamma(self, k: int) -> float:

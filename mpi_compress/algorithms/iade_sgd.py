@@ -4,11 +4,11 @@ from functools import cached_property
 from typing import ClassVar
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, xi
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, square, xi
 from mpi_compress.compressed import Vector
 from mpi_compress.expressions import Expression
 from mpi_compress.objective import Objective
-from mpi_compress.sampling import Batches, Sampling
+from mpi_compress.sampling import Batches, Sampling, check_batch
 from mpi_compress.streams import Round
 
 
@@ -26,6 +26,8 @@ class IADESGD(DoubleEncoding):
 
     Where x* fits every sample, the condition holds with ρL = L_row, the largest smoothness of one sample; with a hardly larger ρ it
     cannot do, for any batch. µ is that of the regulariser: where there is none, `convexity` says it.
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 3"
@@ -48,8 +50,7 @@ class IADESGD(DoubleEncoding):
 
     def check(self) -> None:
         super().check()
-        if self.batch < 1:
-            raise ValueError(f"batch = {self.batch} must be at least 1")
+        check_batch(self.batch, self.setting.numbers["N"])
         if not self.c < self.c1 < 1:
             raise ValueError(
                 f"rate = {self.c1:.9g} must be above c = 1 − µ/(ρL) = {self.c:.9g} and below 1; "
@@ -83,4 +84,4 @@ class IADESGD(DoubleEncoding):
 
     def bound(self, k: int, start: float) -> float:
         """For the root of the mean square."""
-        return math.sqrt(self.c1**k * xi(start**2, self.s, self.c, self.c1))
+        return math.sqrt(self.c1**k * xi(square(start), self.s, self.c, self.c1))

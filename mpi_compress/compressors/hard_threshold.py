@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -72,10 +72,12 @@ class HardThreshold(Compressor):
             sigma2: σ² with E‖ξ_i‖² ≤ σ² + M‖∇f_i‖² (HT Assumption 3).
 
         Raises:
-            ValueError: λ would be 0.
+            ValueError: λ would be 0, or not finite.
         """
         assert self.like_k is not None
         level = 2 / sqrt(self.like_k) * sqrt((2 * dim / self.like_k + M) * zeta2 + sigma2)
+        if not level < inf:
+            raise ValueError("estimate = true finds gradients at the start whose squares are not finite; give threshold = λ")
         if level == 0:
             raise ValueError("estimate = true finds no noise: all workers have the same full gradient; give threshold = λ")
         return HardThreshold(level)

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, log2, sqrt
 
 import numpy as np
 
@@ -42,6 +42,10 @@ class LQ(Compressor):
             return max(sqrt(size.squares), peak)
         shares = np.abs(v[v != 0]) * size.scale / peak
         return peak * float(np.sum(shares**self.q)) ** (1 / self.q)
+
+    def check(self, dim: int) -> None:
+        if log2(dim) >= 1024 * self.q:
+            raise ValueError(f"q = {self.q:g} is too small for d = {dim}: ‖g‖_q can be d^(1/q)·|g_j|, which floats cannot hold")
 
     def omega(self, dim: int) -> float:
         return (sqrt(dim) - 1) / 2 if self.q == inf else dim ** max(1 / self.q, 0.5) - 1
