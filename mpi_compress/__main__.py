@@ -1,6 +1,8 @@
 """The command line: `mpi-compress`, also `python -m mpi_compress`."""
 
 import argparse
+import io
+import os
 import shlex
 import signal
 import sys
@@ -20,6 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point: the exit status."""
     if arguments is None and hasattr(signal, "SIGUSR1"):  # a warning for runs: it ends nothing that has none, or is done
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # labels in letters that a terminal does not have
     options = _parser().parse_args(arguments)
     return launch.run_to_the_end(lambda: options.command(options))
 

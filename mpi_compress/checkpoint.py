@@ -64,6 +64,16 @@ def path_of(result: Path) -> Path:
     return result.with_name(result.name + ".ckpt")
 
 
+def _being_written(file: Path) -> Path:
+    return file.with_name(file.name + ".new")
+
+
+def remove_checkpoint(file: Path) -> None:
+    """Remove a checkpoint, and what a program that was killed had written of the next one."""
+    file.unlink(missing_ok=True)
+    _being_written(file).unlink(missing_ok=True)
+
+
 def header_of(file: Path, run_id: str) -> Header | None:
     """The header of a run's checkpoint; None if there is none, or none that is whole and this run's."""
     try:
@@ -157,7 +167,7 @@ class Keeper:
             self.exchange.collect(self._worker_frames(workers), None, np.uint8)
             return
         assert self.recorder is not None
-        new = self.file.with_name(self.file.name + ".new")
+        new = _being_written(self.file)
         try:
             mark = self.recorder.mark()
             with new.open("wb") as out:

@@ -122,8 +122,8 @@ def _info(options: argparse.Namespace) -> int:
 def _file(given: str) -> Path:
     path = Path(given)
     if path.exists():
-        if path.is_dir():
-            raise UserError(f"{path}: is a folder; a file of LIBSVM text is wanted")
+        if not path.is_file():
+            raise UserError(f"{path}: is {'a folder' if path.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
         return path
     if path.suffix in libsvm.SUFFIXES[1:] or len(path.parts) > 1:
         raise UserError(f"{path}: there is no such file")

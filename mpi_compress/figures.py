@@ -349,3 +349,5 @@ def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
             drawn.get_figure(root=True).savefig(file, dpi=dpi)  # type: ignore[union-attr]
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
+    except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
+        raise UserError(f"-o {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None

@@ -11,7 +11,7 @@ from mpi_compress.compressed import Dense, Lattice
 from mpi_compress.datasets import libsvm
 from mpi_compress.datasets.convert import DENSE_FROM
 from mpi_compress.datasets.known import KNOWN
-from mpi_compress.datasets.store import DataSet, cached_file
+from mpi_compress.datasets.store import cached_file
 from mpi_compress.errors import UserError
 from mpi_compress.exchange.base import block
 from mpi_compress.job import Job, RunSpec
@@ -98,8 +98,8 @@ def text(spec: RunSpec, ranks: int | None = None) -> str:
     return f"{gib(PROCESS + alone)} in one process{spread}"
 
 
-def refuse_what_cannot_fit(spec: RunSpec, data: DataSet, ranks: int, here: Sequence[int], solve: bool) -> None:
-    """Called on every rank before anything large is read.
+def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:
+    """Called on every rank before anything large is made or read.
 
     Args:
         here: the ranks of this host.
@@ -107,7 +107,7 @@ def refuse_what_cannot_fit(spec: RunSpec, data: DataSet, ranks: int, here: Seque
     Raises:
         UserError: the ranks of this host need more than is free on it.
     """
-    each = needs(spec, Shape(data.n_samples, data.dim, data.nonzeros), ranks, solve)
+    each = needs(spec, shape, ranks, solve)
     wanted, free = sum(each[r] for r in here), available()
     if wanted > free:
         raise UserError(

@@ -15,7 +15,7 @@ import scipy.linalg
 from mpi_compress.compressed import Vector
 from mpi_compress.kernels import dual as kernels
 from mpi_compress.kernels import rows as row_kernels
-from mpi_compress.kernels.vectors import norm
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.objective import Objective
 
 GAP = 1e-10  # of P(0) = 1
@@ -41,7 +41,7 @@ def minimize(f: Objective) -> tuple[Vector, float, float]:
 def _gap(f: Objective, alpha: Vector, other: Vector | None = None) -> tuple[Vector, float, float]:
     """The better of x(α) and another x, P there, and P − D(α)."""
     x = _combined(f, alpha) / f.mu
-    dual = float(np.sum(alpha)) - 0.5 * f.mu * norm(x) ** 2
+    dual = float(np.sum(alpha)) - 0.5 * f.mu * squared_norm(x)
     found = [(f.value_and_gradient(z)[0], z) for z in ([x] if other is None else [x, other])]
     value, x = min(found, key=lambda pair: pair[0])
     return x, value, max(0.0, value - dual)

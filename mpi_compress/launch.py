@@ -3,6 +3,7 @@
 Nothing here imports MPI unless a launcher started this process.
 """
 
+import errno
 import os
 import sys
 import time
@@ -225,10 +226,11 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         return 0
     except MemoryError as error:
         status, text = 3, f"out of memory: {error}"
-    except Exception:
+    except Exception as error:
         import traceback
 
-        status, text = 3, traceback.format_exc()
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        status, text = 3, "what is printed cannot be written: no space is left" if full else traceback.format_exc()
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
         if mpi is None and status == 2 and _rank() > 0:

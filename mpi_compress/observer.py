@@ -14,7 +14,7 @@ from mpi_compress.compressed import Vector
 from mpi_compress.costs import CostModel
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.base import Fold
-from mpi_compress.kernels.vectors import norm
+from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.link import Link, Message
 from mpi_compress.objective import Objective
 from mpi_compress.theory import Theory
@@ -34,10 +34,23 @@ class Stop:
     def __post_init__(self) -> None:
         if all(v is None for v in vars(self).values()):
             raise ValueError("rounds = … is needed, or loss, suboptimality, relative_distance, wire_bits_up, seconds")
-        for key in ("rounds", "wire_bits_up", "seconds"):
-            value = getattr(self, key)
-            if value is not None and not value >= 0:
+        for key, value in vars(self).items():
+            if value is None:
+                continue
+            if not -math.inf < value < math.inf:
+                raise ValueError(f"{key} = {value} is no finite number")
+            if value < 0 and key in ("rounds", "loss", "wire_bits_up", "seconds"):
                 raise ValueError(f"{key} = {value} must be 0 or more")
+            if value <= 0 and key in ("suboptimality", "relative_distance"):
+                raise ValueError(f"{key} = {value} must be more than 0")
+
+    def is_met(self, loss: float, suboptimality: float, distance: float, start: float) -> bool:
+        """Whether a run has come down to a level; `start` is ‖x0 − x*‖."""
+        return (
+            (self.loss is not None and loss <= self.loss)
+            or (self.suboptimality is not None and suboptimality <= self.suboptimality)
+            or (self.relative_distance is not None and distance <= self.relative_distance * start)
+        )
 
     @property
     def each_round(self) -> bool:
@@ -198,11 +211,11 @@ class Observer:
         if self.exchange.is_root:
             n = self.exchange.n
             means, gradient = fold.sums[:logs] / n, fold.sums[logs + 3 : logs + 3 + x.size] / n
-            mean_square = norm(gradient) * norm(gradient)  # infinite where a power would overflow
+            mean_square = squared_norm(gradient)
             loss, samples = float(fold.sums[logs] / n), float(fold.sums[logs + 1])
             if self.regularizer:
                 gradient += self.regularizer * x
-                loss += 0.5 * self.regularizer * norm(x) ** 2
+                loss += 0.5 * self.regularizer * squared_norm(x)
             self._losses = (loss if first else self._losses[0], loss)
             logged = dict(zip(algorithm.logs, means.tolist(), strict=True))
             columns = {**algorithm.trace_logs(logged, node), **(self.also(x) if self.also else {})}
@@ -225,9 +238,7 @@ class Observer:
     def _judge(self, loss: float, distance: float) -> Verdict:
         if not math.isfinite(loss):
             return Verdict.DIVERGED
-        s = self.stop
-        low = (s.loss is not None and loss <= s.loss) or (s.suboptimality is not None and loss - self.f_star <= s.suboptimality)
-        low = low or (s.relative_distance is not None and distance <= s.relative_distance * self._start)
+        low = self.stop.is_met(loss, loss - self.f_star, distance, self._start)
         return Verdict.COMPLETE if low else Verdict.GO_ON
 
     def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:

@@ -25,7 +25,7 @@ _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
 _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
 _ELEMENTS_AT_ONCE = 1_000_000
-_CHUNK = 8192  # elements
+_CHUNK = 1024  # elements: what a column of few rows takes on the disk
 _MARGIN = 500_000  # bytes of a file that are no rows
 
 

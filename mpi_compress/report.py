@@ -128,7 +128,8 @@ def summary(run: Run) -> Iterator[str]:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
         yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}, by {run.tuned['merit']}: {tried}"
     for name in sorted(n for n in set(last) - set(_COMMON) if not np.all(np.isnan(run.trace[n]))):
-        yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(run.trace[name]):.6g} in the mean"
+        after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
+        yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
     yield from theory.summary(run)
     seconds = {k: v[-1] for k, v in run.timing.items()}
     total = max(seconds.pop("seconds"), 1e-30)

@@ -22,13 +22,13 @@ import numpy as np
 from mpi_compress import asynchronous, engine
 from mpi_compress.algorithms import Algorithm, Setting
 from mpi_compress.algorithms.async_sgd import AsyncSGD
-from mpi_compress.checkpoint import Header, Keeper, header_of, path_of
+from mpi_compress.checkpoint import Header, Keeper, header_of, path_of, remove_checkpoint
 from mpi_compress.compressed import Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.datasets.store import DataSet, open_data
-from mpi_compress.errors import UserError
+from mpi_compress.errors import UserError, nearest
 from mpi_compress.exchange import Exchange, Local
-from mpi_compress.footprint import refuse_what_cannot_fit
+from mpi_compress.footprint import Shape, refuse_what_cannot_fit, shape_of
 from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job, RunSpec
@@ -104,10 +104,7 @@ class _How:
 
 def _run(job: Job, out: Path, how: _How) -> list[Run]:
     team, fresh, quiet, force = how.team, how.fresh, how.quiet, how.force
-    files = [team.on_root(partial(_file_of, job, spec, out)) for spec in job.runs]
-    for i, spec in enumerate(job.runs):
-        if files.index(files[i]) < i:
-            raise UserError(f"{spec.where}is the same run as another one: label and all settings are equal")
+    files = team.on_root(partial(_files_of, job, out))
     done = team.on_root(lambda: [file.exists() and not fresh for file in files])
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins: dict[int, Mapping[str, Any]] = {}
@@ -140,28 +137,50 @@ def _run(job: Job, out: Path, how: _How) -> list[Run]:
 
 
 def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
-    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere. At rank 0 only."""
+    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere. At rank 0 only.
+
+    Those that came down to a level of [stop] ended there: of these the one that took the fewest rounds.
+    """
     assert spec.tune is not None
-    trials = [found[t.toml()] for t in spec.trials]
-    merits = [float(r.column(spec.tune.merit)[-1]) if r.status == "complete" else math.inf for r in trials]
-    ranked = [(merit if math.isfinite(merit) else math.inf, i) for i, merit in enumerate(merits)]
-    least, i = min(ranked)
-    if least == math.inf:
+    merits: list[float] = []
+    ranked: list[tuple[float, float, int]] = []
+    for i, trial in enumerate(spec.trials):
+        run = found[trial.toml()]
+        if not run.has(spec.tune.merit):
+            raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
+        merit = float(run.column(spec.tune.merit)[-1])
+        merits.append(merit if run.status == "complete" and math.isfinite(merit) else math.inf)
+        ranked.append((-math.inf, run.trace["round"][-1], i) if _came_down(run, trial.stop) else (merits[i], 0.0, i))
+    best = min(ranked)[-1]
+    if merits[best] == math.inf:
         raise UserError(f"{spec.where}tune: no value of {spec.tune.parameter} gives a run that ends at a finite {spec.tune.merit}")
-    return {"parameter": spec.tune.parameter, "value": spec.tune.values[i], "merit": spec.tune.merit,
-            "tried": [[value, merit] for value, (merit, _) in zip(spec.tune.values, ranked, strict=True)]}  # fmt: skip
+    return {"parameter": spec.tune.parameter, "value": spec.tune.values[best], "merit": spec.tune.merit,
+            "tried": [[value, merit] for value, merit in zip(spec.tune.values, merits, strict=True)]}  # fmt: skip
 
 
-def _file_of(job: Job, spec: RunSpec, out: Path) -> Path:
-    try:
-        return result_file(job, spec, spec.run_id, out)
-    except UserError as error:
-        raise type(error)(f"{spec.where}{error}") from None
+def _came_down(run: Run, stop: Stop) -> bool:
+    """Whether a run ended at a level of its [stop]."""
+    loss, suboptimality, distance = (run.trace.get(name, [math.nan]) for name in ("loss", "suboptimality", "distance"))
+    return run.status == "complete" and stop.is_met(loss[-1], suboptimality[-1], distance[-1], distance[0])
+
+
+def _files_of(job: Job, out: Path) -> list[Path]:
+    """The results' files, no two of them the same."""
+    files: list[Path] = []
+    for spec in job.runs:
+        try:
+            file = result_file(job, spec, spec.run_id, out)
+            if file in files:
+                raise UserError("is the same run as another one: label and all settings are equal")
+        except UserError as error:
+            raise type(error)(f"{spec.where}{error}") from None
+        files.append(file)
+    return files
 
 
 def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
     """Where a run's result goes."""
-    label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-")
+    label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-.") or "run"
     return out / job.name / f"{label[:60]}-{run_id}.h5"
 
 
@@ -179,11 +198,15 @@ def _prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qu
     try:
         key = key_of(spec)
         if key not in problems:
+            shape = None if force or spec.data.generator is None else team.on_root(partial(shape_of, spec))
+            if shape is not None:
+                team.each(partial(refuse_what_cannot_fit, spec, shape, team.size, team.ranks_here, solve=False))
             data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, team)
             team.on_root(partial(refuse_idle_workers, spec, data))
             if not force:
                 solve = not is_large(data) or not eigenvalues_file(data).exists()
-                team.each(partial(refuse_what_cannot_fit, spec, data, team.size, team.ranks_here, solve))
+                shape = Shape(data.n_samples, data.dim, data.nonzeros)
+                team.each(partial(refuse_what_cannot_fit, spec, shape, team.size, team.ranks_here, solve))
             problems[key] = team.on_root(partial(problem_of, spec, data, quiet))
         problem = problems[key]
         x0 = team.on_root(partial(_start, spec, problem))
@@ -358,7 +381,7 @@ def _begin(file: Path, p: Prepared, attributes: Mapping[str, Any], fresh: bool, 
         tell(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
         recorder, saved = Recorder(file, attributes), None
     if saved is None:
-        checkpoint.unlink(missing_ok=True)
+        remove_checkpoint(checkpoint)
     elif not quiet:
         tell(f"{p.spec.label}: goes on from round {saved.k}")
     return recorder, saved
@@ -371,7 +394,7 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> Non
         return
     attributes = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
     recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
-    keeper.file.unlink(missing_ok=True)
+    remove_checkpoint(keeper.file)
 
 
 def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict[int, Rows]:

@@ -38,6 +38,14 @@ class Options:
     venv: str | None = None  # None: this one
     sbatch: Sequence[str] = ()  # further options of sbatch
 
+    def __post_init__(self) -> None:
+        for option in ("ntasks", "nodes", "max_running"):
+            value = getattr(self, option)
+            if value is not None and value < 1:
+                raise UserError(f"--{option.replace('_', '-')} {value}: must be at least 1")
+        if self.ntasks is not None and self.nodes is not None and self.nodes > self.ntasks:
+            raise UserError(f"--nodes {self.nodes}: is more than the {self.ntasks} ranks of --ntasks")
+
 
 @dataclass(frozen=True)
 class Task:

@@ -16,7 +16,7 @@ from mpi_compress.algorithms.cat import Sparsified
 from mpi_compress.compressed import Vector
 from mpi_compress.compressors.base import count_of
 from mpi_compress.compressors.top_k import TopK
-from mpi_compress.kernels.vectors import norm
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.link import Link
 from mpi_compress.objective import Objective
 from mpi_compress.tuning import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
@@ -82,7 +82,7 @@ class Theory:
         omega = curve(StochasticSparsification(), g, self.T)
         batch = getattr(algorithm, "batch", None)
         noise = 0.0 if batch is None else f.noise(x) / batch
-        return -np.append(omega, algorithm.improvement(g)), norm(g) ** 2 + noise
+        return -np.append(omega, algorithm.improvement(g)), squared_norm(g) + noise
 
     def row(self, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:
         """The row of /theory: `peaks` the largest of the workers' reports, `moment` the mean of E‖g_i‖², `mean` ‖(1/n)ΣE g_i‖²."""

@@ -253,6 +253,14 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     assert_equal(again.file, run.file)
 
 
+def test_what_a_kill_left_of_a_checkpoint_goes_with_the_run(small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    left = checkpoint.path_of(run.file).with_suffix(".ckpt.new")
+    left.write_bytes(b"half a checkpoint")
+    mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path, fresh=True)
+    assert not left.exists()
+
+
 def test_fresh_begins_again(small_job, tmp_path, capfd):
     job, _, _ = stopped_run(small_job, tmp_path)
     mc.run(job, out=tmp_path, fresh=True, quiet=False)

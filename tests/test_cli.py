@@ -1,11 +1,17 @@
 """The command line, as it is typed."""
 
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
-from conftest import command
+from conftest import BIN, command
 
 import mpi_compress as mc
 from mpi_compress.__main__ import main
+from mpi_compress.runner import result_file
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +199,34 @@ def test_columns_are_those_that_jobs_and_figures_rely_on(done):
         assert name in run.attrs
     assert run.attrs["format"] == "mpi-compress/1"
     assert run.status == "complete"
+
+
+def test_a_label_in_any_letters_can_be_printed_and_names_a_file(small_job, tmp_path):
+    text = small_job.read_text().replace('label = "CAT"', 'label = "größe"')
+    small_job.write_text(text)
+    line = [str(BIN / "mpi-compress"), "plan", str(small_job)]
+    done = subprocess.run(line, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60)
+    assert (done.returncode, b"gr\\xf6\\xdfe" in done.stdout) == (0, True), done.stderr
+    job = mc.load_job(small_job)
+    names = [result_file(job, replace(job.runs[0], label=label), "0123", tmp_path).name for label in ("...", "😀", "a = 1")]
+    assert names == ["run-0123.h5", "run-0123.h5", "a=1-0123.h5"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_what_cannot_be_printed_is_told_in_one_line(small_job):
+    line = [str(BIN / "mpi-compress"), "plan", str(small_job)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3, "mpi-compress: what is printed cannot be written: no space is left\n")
+
+
+def test_a_closed_terminal_stops_no_run(small_job, tmp_path):
+    line = f"exec {BIN}/mpi-compress run {small_job} --only CAT --out {tmp_path} 2>&-"
+    assert subprocess.run(["sh", "-c", line], timeout=120).returncode == 0
+    assert list(tmp_path.rglob("CAT-*.h5"))
+
+
+def test_data_of_a_pipe_are_refused(tmp_path, capfd):
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["data", "info", str(tmp_path / "pipe")]) == 2
+    assert "is no plain file" in capfd.readouterr().err

@@ -115,6 +115,13 @@ def test_bounds_have_their_runs_colour_beside_several_columns(done):
     ]
 
 
+def test_mathematics_that_cannot_be_read_is_told_in_one_line(done, tmp_path):
+    ax = mc.plot(done[2], title=r"$\frac{1}$")
+    with pytest.raises(mc.UserError, match="a label cannot be drawn: .*frac") as refusal:
+        figures.save(ax, tmp_path / "a.png")
+    assert "\n" not in str(refusal.value)
+
+
 def test_names_keep_only_what_differs():
     assert without_common(["A, c2 = 0.5, k = 1", "A, c2 = 0.5, k = 2", "B, c2 = 0.5"]) == {
         "A, c2 = 0.5, k = 1": "A, k = 1", "A, c2 = 0.5, k = 2": "A, k = 2", "B, c2 = 0.5": "B",

@@ -121,6 +121,13 @@ def test_a_step_may_name_what_the_compressor_states(tmp_path):
     assert np.array_equal(named.trace["loss"], written.trace["loss"])
 
 
+@pytest.mark.parametrize("more", [{"objective": {"mu": "1e-2 L", "regularizer": "master"}}, {"log": {"theory": True}}])
+def test_what_diverges_beyond_the_squares_of_floats_has_diverged(more, tmp_path):
+    data = {"generator": "gspar", "samples": 40, "dim": 10}
+    run = mc.run(job_of(tmp_path, data, {"name": "gd", "step": 1e160}, count=2, **more), out=tmp_path)[0]
+    assert run.status == "diverged"
+
+
 def test_divergence_is_a_result_and_the_others_go_on(tmp_path):
     tables = {
         "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": "1e-3 L", "loss": "least-squares"},

@@ -33,6 +33,11 @@ def test_rows_come_back_as_they_were_written(tmp_path):
     assert not file.with_name("a.h5.part").exists()
 
 
+def test_a_short_run_makes_a_small_file(small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    assert run.file.stat().st_size < 400_000
+
+
 def test_a_file_that_is_being_written_can_be_read(tmp_path):
     recorder = Recorder(tmp_path / "a.h5", {"label": "a"})
     recorder.append(row(0))

@@ -28,6 +28,13 @@ def norm(v):
 
 
 @kernel
+def squared_norm(v):
+    """‖v‖²; infinite where it overflows, as a power of Python's would not be."""
+    size = norm(v)
+    return size * size
+
+
+@kernel
 def scatter_add(indices, values, scale, out):
     """out[indices] += scale · values, for increasing indices (T,) uint32."""
     for j in range(indices.size):
