@@ -127,8 +127,10 @@ def minimize(f: Objective) -> Optimum:
 
     Newton's method: exact for small d, with conjugate gradients otherwise, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
 
-    A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does. The accuracy is the square of
-    the Newton decrement: twice f(x) − f* where f is quadratic, and all of it on the exponential tail of an f* that is not attained.
+    A step is halved until f falls enough or, once f has stopped falling for rounding, until ‖∇f‖ does.
+
+    The accuracy is the square of the Newton decrement: twice f(x) − f* where f is quadratic, and all of it on an exponential tail,
+    where f* is not attained.
     """
     if not f.loss.smooth:
         x, value, gap = hinge.minimize(f) if f.mu > 0 else (np.zeros(f.dim), 1.0, 1.0)
