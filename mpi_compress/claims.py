@@ -8,18 +8,24 @@ several runs is `cost_up('T = *', loss=0.4)`, where their labels match. Runs tha
 
 import ast
 import fnmatch
+import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.expressions import calculate, evaluate, names_in
-from mpi_compress.job import Job
+from mpi_compress.registry import checked
 from mpi_compress.results import Run
 from mpi_compress.tables import Claim
+
+if TYPE_CHECKING:
+    from mpi_compress.job import Job
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda a, b: a >= b,
@@ -76,13 +82,48 @@ class Verdict:
         return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
 
 
-def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
+def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
+    """The claims of a job's [[claim]] tables on the runs of these labels.
+
+    Raises:
+        UserError: what no result can give a value: a wrong condition, a formula that cannot be read, a run that there is not.
+    """
+    claims = [
+        checked(Claim, point, f"claim {i + 1}") for i, table in enumerate(tables) for point in _points(table, f"claim {i + 1}")
+    ]
+    for claim in claims:
+        try:
+            meets(claim.holds, 0.0)
+        except UserError as error:
+            raise UserError(f"claim {claim.id}: {error}") from None
+        _value(claim, labels, lambda of, take: math.nan)
+    return claims
+
+
+def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """A claim for each point of its `grid`, whose values stand where its texts have their names in braces."""
+    texts = {key: value for key, value in claim.items() if key != "grid"}
+    grid = claim.get("grid", {})
+    if not isinstance(grid, Mapping) or not all(isinstance(values, list) and values for values in grid.values()):
+        raise UserError(f"{where}: grid = {grid!r} should name lists of values, such as {{ k = [1, 10] }}")
+    for key, text in texts.items():
+        for name in re.findall(r"\{([A-Za-z_]\w*)\}", text) if grid and isinstance(text, str) else ():
+            if name not in grid:
+                raise UserError(f"{where}.{key}: '{{{name}}}': {nearest(name, grid, 'list in grid')}")
+    for point in itertools.product(*grid.values()):
+        filled = dict(texts)
+        for name, value in zip(grid, point, strict=True):
+            filled = {k: v.replace(f"{{{name}}}", str(value)) if isinstance(v, str) else v for k, v in filled.items()}
+        yield filled
+
+
+def check(job: "Job", runs: Sequence[Run]) -> list[Verdict]:
     """Every claim of a job against its results."""
     return [_verdict(claim, job, runs) for claim in job.claims]
 
 
 def meets(condition: str, value: float) -> bool:
-    """Whether a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; no comparison with NaN holds.
+    """Whether a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none.
 
     Raises:
         UserError: a condition of no such form.
@@ -90,17 +131,16 @@ def meets(condition: str, value: float) -> bool:
     within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", condition)
     compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", condition)
     try:
-        if within:
-            return float(within[1]) <= value <= float(within[2])
-        if compared:
-            return _COMPARISONS[compared[1]](value, float(compared[2]))
+        if within and (low := float(within[1])) <= (high := float(within[2])):
+            return low <= value <= high
+        if compared and not math.isnan(level := float(compared[2])):
+            return _COMPARISONS[compared[1]](value, level)
     except ValueError:
         pass
     raise UserError(f"holds = '{condition}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
 
 
-def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
-    meets(claim.holds, 0.0)  # a wrong condition is told even where there are no results
+def _verdict(claim: Claim, job: "Job", runs: Sequence[Run]) -> Verdict:
     seeds = sorted({spec.seed for spec in job.runs})
     values = []
     for seed in seeds:
@@ -109,17 +149,15 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
             found = [r for r in runs if r.label == spec.label and r.attrs["run_id"] == spec.run_id] if spec.seed == seed else []
             if found:
                 by_label[spec.label] = found[0]
-        labels = [spec.label for spec in job.runs]
         try:
-            values.append(_value(claim, by_label, labels))
+            values.append(_value(claim, [spec.label for spec in job.runs], partial(_smallest, by_label)))
         except _Missing as missing:
             return Verdict(claim, [], str(missing))
     return Verdict(claim, values)
 
 
-def _over_rows(formula: str, run: Run) -> np.ndarray:
-    """A column, or a formula in columns, row by row; NaN where it divides by 0."""
-    names = sorted(names_in(formula))
+def _over_rows(formula: str, names: Sequence[str], run: Run) -> np.ndarray:
+    """A column, or a formula in the columns of these names, row by row; NaN where it divides by 0."""
     if formula in names:
         return run.column(formula)
     rows = zip(*(run.column(name).tolist() for name in names), strict=True)
@@ -137,40 +175,50 @@ class _Missing(Exception):
     """A run that a claim needs has no result."""
 
 
-def _value(claim: Claim, runs: dict[str, Run], labels: Sequence[str]) -> float:
-    def runs_of(node: ast.expr) -> list[Run]:
+def _smallest(runs: Mapping[str, Run], labels: Sequence[str], take: Callable[[Run], float]) -> float:
+    """What is taken of the runs of these labels: the smallest."""
+    for label in labels:
+        if label not in runs:
+            raise _Missing(f"'{label}' has no result")
+    return min(take(runs[label]) for label in labels)
+
+
+def _value(claim: Claim, labels: Sequence[str], over: Callable[[Sequence[str], Callable[[Run], float]], float]) -> float:
+    """A claim's value; `over` gives what a call takes of each run, over the runs that it names of a job's `labels`."""
+
+    def named(node: ast.expr) -> list[str]:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             raise ValueError(f"'{ast.unparse(node)}' should be a run's label in quotes")
         wanted = [node.value] if node.value in labels else fnmatch.filter(labels, node.value)
         if not wanted:
             raise ValueError(nearest(node.value, labels, "run"))
-        for label in wanted:
-            if label not in runs:
-                raise _Missing(f"'{label}' has no result")
-        return [runs[label] for label in wanted]
+        return wanted
 
     def call(node: ast.Call) -> float:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in _OVER_ROWS and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):
-            formula = str(node.args[0].value)
-            return min(float(_OVER_ROWS[name](_over_rows(formula, run))) for run in runs_of(node.args[1]))
-        if len(node.args) != 1:
-            raise ValueError(f"'{ast.unparse(node)}' should be column('label') or column('label', loss=0.4)")
-        return min(entry(run.column(name), run, node.keywords) for run in runs_of(node.args[0]))
-
-    def entry(column: np.ndarray, run: Run, keywords: Sequence[ast.keyword]) -> float:
-        if not keywords:
-            return float(column[-1])
-        if len(keywords) > 1:
-            raise ValueError(f"{', '.join(map(ast.unparse, keywords))} are several levels, and one is wanted")
-        (where,) = keywords
-        level = calculate(where.value, {}, call)
-        reached = np.flatnonzero(run.column(str(where.arg)) <= level)
-        return float(column[reached[0]]) if reached.size else math.inf
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(formula)), of], keywords=[]) if name in _OVER_ROWS:
+                names = sorted(names_in(formula))
+                if not names:
+                    raise ValueError(f"'{formula}' names no column")
+                return over(named(of), lambda run: float(_OVER_ROWS[name](_over_rows(formula, names, run))))
+            case ast.Call(func=ast.Name(id=name), args=[of], keywords=[]):
+                return over(named(of), lambda run: float(run.column(name)[-1]))
+            case ast.Call(func=ast.Name(id=name), args=[of], keywords=[ast.keyword(arg=str(falling), value=low)]):
+                level = calculate(low, {}, call)
+                return over(named(of), lambda run: _where_reached(run.column(name), run.column(falling), level))
+            case ast.Call(args=[_], keywords=[_, _, *_]):
+                raise ValueError(f"{', '.join(map(ast.unparse, node.keywords))} are several levels, and one is wanted")
+        raise ValueError(f"'{ast.unparse(node)}' should be column('label') or column('label', loss=0.4)")
 
     try:
         return float(calculate(ast.parse(f"({claim.value})", mode="eval").body, {}, call))
     except (ZeroDivisionError, OverflowError):
         return math.nan
     except (ValueError, SyntaxError) as error:
-        raise UserError(f'claim {claim.id}: value = "{claim.value}": {error}') from None
+        raise UserError(f'claim {claim.id}: value = "{" ".join(claim.value.split())}": {error}') from None
+
+
+def _where_reached(column: np.ndarray, falling: np.ndarray, level: float) -> float:
+    """The entry of the first row where another column has come down to a level."""
+    reached = np.flatnonzero(falling <= level)
+    return float(column[reached[0]]) if reached.size else math.inf

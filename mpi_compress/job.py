@@ -14,6 +14,7 @@ from typing import Any
 
 import tomli_w
 
+from mpi_compress import claims
 from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.checkpoint import Every
 from mpi_compress.codecs import codecs
@@ -89,7 +90,13 @@ class RunSpec:
         at = self.start.at
         if at in ("zero", "optimum"):
             return None
-        x = read(_here_or_beside(at, self.folder)).x
+        file = Path(_here_or_beside(at, self.folder))
+        if not file.exists():
+            raise UserError(f'start.at: {at}: there is no such file here or beside the job; a result, "zero" or "optimum" would do')
+        try:
+            x = read(file).x
+        except UserError as error:
+            raise UserError(f"start.at: {error}") from None
         if x is None:
             raise UserError(f"start.at: {at} has no last point")
         return x
@@ -223,12 +230,18 @@ def parse_job(
     """A job from its tables, as TOML gives them; `overrides` reach the runs of these labels and numbers, or all."""
     _known_keys(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     _import_plugins(tables.get("plugins", []), folder)
+    title, paper = (tables.get(k, "") for k in ("title", "paper"))
+    if not isinstance(title, str) or not isinstance(paper, str):
+        raise UserError("title and paper should be text in quotes")
     shared = {k: v for k, v in tables.items() if k in OF_A_RUN}
     runs: list[RunSpec] = []
-    for own in _list_of_tables(tables, "run") or [{"label": tables.get("title", name)}]:
+    for own in _list_of_tables(tables, "run") or [{"label": title or name}]:
         label = own.get("label")
         if not isinstance(label, str) or not label:
             raise UserError('run: every [[run]] needs a label = "…", its name in figures')
+        if not label.isprintable():
+            key = "run: label" if "run" in tables else "title"
+            raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
         _known_keys(own, ("label", "grid", *OF_A_RUN), f'run "{label}"')
         written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}})
         for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f'run "{label}": ')}):
@@ -243,15 +256,12 @@ def parse_job(
             if spec.tune is not None:
                 _checked_trials(spec)
             runs.append(spec)
-    claims = [
-        checked(Claim, claim, f"claim {i + 1}")
-        for i, c in enumerate(_list_of_tables(tables, "claim"))
-        for claim in _claims(c, i + 1)
-    ]
-    title, paper = (tables.get(k, "") for k in ("title", "paper"))
-    if not isinstance(title, str) or not isinstance(paper, str):
-        raise UserError("title and paper should be text in quotes")
-    return Job(name, title or name, paper, runs, _figure(tables.get("figure", {}), [r.label for r in runs]), claims)
+    all_labels = [r.label for r in runs]
+    figure = _figure(tables.get("figure", {}), all_labels)
+    claimed = claims.of_job(_list_of_tables(tables, "claim"), all_labels)
+    if tables.get("full", {}) != {}:
+        _check_full_size(tables, name, folder)
+    return Job(name, title or name, paper, runs, figure, claimed)
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
@@ -337,12 +347,23 @@ def _lacks(run: Any, key: str) -> bool:
     return False
 
 
-def _at_full_size(tables: dict[str, Any]) -> dict[str, Any]:
+def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path) -> None:
+    """Refuse what [full] cannot mean, though only --full asks for it."""
+    at_full_size = _at_full_size(tables)
+    try:
+        parse_job(at_full_size, name, folder, {})
+    except UserError as error:
+        raise UserError(f"full: {error}") from None
+
+
+def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
     """A job's tables with what its [full] says in all runs, and with its [[full.run]] and [[full.claim]] tables."""
-    full = tables.get("full")
-    if not isinstance(full, Mapping) or not full:
+    full = tables.get("full", {})
+    if not isinstance(full, Mapping):
+        raise UserError(f'full: {full!r} was given; it should be a table, [full], of values such as "stop.rounds" = 1000')
+    if not full:
         raise UserError('--full: the job has no table [full] that says what its full size is, such as "stop.rounds" = 1000')
-    found = copy.deepcopy(tables)
+    found = copy.deepcopy({k: v for k, v in tables.items() if k != "full"})
     for key in ("run", "claim"):
         if key in full:
             found[key] = [*_list_of_tables(found, key), *_list_of_tables(full, key, "full.")]
@@ -418,12 +439,16 @@ def _import_plugins(names: Any, folder: Path) -> None:
         if names and place not in sys.path:
             sys.path.insert(0, place)
     for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
             raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
-        except Exception as error:
-            raise UserError(f"plugins: module '{name}' fails on import: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            how = "ends the program" if isinstance(error, SystemExit) else "fails"
+            said = " ".join(str(error).split())
+            raise UserError(f"plugins: module '{name}' {how} on import: {type(error).__name__}: {said}") from error
 
 
 def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -450,19 +475,6 @@ def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
 
     walk(table, prefix)
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-
-
-def _claims(claim: Mapping[str, Any], number: int) -> Iterator[dict[str, Any]]:
-    """A claim for each point of its `grid`, whose values stand where its texts have their names in braces."""
-    texts = {key: value for key, value in claim.items() if key != "grid"}
-    grid = claim.get("grid", {})
-    if not isinstance(grid, Mapping) or not all(isinstance(values, list) and values for values in grid.values()):
-        raise UserError(f"claim {number}: grid = {grid!r} should name lists of values, such as {{ k = [1, 10] }}")
-    for point in itertools.product(*grid.values()):
-        filled = dict(texts)
-        for name, value in zip(grid, point, strict=True):
-            filled = {k: v.replace(f"{{{name}}}", str(value)) if isinstance(v, str) else v for k, v in filled.items()}
-        yield filled
 
 
 def _put(run: dict[str, Any], key: str, value: Any) -> None:
@@ -498,4 +510,5 @@ def _unknown(key: str, known: list[str], where: str) -> Any:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    """A value as labels have it."""
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value)

@@ -88,6 +88,12 @@ class TuneTable:
             raise ValueError(f"rounds = {self.rounds} must be at least 1")
 
 
+def _refuse_empty(**columns: str | None) -> None:
+    for key, name in columns.items():
+        if name is not None and not name.strip():
+            raise ValueError(f"{key} = {name!r} should be the name of a column, such as 'loss'")
+
+
 @dataclass(frozen=True)
 class PanelTable:
     """A job's [[figure.panel]]; what it does not say is as the figure's."""
@@ -101,6 +107,9 @@ class PanelTable:
     bounds: list[str] | None = None
     xlabel: str | None = None
     ylabel: str | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_empty(x=self.x, y=self.y)
 
     def shows(self, label: str) -> bool:
         """Whether it draws the runs of this label."""
@@ -126,6 +135,7 @@ class FigureTable:
     panel: list[PanelTable] = field(default_factory=list)  # [[figure.panel]]
 
     def __post_init__(self) -> None:
+        _refuse_empty(x=self.x, y=self.y)
         if self.columns < 1:
             raise ValueError(f"columns = {self.columns} must be at least 1")
         if self.at is not None and len(self.at) != 1:

@@ -87,6 +87,43 @@ def test_claims_that_cannot_be_read_are_refused(value, holds, complaint, job):
     assert complaint in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "holds", "complaint"),
+    [("loss('GD')", "=> 1", "claim X: holds = '=> 1' is no condition; write '>= 3'"), ("loss('GD')", "in [2, 1]", "claim X: holds = 'in [2, 1]' is no condition"),
+     ("loss('GD')", "> nan", "claim X: holds = '> nan' is no condition"), ("loss(a)", "> 1", "'a' should be a run's label in quotes"),
+     ("loss()", "> 1", "'loss()' should be column('label')"), ("loss", "> 1", "no quantity called 'loss'"), ("a.loss('GD')", "> 1", "should be column('label')"),
+     ("loss('GC')", "> 1", 'claim X: value = "loss(\'GC\')": no run called \'GC\'; did you mean \'GD\'?'), ("loss('B*')", "> 1", "no run called 'B*'"),
+     ("largest('loss', 'GC')", "> 1", "no run called 'GC'"), ("largest('loss /', 'GD')", "> 1", "cannot be read as a formula"),
+     ("largest('3', 'GD')", "> 1", "'3' names no column"), ("largest('loss', 'GD', loss=1)", "> 1", "should be column('label')"),
+     ("loss('GD', round=loss('GC'))", "> 1", "no run called 'GC'"), ("loss('GD')\n  + loss('GC')", "> 1", "loss('GD') + loss('GC')"),
+     ("loss('GD'", "> 1", "never closed")],
+)  # fmt: skip
+def test_what_a_claim_cannot_mean_is_refused_with_the_job(value, holds, complaint, tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(f'{JOB}[[claim]]\nid = "X"\nsays = "so"\nvalue = """{value}"""\nholds = "{holds}"\n')
+    with pytest.raises(UserError) as refusal:
+        load_job(file)
+    assert complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["los('GD')", "1 / (loss('GD') - loss('top'))", "log(round('GD') - 40)", "(loss('GD') - 9)**0.5", "smallest('a / b', 't*')"],
+)
+def test_what_only_results_can_tell_is_left_to_them(value, tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(f'{JOB}[[claim]]\nid = "X"\nsays = "so"\nvalue = "{value}"\nholds = "< inf"\n')
+    assert len(load_job(file).claims) == 1
+
+
+def test_a_claim_may_name_runs_that_are_not_taken(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(f"""{JOB}[[claim]]\nid = "X"\nsays = "so"\nvalue = "loss('GD') / loss('top')"\nholds = "> 1"\n""")
+    for taken in ({"only": "later"}, {"index": 5}, {"only": "later", "overrides": {"stop.rounds": 2}}):
+        assert len(load_job(file, **taken).claims) == 1
+
+
 def test_a_claim_whose_value_is_no_number_does_not_hold(job):
     for value in ("exp(1000)", "1 / 0"):
         assert judged(job, value, "> 1").holds is False
@@ -123,4 +160,7 @@ grid = { label = ["GD", "top"], n = [10, 40] }
     assert [v.values for v in verdicts] == [[30, 30], [0, 0]] * 2
     file.write_text(JOB + text.replace("[10, 40]", "10"))
     with pytest.raises(UserError, match="claim 1: grid"):
+        load_job(file)
+    file.write_text(JOB + text.replace("ends", "ends at {m}"))
+    with pytest.raises(UserError, match=r"claim 1\.says: '\{m\}': no list in grid called 'm'"):
         load_job(file)

@@ -103,17 +103,30 @@ def test_a_table_costs_what_was_measured_and_never_falls(fit, link_file):
     assert table.cost(1e9) == pytest.approx(10, rel=0.1)
 
 
+LINK = "affine = { c0 = 1.0, c1 = 1.0 }\npacket = { c0 = 1.0, c1 = 1.0, pmax = 8 }\npoints = { bits = [64], seconds = [1.0] }"
+
+
 def test_a_table_that_is_none_is_refused(tmp_path):
     for content, complaint in [
         (None, "no such file; `mpi-compress calibrate"),
         ("a = [", "is no table"),
-        ("[affine]\nc0 = 1", "is no table"),
+        ("[affine]\nc0 = 1", "is no table that `mpi-compress calibrate` made: it has no affine.c1"),
+        ("data = { generator = 'gspar' }", "is no table that `mpi-compress calibrate` made: it has no affine.c0"),
+        (LINK.replace("c0 = 1.0", "c0 = 'gspar'"), "affine.c0 = 'gspar' should be a finite number"),
+        (LINK.replace("c0 = 1.0", "c0 = nan"), "affine.c0 = nan should be a finite number"),
+        (LINK.replace("bits = [64]", "bits = 64"), "points.bits should be a list of finite numbers"),
+        (LINK.replace("bits = [64]", "bits = [64, 'a']"), "points.bits should be a list of finite numbers"),
+        (LINK.replace("bits = [64]", "bits = [64, 32]"), "sizes must rise"),
+        (b"\xff", "is no table that `mpi-compress calibrate` made: it is no TOML"),
     ]:
         file = tmp_path / "link.toml"
         if content is not None:
-            file.write_text(content)
-        with pytest.raises(UserError, match=complaint):
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(UserError) as refusal:
             costs.build({"name": "table", "file": str(file)}, "cost")
+        assert complaint in str(refusal.value)
+    with pytest.raises(UserError, match="cannot be read: Is a directory"):
+        costs.build({"name": "table", "file": str(tmp_path)}, "cost")
 
 
 def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):

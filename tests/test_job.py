@@ -54,6 +54,13 @@ REFUSED = {
     "[log]\nevery = 0": "log: every = 0 must be at least 1",
     "[stop]\nround = 5": "stop: no key called 'round'; did you mean 'rounds'?",
     "[stop]\nrounds = -1": "stop: rounds = -1 must be 0 or more",
+    "[stop]\nloss = nan": "stop: loss = nan is no finite number",
+    "[stop]\nloss = -0.1": "stop: loss = -0.1 must be 0 or more",
+    "[stop]\nsuboptimality = inf": "stop: suboptimality = inf is no finite number",
+    "[stop]\nsuboptimality = -1e-6": "stop: suboptimality = -1e-06 must be more than 0",
+    "[stop]\nrelative_distance = 0": "stop: relative_distance = 0.0 must be more than 0",
+    "[stop]\nseconds = nan": "stop: seconds = nan is no finite number",
+    "[stop]\nwire_bits_up = inf": "stop: wire_bits_up = inf is no finite number",
     "seed = -1": "seed: -1 was given",
     "[grid]\nseed = 3": "grid.seed: 3 was given; it should be a list of values",
     "grid = 3": "grid: 3 was given; it should be a table of lists",
@@ -61,18 +68,32 @@ REFUSED = {
     "[grid]\nsed = [1]": "grid: no table called 'sed'; did you mean 'seed'?",
     '[grid]\n"up.compressor.kk" = [1]': "up.compressor",
     "[[run]]\nlabl = 1": "every [[run]] needs a label",
+    '[[run]]\nlabel = "a\\u0000b"': r"run: label = 'a\x00b' has characters that cannot be printed",
+    '[[run]]\nlabel = "a\\nb"': r"run: label = 'a\nb' has characters that cannot be printed",
+    'title = "a\\nb"': r"title = 'a\nb' has characters that cannot be printed",
+    "title = 3": "title and paper should be text in quotes",
     '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\n[run.algorithm]\nname = "sgdd"': 'run "b": algorithm: no algorithm called',
     "[figure]\nscale = 1": "figure: no key called 'scale'; did you mean '",
     '[figure]\nxscale = "logg"': "figure.xscale: 'logg' was given; it should be 'linear' or 'log'",
+    '[figure]\ny = ""': "figure: y = '' should be the name of a column, such as",
+    '[figure]\nx = " "': "figure: x = ' ' should be the name of a column, such as",
+    '[[figure.panel]]\ny = ""': "figure.panel 1: y = '' should be the name of a column, such as",
     '[[claim]]\nid = "A"': "claim 1.says: is missing",
     'plugins = "mine"': "plugins: 'mine' was given; it should be a list",
     'plugins = ["no_such_module_here"]': "plugins: no module 'no_such_module_here'",
+    'plugins = ["../x"]': "plugins: '../x' was given; a module's name is wanted, such as \"my_module\" for my_module.py",
+    'plugins = ["."]': "plugins: '.' was given; a module's name is wanted",
+    'plugins = [""]': "plugins: '' was given; a module's name is wanted",
     "[data]\nsampels = 3": "data: no key called 'sampels'; did you mean 'samples'?",
     '[data]\ngenerator = "gpsar"': "data.generator: no generator called 'gpsar'; did you mean 'gspar'?",
     '[data]\nname = "a9a"': "data: one of name",
     "[data]\nsamples = 1": "data: samples = 1 must be at least 2",
     '[data]\ngenerator = ["gspar"]': "data.generator: no generator called '['gspar']'",
     "figure = { panel = 3 }": "figure.panel: should be tables, each headed [[figure.panel]]",
+    "full = 3": "full: 3 was given; it should be a table, [full]",
+    'full = { "stop.rnds" = 3 }': "full: stop: no key called 'rnds'; did you mean 'rounds'?",
+    "full = { stp.rounds = 3 }": "full: no table called 'stp'; did you mean 'stop'?",
+    "full = { run = [{ labl = 1 }] }": "full: run: every [[run]] needs a label",
 }
 
 
@@ -114,6 +135,46 @@ def test_a_file_that_is_no_job_is_named(tmp_path):
         assert str(file) in str(refusal.value)
     with pytest.raises(UserError, match="is a folder"):
         load_job(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("import sys; sys.exit(7)", "ends the program on import: SystemExit: 7"),
+        (r"raise RuntimeError('first\nsecond')", "fails on import: RuntimeError: first second"),
+        ("import no_such_module_here", "no module 'no_such_module_here'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_told_in_one_line(text, complaint, tmp_path):
+    name = f"plugin_of_{len(text)}"
+    (tmp_path / f"{name}.py").write_text(text)
+    with pytest.raises(UserError) as refusal:
+        job(f'plugins = ["{name}"]\n{BASE}', tmp_path)
+    assert complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("at", "complaint"),
+    [
+        ("optimum2", 'start.at: optimum2: there is no such file here or beside the job; a result, "zero" or "optimum" would do'),
+        ("folder", "start.at: "),
+        ("/dev/null", "start.at: /dev/null: "),
+        ("a\\u0000b", "start.at: "),
+    ],
+)
+def test_a_start_that_is_no_result_is_refused_by_its_key(at, complaint, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (spec,) = job(f'{BASE}[start]\nat = "{at}"', tmp_path).runs
+    with pytest.raises(UserError) as refusal:
+        _ = spec.run_id
+    assert str(refusal.value).startswith(complaint)
+
+
+def test_a_value_of_a_grid_that_cannot_be_printed_is_escaped_in_the_label(tmp_path):
+    text = BASE.replace('generator = "gspar"\nsamples = 50\ndim = 20', "")
+    (spec,) = job(text + '[grid]\n"data.path" = ["a\\nb"]', tmp_path).runs
+    assert spec.label == r'test, path = "a\nb"'
 
 
 def test_what_the_files_of_a_run_hold_decides_its_id(tmp_path):

@@ -1,10 +1,10 @@
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.costs.base import CostModel, costs
 
@@ -24,18 +24,19 @@ class Table(CostModel):
 
     def __post_init__(self) -> None:
         try:
-            with Path(self.file).open("rb") as text:
-                link = tomllib.load(text)
-            numbers = {key: [float(v) for v in np.atleast_1d(value)] for key, value in _flat(link).items()}
-            (c0,), (c1,) = numbers["affine.c0"], numbers["affine.c1"]
-            packet = [numbers[f"packet.{key}"][0] for key in ("c0", "c1", "pmax")]
-            bits, seconds = (np.array(numbers[f"points.{key}"]) for key in ("bits", "seconds"))
+            link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
+            c0, c1 = (_number(link, f"affine.{key}") for key in ("c0", "c1"))
+            packet = [_number(link, f"packet.{key}") for key in ("c0", "c1", "pmax")]
+            bits, seconds = (np.array(_list(link, f"points.{key}")) for key in ("bits", "seconds"))
         except FileNotFoundError:
             raise ValueError(
                 f"file = '{self.file}': there is no such file; `mpi-compress calibrate -o {self.file}` makes one"
             ) from None
-        except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {error}") from None
+        except OSError as error:
+            raise ValueError(f"file = '{self.file}' cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            no_toml = "it is no TOML: " if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError) else ""
+            raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {no_toml}{error}") from None
         if not (
             c0 + c1 > 0
             and min(c0, c1, *packet) >= 0
@@ -58,11 +59,27 @@ class Table(CostModel):
         return np.interp(payload, bits, seconds) + c1 * np.maximum(0.0, payload - bits[-1])
 
 
-def _flat(tables: dict[str, Any]) -> dict[str, NDArray | float]:
-    return {
-        f"{name}.{key}": v
-        for name, table in tables.items()
-        if isinstance(table, dict)
-        for key, v in table.items()
-        if key != "remark"
-    }
+def _number(link: dict[str, Any], key: str) -> float:
+    value = _entry(link, key)
+    if not _is_number(value):
+        raise ValueError(f"{key} = {value!r} should be a finite number")
+    return float(value)
+
+
+def _list(link: dict[str, Any], key: str) -> list[float]:
+    values = _entry(link, key)
+    if not isinstance(values, list) or not all(map(_is_number, values)):
+        raise ValueError(f"{key} should be a list of finite numbers")
+    return [float(v) for v in values]
+
+
+def _entry(link: dict[str, Any], key: str) -> Any:
+    name, inner = key.split(".")
+    table = link.get(name)
+    if not isinstance(table, dict) or inner not in table:
+        raise ValueError(f"it has no {key}")
+    return table[inner]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
