@@ -5,6 +5,7 @@ import hashlib
 import importlib
 import itertools
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -439,7 +440,7 @@ def _import_plugins(names: Any, folder: Path) -> None:
         if names and place not in sys.path:
             sys.path.insert(0, place)
     for name in names:
-        if not all(part.isidentifier() for part in name.split(".")):
+        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
             raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
             importlib.import_module(name)

@@ -39,10 +39,8 @@ class Stop:
                 continue
             if not -math.inf < value < math.inf:
                 raise ValueError(f"{key} = {value} is no finite number")
-            if value < 0 and key in ("rounds", "loss", "wire_bits_up", "seconds"):
+            if value < 0:
                 raise ValueError(f"{key} = {value} must be 0 or more")
-            if value <= 0 and key in ("suboptimality", "relative_distance"):
-                raise ValueError(f"{key} = {value} must be more than 0")
 
     def is_met(self, loss: float, suboptimality: float, distance: float, start: float) -> bool:
         """Whether a run has come down to a level; `start` is ‖x0 − x*‖."""
