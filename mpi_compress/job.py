@@ -313,7 +313,7 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         objective=checked(ObjectiveTable, table("objective"), f"{at}objective"),
         workers=checked(WorkersTable, table("workers"), f"{at}workers"),
         algorithm=algorithm,
-        up=_link(table("up") or algorithm.links.get("up") or {"compressor": algorithm.compressor}, f"{at}up"),
+        up=_link(table("up"), f"{at}up") if table("up") else _own_uplink(algorithm, at),
         down=_link(table("down") or algorithm.links.get("down") or _EXACT, f"{at}down"),
         cost=costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost"),
         start=checked(StartTable, table("start"), f"{at}start"),
@@ -323,6 +323,16 @@ def _run(label: str, index: int, written: dict[str, Any], folder: Path, named: b
         tune=tune,
         where=at,
     )
+
+
+def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
+    """The uplink of an algorithm where a job names none."""
+    try:
+        return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
+    except UserError:
+        name = type(algorithm).name  # type: ignore[attr-defined]
+        such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
+        raise UserError(f"{at}up: {name} needs a compressor with its parameters, such as {such}") from None
 
 
 def _here_or_beside(path: str, folder: Path) -> str:

@@ -251,6 +251,8 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float]) -> Al
     for key in spec.algorithm.formulas():
         for formula in formulas_in(getattr(spec.algorithm, key)):
             refuse_smoothness(formula, spec, f"algorithm.{key}")
+    if isinstance(spec.algorithm, AsyncSGD) and spec.stop.wire_bits_up is not None:
+        raise UserError("stop.wire_bits_up: async-sgd shares memory and counts no bits; give rounds or seconds")
     setting = Setting(n, dim, links[0], links[1], spec.cost, apart, numbers, problem.x_star)
     return checked_at("algorithm", lambda: spec.algorithm.within(setting))
 

@@ -223,3 +223,10 @@ def test_sixteen_workers_come_as_far_as_in_rounds(tmp_path):
     for run in mc.run(mc.load_job(sync), out=tmp_path):
         other = mc.read(next((tmp_path / "job").glob(f"{run.label}-*.h5")))
         assert other.trace["loss"][-1] <= 1.01 * run.trace["loss"][-1]
+
+
+def test_a_stop_by_bits_is_refused_as_none_are_counted(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text(JOB.format(count=2, step=0.1, every=10, rounds=10))
+    with pytest.raises(mc.UserError, match=r"stop\.wire_bits_up: async-sgd .* counts no bits; give rounds or seconds"):
+        mc.run(mc.load_job(job, {"stop.wire_bits_up": 1000}), out=tmp_path)

@@ -83,6 +83,18 @@ def test_a_tuned_run_has_the_value_whose_trial_came_furthest(tmp_path):
     assert "algorithm.step.a = 0.5, by suboptimality: 0.0001: " in "\n".join(summary(runs[0]))
 
 
+def test_of_trials_that_come_down_to_a_level_the_one_of_fewest_rounds_wins(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { generator = "gspar", samples = 64, dim = 32 }\nobjective.mu = "1e-2 L"\nalgorithm.name = "gd"\n'
+        'stop = { rounds = 2000, suboptimality = 1e-3 }\ntune = { parameter = "algorithm.step", values = ["0.1/L", "0.3/L", "1/L"] }\n'
+    )
+    (run,) = mc.run(mc.load_job(job), out=tmp_path)
+    rounds = {r.label[-5:]: r.trace["round"][-1] for r in map(mc.read, (tmp_path / "job" / "tuning").glob("*.h5"))}
+    assert run.tuned["value"] == "1/L"
+    assert run.trace["round"][-1] == min(rounds.values()) < 2000
+
+
 def test_processes_share_trials(tmp_path):
     """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
     job = tmp_path / "job.toml"

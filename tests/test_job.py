@@ -83,6 +83,7 @@ REFUSED = {
     'plugins = ["../x"]': "plugins: '../x' was given; a module's name is wanted, such as \"my_module\" for my_module.py",
     'plugins = ["."]': "plugins: '.' was given; a module's name is wanted",
     'plugins = [""]': "plugins: '' was given; a module's name is wanted",
+    '[algorithm]\nname = "diana"': 'up: diana needs a compressor with its parameters, such as [up] with compressor = { name = "random-k", k = "1%" }',
     "[data]\nsampels = 3": "data: no key called 'sampels'; did you mean 'samples'?",
     '[data]\ngenerator = "gpsar"': "data.generator: no generator called 'gpsar'; did you mean 'gspar'?",
     '[data]\nname = "a9a"': "data: one of name",
