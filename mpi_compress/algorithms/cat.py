@@ -117,6 +117,8 @@ class CAT(GD):
     top-k         α(T) = ‖Q_T(g)‖²/‖g‖²             1
     sq            β(T) = ⟨g, Q_T(g)⟩²/(T‖g‖⁴)       √β/√T, the worker's own: with very unlike shards it can stall
     stochastic    ω(T) = ‖g‖²/E‖Q_T(g)‖²            min_j ω_j, applied by the master: steps of one's own would bias the mean
+
+    A message of S+Q or of stochastic sparsification holds a scalar, the magnitude or ω_j, which C(T) and the bits count.
     """
 
     paper = "CAT eq. 8–16"
