@@ -144,7 +144,7 @@ def refused(done: subprocess.CompletedProcess) -> None:
 
 
 @pytest.mark.parametrize("ranks", [None, 3])
-@pytest.mark.parametrize("free", [50_000, 1_000_000, 3_000_000], ids=["none to begin", "none for rows", "none later"])
+@pytest.mark.parametrize("free", [50_000, 600_000, 1_600_000], ids=["none to begin", "none for rows", "none later"])
 def test_a_disk_that_is_full_of_rows(ranks, free, job, small_disk):
     file, reference = job
     disk, leave = small_disk
