@@ -206,7 +206,9 @@ def run_to_the_end(main: Callable[[], int]) -> int:
     the rest.
     """
     try:
-        return main()
+        status = main()
+        sys.stdout.flush()  # here and not at Python's end, where nobody catches what goes wrong
+        return status
     except SharedUserError as error:
         if _rank() == 0:
             _tell(str(error))
@@ -222,15 +224,17 @@ def run_to_the_end(main: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         status, text = 130, "interrupted"
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return 0
     except MemoryError as error:
         status, text = 3, f"out of memory: {error}"
     except Exception as error:
         import traceback
 
-        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-        status, text = 3, "what is printed cannot be written: no space is left" if full else traceback.format_exc()
+        status, text = 3, traceback.format_exc()
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            text = f"cannot write: {error.strerror}"
+            _print_no_more()
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
         if mpi is None and status == 2 and _rank() > 0:
@@ -244,6 +248,10 @@ def run_to_the_end(main: Callable[[], int]) -> int:
     time.sleep(_HEARD)
     mpi.COMM_WORLD.Abort(status)
     return status
+
+
+def _print_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(text: str) -> None:

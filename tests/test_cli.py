@@ -1,6 +1,7 @@
 """The command line, as it is typed."""
 
 import os
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -213,11 +214,16 @@ def test_a_label_in_any_letters_can_be_printed_and_names_a_file(small_job, tmp_p
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_what_cannot_be_printed_is_told_in_one_line(small_job):
-    line = [str(BIN / "mpi-compress"), "plan", str(small_job)]
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_cannot_be_printed_is_told_in_one_line(unbuffered, small_job):
+    line, variables = [str(BIN / "mpi-compress"), "plan", str(small_job)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (3, "mpi-compress: what is printed cannot be written: no space is left\n")
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=variables)
+    assert (done.returncode, done.stderr) == (3, "mpi-compress: cannot write: No space left on device\n")
+    done = subprocess.run(
+        ["bash", "-c", f'{shlex.join(line)} | true; exit "${{PIPESTATUS[0]}}"'], stderr=subprocess.PIPE, env=variables
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_closed_terminal_stops_no_run(small_job, tmp_path):
