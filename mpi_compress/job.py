@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import importlib
 import itertools
 import json
 import re
@@ -26,7 +25,7 @@ from mpi_compress.datasets import generators
 from mpi_compress.datasets.table import DataTable, content_id, digest
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.observer import Stop
-from mpi_compress.registry import checked, parameters
+from mpi_compress.registry import checked, import_plugin, parameters, source_of
 from mpi_compress.results import read
 from mpi_compress.tables import (
     NOT_OF_A_RUN,
@@ -68,9 +67,11 @@ class RunSpec:
 
     @property
     def run_id(self) -> str:
-        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and what the files hold."""
+        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and what the files hold, those
+        that parts of one's own are written in among them."""
         deciding = copy.deepcopy(dict(self.written))
-        deciding.pop("checkpoint", None)
+        for key in ("checkpoint", "plugins"):
+            deciding.pop(key, None)
         for key in ("exchange", "master"):
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
@@ -78,6 +79,8 @@ class RunSpec:
         others = [] if (file := getattr(self.cost, "file", None)) is None else [digest(Path(file))]
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
+        parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost)
+        others += dict.fromkeys(source for part in parts if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -234,6 +237,7 @@ def parse_job(
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
+    plugins = {k: v for k, v in tables.items() if k == "plugins"}
     shared = {k: v for k, v in tables.items() if k in OF_A_RUN}
     runs: list[RunSpec] = []
     for own in _list_of_tables(tables, "run") or [{"label": title or name}]:
@@ -244,7 +248,7 @@ def parse_job(
             key = "run: label" if "run" in tables else "title"
             raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
         _known_keys(own, ("label", "grid", *OF_A_RUN), f'run "{label}"')
-        written = copy.deepcopy({**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}})
+        written = copy.deepcopy({**plugins, **shared, **{k: v for k, v in own.items() if k in OF_A_RUN}})
         for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f'run "{label}": ')}):
             suffix = ", ".join(f"{k.split('.')[-1]} = {_plain(v)}" for k, v in point.items() if k != "seed")
             name_in_figures = f"{label}, {suffix}" if suffix else label
@@ -453,7 +457,7 @@ def _import_plugins(names: Any, folder: Path) -> None:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
             raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
-            importlib.import_module(name)
+            import_plugin(name)
         except ModuleNotFoundError as error:
             raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
         except (Exception, SystemExit) as error:

@@ -60,7 +60,7 @@ class Link:
         for name, value in known.items():
             if name in fields:
                 fields[name] = value
-        return Link(compressor, self.codec, self.dim)
+        return type(self)(compressor, self.codec, self.dim)
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
@@ -79,12 +79,12 @@ class Link:
         """
         if type(compressed) is Sparse and compressed.indices.size == 0:
             return self.nothing
-        return Message(self.codec.encode(compressed))
+        return Message(self._write(compressed))
 
     @cached_property
     def nothing(self) -> Message:
         """The message of no coordinates: always the same, and the most frequent one of a hard threshold."""
-        message = Message(self.codec.encode(no_coordinates(self.dim)))
+        message = Message(self._write(no_coordinates(self.dim)))
         self.unpack(message)
         return message
 
@@ -100,6 +100,9 @@ class Link:
                 raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
             message.content = content
         return message.content
+
+    def _write(self, compressed: Compressed) -> Bytes:
+        return self.codec.encode(compressed)
 
     def _read(self, data: Bytes) -> tuple[Compressed, int]:
         return self.codec.decode(data, 0, self.dim, self.compressor.makes, self.compressor.known(self.dim))

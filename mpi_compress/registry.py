@@ -7,9 +7,11 @@ every module that it holds, so a new part is a new file and nothing else.
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
+from inspect import getsource, isabstract, isfunction
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_type_hints
 
@@ -22,16 +24,32 @@ C = TypeVar("C", bound=type)
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
-    """The parts of one kind, by name."""
+    """The parts of one kind, by name.
 
-    def __init__(self, kind: str):
-        self.kind = kind
+    Args:
+        kind: what users call such a part.
+        base: the class that all of them derive from.
+    """
+
+    def __init__(self, kind: str, base: Any):
+        self.kind, self.base = kind, base
         self._parts: dict[str, type[T]] = {}
 
     def register(self, name: str) -> Callable[[C], C]:
-        """Class decorator: the part is found under `name` in jobs."""
+        """Class decorator: the part is found under `name` in jobs.
+
+        Raises:
+            TypeError: what is decorated is no such part.
+            ValueError: the name is that of a part of this package.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f'register takes the name that jobs use: @register("my-{self.kind.split()[0]}")')
 
         def put(cls: C) -> C:
+            if not (isinstance(cls, type) and issubclass(cls, self.base)):
+                raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.base.__name__}")
+            if is_ours(self._parts.get(name)) and not is_ours(cls):
+                raise ValueError(f"'{name}' is the name of a {self.kind} of mpi_compress; give {cls.__name__} another")
             cls.name = name  # type: ignore[attr-defined]
             self._parts[name] = cls
             return cls
@@ -65,6 +83,30 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return checked(self._parts[table["name"]], {k: v for k, v in table.items() if k != "name"}, where)
 
 
+def is_ours(part: Any) -> bool:
+    """Whether a part, or its class, is of this package."""
+    cls = part if isinstance(part, type) else type(part)
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def source_of(part: Any) -> str:
+    """The text that decides what somebody's part does: its module's, or, where that is a session, its methods'. "" for our own."""
+    cls = part if isinstance(part, type) else type(part)
+    if is_ours(cls):
+        return ""
+    if cls.__module__ == "__main__":
+        return "".join(_text(method) for method in vars(cls).values() if isfunction(method))
+    return _text(sys.modules.get(cls.__module__))
+
+
+def _text(written: Any) -> str:
+    """The source of a module or function, as it is in its file now; "" where there is none to read."""
+    try:
+        return getsource(written)
+    except (OSError, TypeError):
+        return ""
+
+
 def parameters(cls: Any) -> list[str]:
     """The fields of a part that a job may set."""
     return [f.name for f in fields(cls) if f.init]
@@ -79,6 +121,8 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     known = parameters(cls)
     for key in values:
         if key not in known:
+            if not is_ours(cls) and hasattr(cls, key):
+                raise UserError(f"{where}: {_undeclared(cls, key)}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
     try:
         right = _model(cls).model_validate(dict(values))
@@ -87,6 +131,17 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
         raise UserError(_first(error, values, where)) from None
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
+    except TypeError as error:
+        if not isabstract(cls):
+            raise
+        raise UserError(f"{where}: {error}") from None
+
+
+def _undeclared(cls: Any, key: str) -> str:
+    """Why an attribute of somebody's part is no parameter."""
+    if "__dataclass_fields__" not in vars(cls):
+        return f"{cls.__name__} has parameters, and is no dataclass: put @dataclass(frozen=True) above the class"
+    return f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
 
 
 @cache
@@ -112,6 +167,18 @@ def _first(error: ValidationError, values: Mapping[str, Any], where: str) -> str
         return f"{where}.{key}: is missing"
     wants = [c["msg"].removeprefix("Input should be ").removeprefix("Value error, ") for c in complaints if c["loc"][0] == key]
     return f"{where}.{key}: {values.get(key)!r} was given; it should be {' or '.join(dict.fromkeys(wants))}"
+
+
+_plugins: dict[str, str] = {}  # by module, the source as it was imported
+
+
+def import_plugin(name: str) -> None:
+    """Import a module of somebody's parts, anew where its source has changed since."""
+    module = importlib.import_module(name)
+    text = _text(module)
+    if _plugins.setdefault(name, text) != text:
+        importlib.reload(module)
+        _plugins[name] = text
 
 
 def import_all(package: ModuleType | str) -> None:

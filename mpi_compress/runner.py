@@ -29,6 +29,7 @@ from mpi_compress.datasets.store import DataSet, open_data
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.exchange import Exchange, Local
 from mpi_compress.footprint import Shape, refuse_what_cannot_fit, shape_of
+from mpi_compress.guard import GuardedLink, GuardedObjective, check_cost, watched
 from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job, RunSpec
@@ -41,6 +42,7 @@ from mpi_compress.problem import Problem, checked_at, is_large, key_of, problem_
 from mpi_compress.progress import Progress, bits_text, tell
 from mpi_compress.recorder import BeingWritten, LostRows, Mark, Recorder, part_of
 from mpi_compress.reference import eigenvalues_file, gradient_noise
+from mpi_compress.registry import is_ours
 from mpi_compress.results import Run, read
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
@@ -246,7 +248,10 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float]) -> Al
     for name, table in (("up", spec.up), ("down", spec.down)):
         if not spec.algorithm.settles(table.compressor, name):
             checked_at(f"{name}.compressor", partial(table.compressor.check, dim))
-        links.append(Link(table.compressor, table.codec, dim))
+        trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
+        links.append((Link if trusted else GuardedLink)(table.compressor, table.codec, dim))
+    if not is_ours(spec.cost):
+        checked_at("cost", partial(check_cost, spec.cost))
     apart = problem.mu if _regularizer(spec) == "master" else 0.0
     for key in spec.algorithm.formulas():
         for formula in formulas_in(getattr(spec.algorithm, key)):
@@ -294,9 +299,9 @@ def _play(
         rows.clear()  # one problem in memory at a time
         rows[key] = _rows(problem.data, n, exchange, team)
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
-    objectives = {i: Objective(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
+    objective = Objective if is_ours(p.algorithm) else GuardedObjective
+    objectives = {i: objective(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
     sample = team.on_root(lambda: problem.data.read(0, 1))
-    team.first_on_each_host(lambda: _rehearse(p, sample))
     also = _columns_of(problem) if team.is_root else None
     theory = Theory.of(p.algorithm) if spec.log.theory else None
     attributes = {**_attributes(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
@@ -320,6 +325,7 @@ def _play(
             how.interrupts.wish,
         )  # fmt: skip
         try:
+            team.first_on_each_host(lambda: _rehearse(p, sample))
             verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
             if recorder is not None:
                 _end(recorder, verdict, keeper, x)
@@ -425,7 +431,11 @@ def _engine(algorithm: Algorithm) -> Any:
 
 
 def _rehearse(p: Prepared, shard: Rows) -> None:
-    """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts."""
+    """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts.
+
+    Raises:
+        UserError: a part of the user's own gives what cannot be sent.
+    """
     dim, n = p.problem.data.dim, 1
     dtype = shard.matrix[-1].dtype
     if len(shard.matrix) == 3:
@@ -435,7 +445,12 @@ def _rehearse(p: Prepared, shard: Rows) -> None:
     f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
-    _engine(algorithm)(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    if not is_ours(algorithm):
+        algorithm = watched(algorithm)
+    try:
+        _engine(algorithm)(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
+    except UserError as error:
+        raise type(error)(f"{p.spec.where}{error}") from None
 
 
 def _nothing(*_: Any) -> None:

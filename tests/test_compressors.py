@@ -97,6 +97,16 @@ def test_messages_are_of_the_stated_kind_and_size_and_leave_the_vector_alone(spe
     np.testing.assert_array_equal(v, before)
 
 
+@every(lambda C: True)
+def test_vectors_of_single_precision_and_slices_are_compressed_as_their_copies_in_double(spec):
+    short = np.random.default_rng(3).standard_normal(600).astype(np.float32)
+    for given_as in (short, short.astype(float)[::-1], np.asfortranarray(short.astype(float).reshape(200, 3))[:, 1]):
+        double = np.array(given_as, dtype=float)
+        if (C := fitting(spec, double.size)) is not None:
+            a, b = C.compress(given_as, at()).dense(), C.compress(double, at()).dense()
+            np.testing.assert_allclose(a, b, rtol=1e-7 * (given_as.dtype == np.float32))
+
+
 @every(lambda C: C.delta(12) is not None)
 @given(v=hard())
 @FAST

@@ -196,4 +196,4 @@ def exact_downlink(algorithm: Algorithm) -> None:
         )
 
 
-algorithms: Registry[Algorithm] = Registry("algorithm")
+algorithms: Registry[Algorithm] = Registry("algorithm", Algorithm)

@@ -67,7 +67,7 @@ class Codec(ABC):
         return content.paper_bits(self.float, self.indices == "counted")
 
 
-codecs: Registry[Codec] = Registry("codec")
+codecs: Registry[Codec] = Registry("codec", Codec)
 
 
 def count_bytes(count: int) -> Bytes:

@@ -62,7 +62,7 @@ class Compressor(ABC):
         return self.omega(dim) is not None
 
 
-compressors: Registry[Compressor] = Registry("compressor")
+compressors: Registry[Compressor] = Registry("compressor", Compressor)
 
 
 def _count(k: Any) -> Any:

@@ -44,7 +44,7 @@ class HardThreshold(Compressor):
 
     def _reaching(self, v: Vector) -> tuple[Indices, Vector]:
         indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
-        n = reaching(np.ascontiguousarray(v), self.level, indices, values)
+        n = reaching(np.ascontiguousarray(v, dtype=np.float64), self.level, indices, values)
         indices.resize(n, refcheck=False)
         values.resize(n, refcheck=False)
         return indices, values

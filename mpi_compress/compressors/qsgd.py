@@ -49,7 +49,7 @@ class QSGD(Compressor):
             size = size_of(v)
             return np.array([size.norm if self.norm == "l2" else size.peak])
         norms = np.empty(-(-v.size // bucket))
-        quantize.bucket_sizes(v, bucket, self.norm == "l2", norms)
+        quantize.bucket_sizes(np.ascontiguousarray(v, dtype=np.float64), bucket, self.norm == "l2", norms)
         return norms
 
     def _bucket(self, dim: int) -> int:

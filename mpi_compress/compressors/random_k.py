@@ -4,6 +4,7 @@ import numpy as np
 
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.compressors.base import Compressor, Count, compressors, count_of
+from mpi_compress.kernels.select import take
 from mpi_compress.streams import Round
 
 
@@ -22,7 +23,8 @@ class RandomK(Compressor):
     def compress(self, v: Vector, t: Round) -> Compressed:
         k = count_of(self.k, v.size)
         indices = np.sort(t.rng.choice(v.size, size=k, replace=False, shuffle=False)).astype(np.uint32)
-        values = v[indices]
+        values = np.empty(k)
+        take(v, indices, values)
         return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
 
     def check(self, dim: int) -> None:

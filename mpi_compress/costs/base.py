@@ -20,4 +20,4 @@ class CostModel(ABC):
         return self.cost(wire_bits if self.on_wire else paper_bits)
 
 
-costs: Registry[CostModel] = Registry("cost model")
+costs: Registry[CostModel] = Registry("cost model", CostModel)

@@ -1,13 +1,15 @@
 """The contract of a data generator: a recipe whose parameters are keys of a job's [data] table."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from mpi_compress.compressed import Vector
+from mpi_compress.errors import UserError
 from mpi_compress.registry import Registry
 
 Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d), and their labels (rows,)
@@ -26,9 +28,23 @@ class Generator(ABC):
         """The whole set, or one chunk of rows after the other where the whole is not to be in memory."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """The set in chunks of rows, in order."""
+        """The set in chunks of rows, in order.
+
+        Raises:
+            UserError: `make` gives no such rows.
+        """
         made = self.make()
-        return iter([made]) if isinstance(made, tuple) else made
+        chunks = [made] if isinstance(made, tuple) else made
+        if not isinstance(chunks, Iterable):
+            raise UserError(f"data.generator: {_complaint(self, made)}")
+        for chunk in chunks:
+            if not (isinstance(chunk, tuple) and len(chunk) == 2):
+                raise UserError(f"data.generator: {_complaint(self, chunk)}")
+            samples = chunk[0] if sp.issparse(chunk[0]) else np.asarray(chunk[0])
+            labels = np.asarray(chunk[1])
+            if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
+                raise UserError(f"data.generator: {_complaint(self, (samples, labels))}")
+            yield samples, labels
 
     def size(self) -> tuple[int, int, float] | None:
         """N, d and about how many nonzeros, where that is known before anything is made: N·d unless a generator knows better."""
@@ -40,7 +56,14 @@ class Generator(ABC):
         return np.random.default_rng([self.seed, *address])
 
 
-generators: Registry[Generator] = Registry("generator")
+generators: Registry[Generator] = Registry("generator", Generator)
+
+
+def _complaint(generator: Generator, made: Any) -> str:
+    parts = made if isinstance(made, tuple) else (made,)
+    given = ", ".join(f"{p.dtype} {p.shape}" if hasattr(p, "dtype") else type(p).__name__ for p in parts)
+    name = type(generator).name  # type: ignore[attr-defined]
+    return f"make of {name} gives {given}; it should be numbers (m, d), an array or a CSR matrix, with their labels (m,)"
 
 
 def positive_sizes(samples: int, dim: int) -> None:

@@ -12,6 +12,7 @@ from mpi_compress.datasets.cache import cache_folder, replace
 from mpi_compress.datasets.generators import Generator, generators
 from mpi_compress.datasets.known import KNOWN
 from mpi_compress.errors import UserError
+from mpi_compress.registry import source_of
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,10 @@ class DataTable:
 
 
 def content_id(table: DataTable, folder: Path) -> str:
-    """A hash of what the samples are: the files' bytes, or the generator and its parameters."""
+    """A hash of what the samples are: the files' bytes, or the generator, its parameters, and its source if it is not ours."""
     if table.generator is not None:
-        own = hashlib.sha256(repr(table.build_generator()).encode()).hexdigest()
+        recipe = table.build_generator()
+        own = hashlib.sha256((repr(recipe) + source_of(recipe)).encode()).hexdigest()
     else:
         own = digest(table.file(folder))
     return own if table.test is None else f"{own}+{digest(table.test_file(folder))}"

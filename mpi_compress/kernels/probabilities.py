@@ -38,6 +38,7 @@ class Size(NamedTuple):
 
 def size_of(v: Vector) -> Size:
     """The size of v (d,), to full precision whatever its scale."""
+    v = np.ascontiguousarray(v, dtype=np.float64)
     peak, nonzeros, total, squares = measure(v, 1.0)
     exponent = math.frexp(peak)[1] if 0 < peak < np.inf else 0
     if -300 <= exponent <= 400:
@@ -127,6 +128,7 @@ def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, 
         Their increasing indices (r,), which of them were certain (p = 1), and m, which is v_j/p_j for the others. Where v is not
         finite, what is not finite is certain and nothing else is drawn.
     """
+    v = np.ascontiguousarray(v, dtype=np.float64)
     if not size.peak < np.inf:
         found = at_least(v, np.inf)
         return found, np.ones(found.size, dtype=np.bool_), 0.0

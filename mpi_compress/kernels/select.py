@@ -35,11 +35,12 @@ def largest(v: NDArray[np.float64], k: int) -> Indices:
 
 def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArray[np.float64]]:
     """The same, and the values (k,) there."""
+    v = np.ascontiguousarray(v, dtype=np.float64)
     if k >= v.size:
         return np.arange(v.size, dtype=np.uint32), v.copy()
     out, values = np.empty(k, dtype=np.uint32), np.empty(k)
     if k > _FEW:
-        take_largest(np.ascontiguousarray(v), out, values)
+        take_largest(v, out, values)
     elif k > 0:
         take_few_largest(v, out, values)
     return out, values
@@ -47,7 +48,7 @@ def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArra
 
 def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
     """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
-    return collect_above(v, np.float64(threshold).view(np.int64) - 1)
+    return collect_above(np.ascontiguousarray(v, dtype=np.float64), np.float64(threshold).view(np.int64) - 1)
 
 
 @kernel
