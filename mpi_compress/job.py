@@ -214,10 +214,8 @@ def load_job(
     try:
         if full:
             tables = _at_full_size(tables)
-        job = parse_job(tables, path.stem, path.parent, {}).only(only, index)
-        if overrides:
-            labels, numbers = {r.label for r in job.runs}, None if index is None else {index}
-            job = parse_job(tables, path.stem, path.parent, overrides, labels, numbers).only(only, index)
+        labels, numbers = None if only is None else {only}, None if index is None else {index}
+        job = parse_job(tables, path.stem, path.parent, overrides or {}, labels, numbers).only(only, index)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for what only the data can tell
@@ -265,7 +263,7 @@ def parse_job(
     figure = _figure(tables.get("figure", {}), all_labels)
     claimed = claims.of_job(_list_of_tables(tables, "claim"), all_labels)
     if tables.get("full", {}) != {}:
-        _check_full_size(tables, name, folder)
+        _check_full_size(tables, name, folder, overrides, labels, numbers)
     return Job(name, title or name, paper, runs, figure, claimed)
 
 
@@ -362,11 +360,11 @@ def _lacks(run: Any, key: str) -> bool:
     return False
 
 
-def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path) -> None:
+def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overriding: Any) -> None:
     """Refuse what [full] cannot mean, though only --full asks for it."""
     at_full_size = _at_full_size(tables)
     try:
-        parse_job(at_full_size, name, folder, {})
+        parse_job(at_full_size, name, folder, *overriding)
     except UserError as error:
         raise UserError(f"full: {error}") from None
 

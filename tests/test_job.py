@@ -1,5 +1,6 @@
 """Job files: what they mean, and what is refused before anything runs."""
 
+import re
 import tomllib
 
 import pytest
@@ -211,6 +212,16 @@ def test_a_grid_multiplies_the_runs(tmp_path):
     ).runs  # fmt: skip
     assert [(r.seed, r.up.compressor.k, r.label) for r in runs] == [(s, k, f"a, k = {k}") for s in (0, 1) for k in (2, 4)]
     assert len({r.run_id for r in runs}) == 4
+
+
+@pytest.mark.parametrize("taken", [{}, {"only": "b"}, {"index": 1}])
+def test_what_a_job_leaves_out_may_be_set_from_outside(taken, tmp_path):
+    file = tmp_path / "job.toml"
+    whole = BASE + '[[run]]\nlabel = "a"\nstop = { rounds = 1 }\n[[run]]\nlabel = "b"\n'
+    file.write_text(re.sub(r"\[stop\][^\[]*", "", whole))
+    with pytest.raises(UserError, match=r'run "b": stop: the table \[stop\] is missing'):
+        load_job(file, **taken)
+    assert load_job(file, {"stop.rounds": 7}, **taken).runs[-1].stop.rounds == 7
 
 
 def test_overrides_reach_every_run(tmp_path):
