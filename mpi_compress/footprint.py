@@ -14,8 +14,9 @@ from mpi_compress.datasets.known import KNOWN
 from mpi_compress.datasets.store import cached_file
 from mpi_compress.errors import UserError
 from mpi_compress.exchange.base import block
-from mpi_compress.job import Job, RunSpec
+from mpi_compress.job import Job
 from mpi_compress.reference import DENSE_HESSIAN_UP_TO
+from mpi_compress.run_spec import RunSpec
 
 PROCESS = 200 * 2**20  # Python with its libraries
 _VECTORS_OF_A_NODE = 8  # (d,) arrays of float64, about: x, x0, x*, the answer as it is decoded and added

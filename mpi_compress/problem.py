@@ -12,11 +12,11 @@ from mpi_compress.compressed import Vector
 from mpi_compress.datasets.store import DataSet, open_data, open_test
 from mpi_compress.errors import UserError
 from mpi_compress.expressions import evaluate, names_in
-from mpi_compress.job import RunSpec
 from mpi_compress.kernels.rows import squared_norms
 from mpi_compress.objective import LOSSES, Rows
 from mpi_compress.progress import tell
 from mpi_compress.reference import Optimum, gram_eigenvalues, optimum, optimum_file
+from mpi_compress.run_spec import RunSpec
 
 T = TypeVar("T")
 

@@ -32,7 +32,7 @@ from mpi_compress.footprint import Shape, refuse_what_cannot_fit, shape_of
 from mpi_compress.guard import GuardedLink, GuardedObjective, check_cost, watched
 from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
-from mpi_compress.job import Job, RunSpec
+from mpi_compress.job import Job
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.launch import Alone, Team, at_root, team_of
 from mpi_compress.link import Link
@@ -44,6 +44,7 @@ from mpi_compress.recorder import BeingWritten, LostRows, Mark, Recorder, part_o
 from mpi_compress.reference import eigenvalues_file, gradient_noise
 from mpi_compress.registry import is_ours
 from mpi_compress.results import Run, read
+from mpi_compress.run_spec import RunSpec
 from mpi_compress.steps import formulas_in
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
