@@ -78,6 +78,21 @@ def test_value_and_gradient_of_rows(name, sparse, dtype):
     np.testing.assert_allclose(gradient, a.T @ slopes / 40 + 0.3 * x, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("dim", [1, 7, 33])
+@pytest.mark.parametrize("n", range(1, 10))
+def test_value_and_gradient_of_any_number_of_rows(n, dim, sparse):
+    rng = np.random.default_rng(n)
+    a, y, x = rng.standard_normal((n, dim)), rng.choice([-1.0, 1.0], n), rng.standard_normal(dim)
+    csr = sp.csr_matrix(a)
+    matrix = (csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), csr.data) if sparse else (a,)
+    margins = a @ x
+    for name, slopes in (("logistic", -y / (1 + np.exp(y * margins))), ("hinge", -y * (y * margins < 1))):
+        value, gradient = Objective(Rows(matrix, y, dim), LOSSES[name], 1 / n, 0.0).value_and_gradient(x)
+        assert value == pytest.approx(np.mean(FORMULAS[name](y, margins)), rel=1e-13)
+        np.testing.assert_allclose(gradient, slopes @ a / n, rtol=1e-12, atol=1e-14)
+
+
 @ALL
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

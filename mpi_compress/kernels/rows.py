@@ -35,6 +35,16 @@ def row_add_with(matrix, i, scale, c, x, out):
     raise NotImplementedError("for kernels only")
 
 
+def four_dots(matrix, rows, x, out):
+    """out (4,) = a_i · x for four rows i; dense ones side by side, so that x is read once."""
+    raise NotImplementedError("for kernels only")
+
+
+def add_four(matrix, rows, scales, out):
+    """out += Σ scales_r · a_{rows_r} for four rows; dense ones side by side, so that `out` is read and written once."""
+    raise NotImplementedError("for kernels only")
+
+
 def row_square(matrix, i):
     """‖a_i‖²."""
     raise NotImplementedError("for kernels only")
@@ -106,6 +116,41 @@ def _row_add_with(matrix, i, scale, c, x, out):
     return sparse if len(matrix) == 3 else dense
 
 
+@overload(four_dots, jit_options=_DENSE)
+def _four_dots(matrix, rows, x, out):
+    def sparse(matrix, rows, x, out):
+        for r in range(_FOUR):
+            out[r] = row_dot(matrix, rows[r], x)
+
+    def dense(matrix, rows, x, out):
+        a, b, c, d = matrix[0][rows[0]], matrix[0][rows[1]], matrix[0][rows[2]], matrix[0][rows[3]]
+        s = t = u = v = 0.0
+        for j in range(x.size):
+            s += a[j] * x[j]
+            t += b[j] * x[j]
+            u += c[j] * x[j]
+            v += d[j] * x[j]
+        out[0], out[1], out[2], out[3] = s, t, u, v
+
+    return sparse if len(matrix) == 3 else dense
+
+
+@overload(add_four, jit_options=_DENSE)
+def _add_four(matrix, rows, scales, out):
+    def sparse(matrix, rows, scales, out):
+        for r in range(_FOUR):
+            if scales[r] != 0.0:
+                row_add(matrix, rows[r], scales[r], out)
+
+    def dense(matrix, rows, scales, out):
+        a, b, c, d = matrix[0][rows[0]], matrix[0][rows[1]], matrix[0][rows[2]], matrix[0][rows[3]]
+        s, t, u, v = scales[0], scales[1], scales[2], scales[3]
+        for j in range(out.size):
+            out[j] += (s * a[j] + t * b[j]) + (u * c[j] + v * d[j])
+
+    return sparse if len(matrix) == 3 else dense
+
+
 @overload(row_square, jit_options=_DENSE)
 def _row_square(matrix, i):
     def sparse(matrix, i):
@@ -132,13 +177,25 @@ def loss_and_gradient(matrix, labels, rows, loss, weight, mu, x, gradient):
     """
     gradient[:] = 0.0
     total, lost = 0.0, 0.0
-    for i in rows:
-        value, slope = loss_and_slope(loss, labels[i], row_dot(matrix, i, x))
-        sum_ = total + value
-        lost += (total - sum_) + value if total >= value else (value - sum_) + total
-        total = sum_
-        if slope != 0.0:
-            row_add(matrix, i, weight * slope, gradient)
+    numbers = np.empty(4)  # of four rows: margins, then what they are weighed with
+    for start in range(np.uint64(0), np.uint64(rows.size), _FOUR):
+        some = rows[start : start + _FOUR]
+        if some.size == 4:
+            four_dots(matrix, some, x, numbers)
+        else:
+            for r in range(some.size):
+                numbers[r] = row_dot(matrix, some[r], x)
+        for r in range(some.size):
+            value, slope = loss_and_slope(loss, labels[some[r]], numbers[r])
+            sum_ = total + value
+            lost += (total - sum_) + value if total >= value else (value - sum_) + total
+            total = sum_
+            numbers[r] = weight * slope
+        if some.size == 4:
+            add_four(matrix, some, numbers, gradient)
+        else:
+            for r in range(some.size):
+                row_add(matrix, some[r], numbers[r], gradient)
     squares = 0.0
     if mu != 0.0:
         for j in range(x.size):
