@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mpi-compress", description=mc.__doc__)
+    parser.add_argument("--version", action="version", version=f"mpi-compress {metadata.version('mpi-compress')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     run = commands.add_parser("run", help="run a job, under mpiexec or in one process")

@@ -19,6 +19,8 @@ class PrecisionExhausted(OverflowError):
 def nearest(given: str, known: Iterable[object], kind: str) -> str:
     """The rest of an error line: the nearest right name, and all of them."""
     names = sorted(str(k) for k in known)
+    if not names:
+        return f"no {kind} called '{given}', nor any other here"
     close = get_close_matches(given.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
     hint = f"; did you mean '{next(n for n in names if n.lower() == close[0])}'?" if close else "."
     return f"no {kind} called '{given}'{hint} there are: {', '.join(names)}"

@@ -19,7 +19,7 @@ _DRAWN_AT_ONCE = 1024  # rows; part of the address
 def check_batch(batch: int, N: float) -> None:
     """Raise ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
     if not 1 <= batch <= N:
-        raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples")
+        raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
 
 
 class Batches:

@@ -2,6 +2,7 @@
 
 import fnmatch
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Literal
 
 from mpi_compress.codecs import Codec
@@ -55,6 +56,10 @@ class StartTable:
 
     at: str = "zero"  # "zero", "optimum", or a result file whose last point it is
     offset: float = 0.0  # added to every coordinate
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.offset):
+            raise ValueError(f"offset = {self.offset} is no finite number")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,12 @@ def test_list_names_every_part_with_its_parameters(capsys):
             assert part.__doc__.splitlines()[0][:40] in said
     assert main(["list", "codecs"]) == 0
     assert capsys.readouterr().out.startswith("codecs:")
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"mpi-compress {metadata.version('mpi-compress')}\n"
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ REFUSED = {
     "[stop]\nsuboptimality = -1e-6": "stop: suboptimality = -1e-06 must be 0 or more",
     "[stop]\nseconds = nan": "stop: seconds = nan is no finite number",
     "[stop]\nwire_bits_up = inf": "stop: wire_bits_up = inf is no finite number",
+    "[start]\noffset = nan": "start: offset = nan is no finite number",
     "seed = -1": "seed: -1 was given",
     "[grid]\nseed = 3": "grid.seed: 3 was given; it should be a list of values",
     "grid = 3": "grid: 3 was given; it should be a table of lists",
