@@ -22,11 +22,15 @@ _NUMBERS, _WHOLE = "fiu", "iu"  # NumPy's kinds
 class GuardedLink(Link):
     """A link whose compressor, codec or user is not of this package."""
 
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        with self._telling("pack"):
+            v = read_only(v, self.dim)
+        compressed = super().compress(v, t)
+        with self._telling("compress", self.compressor):
+            return well_formed(compressed, self.dim)
+
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        if not isinstance(v, Compressed):
-            with self._telling("pack"):
-                v = read_only(v, self.dim)
-        return super().pack(v, t)
+        return super().pack(v, t) if isinstance(v, Compressed) else self.encode(self.compress(v, t))
 
     def encode(self, compressed: Compressed) -> Message:
         with self._telling("compress", self.compressor):
@@ -41,13 +45,13 @@ class GuardedLink(Link):
         hint = f"; makes = {kind.__name__} in the class says otherwise" * (not is_ours(self.compressor))
         raise ValueError(f"a {kind.__name__} was given, and receivers read a {wanted.__name__}{hint}")
 
-    def _write(self, compressed: Compressed) -> Bytes:
-        data = super()._write(compressed)
+    def write(self, compressed: Compressed) -> Bytes:
+        data = super().write(compressed)
         with self._telling("encode", self.codec):
             return raw(data)
 
-    def _read(self, data: Bytes) -> tuple[Compressed, int]:
-        read = super()._read(data)
+    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
+        read = super().read(data, at)
         with self._telling("decode", self.codec):
             if not (isinstance(read, tuple) and len(read) == 2):
                 raise ValueError(f"{_shown(read)} was given; it should be the vector, and where its bytes end")

@@ -62,6 +62,10 @@ class Link:
                 fields[name] = value
         return type(self)(compressor, self.codec, self.dim)
 
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        """C(v) of v (dim,), for what is not sent as bytes."""
+        return self.compressor.compress(v, t)
+
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
         if isinstance(v, np.ndarray):
@@ -79,12 +83,12 @@ class Link:
         """
         if type(compressed) is Sparse and compressed.indices.size == 0:
             return self.nothing
-        return Message(self._write(compressed))
+        return Message(self.write(compressed))
 
     @cached_property
     def nothing(self) -> Message:
         """The message of no coordinates: always the same, and the most frequent one of a hard threshold."""
-        message = Message(self._write(no_coordinates(self.dim)))
+        message = Message(self.write(no_coordinates(self.dim)))
         self.unpack(message)
         return message
 
@@ -95,17 +99,19 @@ class Link:
             CorruptMessage: bytes that the codec cannot have written.
         """
         if message.content is None:
-            content, end = self._read(message.data)
+            content, end = self.read(message.data)
             if end != message.data.size:
                 raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
             message.content = content
         return message.content
 
-    def _write(self, compressed: Compressed) -> Bytes:
+    def write(self, compressed: Compressed) -> Bytes:
+        """What the codec makes of it."""
         return self.codec.encode(compressed)
 
-    def _read(self, data: Bytes) -> tuple[Compressed, int]:
-        return self.codec.decode(data, 0, self.dim, self.compressor.makes, self.compressor.known(self.dim))
+    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
+        """What the codec finds from data[at] on, and where it ends."""
+        return self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
 
     def planned_wire_bits(self, T: Any) -> Any:
         """The wire bits of a message with T coordinates, whole numbers or an array; None: T alone does not decide them."""
@@ -142,19 +148,24 @@ class WithScalar(Compressed):
         return isfinite(self.scalar) and self.vector.is_finite()
 
 
-@dataclass(frozen=True)
 class ScalarLink(Link):
-    """A link whose messages begin with a number, a float of the codec's."""
+    """A link whose messages begin with a number, a float of the codec's; `vectors` is the one for what follows it."""
 
-    def encode(self, compressed: Compressed) -> Message:
+    vectors: Link
+
+    def __init__(self, vectors: Link):
+        super().__init__(vectors.compressor, vectors.codec, vectors.dim)
+        object.__setattr__(self, "vectors", vectors)
+
+    def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithScalar)
-        return Message(np.concatenate([number_bytes(compressed.scalar, self.codec.float), self.codec.encode(compressed.vector)]))
+        return np.concatenate([number_bytes(compressed.scalar, self.codec.float), self.vectors.write(compressed.vector)])
 
     def planned_wire_bits(self, T: Any) -> Any:
         bits = super().planned_wire_bits(T)
         return None if bits is None else bits + self.codec.float
 
-    def _read(self, data: Bytes) -> tuple[Compressed, int]:
-        scalar, at = read_number(data, 0, self.codec.float)
-        vector, end = self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
+    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
+        scalar, at = read_number(data, at, self.codec.float)
+        vector, end = self.vectors.read(data, at)
         return WithScalar(scalar, vector), end

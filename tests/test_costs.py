@@ -35,7 +35,9 @@ def test_the_length_of_a_message_is_planned_to_the_byte(dim, codec, bits):
     budgets = np.arange(1, dim + 1)
     for name in ("top-k", "sq", "stochastic"):
         compressor = compressors.build(name, "")
-        link = (ScalarLink if name == "stochastic" else Link)(compressor, codecs.build({"name": codec, "float": bits}, ""), dim)
+        link = Link(compressor, codecs.build({"name": codec, "float": bits}, ""), dim)
+        if name == "stochastic":
+            link = ScalarLink(link)
         planned = link.planned_wire_bits(budgets)
         for T in budgets:
             indices = np.sort(rng.choice(dim, T, replace=False)).astype(np.uint32)

@@ -66,7 +66,7 @@ def test_bytes_left_over_are_refused():
 
 @pytest.mark.parametrize("codec", ["fixed", "auto"])
 def test_a_message_that_ends_where_a_count_should_stand_is_refused(codec):
-    ahead = ScalarLink(Stochastic(k=3), codecs.build({"name": codec, "float": 64}, "up"), 10)
+    ahead = ScalarLink(Link(Stochastic(k=3), codecs.build({"name": codec, "float": 64}, "up"), 10))
     for data in (np.zeros(8, dtype=np.uint8), np.r_[np.zeros(8, dtype=np.uint8), np.uint8(1)]):
         with pytest.raises(CorruptMessage):
             ahead.unpack(Message(data))

@@ -120,6 +120,14 @@ def test_what_is_no_compressed_vector_is_told_in_one_line(body, codec, tmp_path)
         mc.run(mc.load_job(file), out=tmp_path)
 
 
+def test_workers_without_rounds_are_told_too(tmp_path):
+    body = "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i + 100 * (t.k == 3), v[i])"
+    file = written(tmp_path, compressor(body), algorithm="async-sgd")
+    file.write_text(file.read_text().replace('name = "async-sgd"', 'name = "async-sgd", step = 0.01, batch = 1'))
+    with pytest.raises(UserError, match="mine, compress: indices go from 10"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
 def test_under_mpi_it_is_told_once(tmp_path):
     said = command("run", written(tmp_path, compressor("return v")), "--out", tmp_path, ranks=3)
     assert said.returncode == 2
@@ -257,6 +265,15 @@ def test_a_codec_may_write_bytes_of_any_kind(encoded, tmp_path):
 def test_a_codec_that_gives_something_else_is_told_so(encoded, decoded, says, tmp_path):
     file = written(tmp_path, CODEC.format(encoded=encoded, decoded=decoded), **OWN_CODEC)
     with pytest.raises(UserError, match=re.escape(says)):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_a_codec_of_ones_own_is_looked_after_where_a_number_goes_ahead_of_the_vector(tmp_path):
+    cat = {**OWN_CODEC, "algorithm": "cat", "compressor": '{ name = "stochastic" }'}
+    expected = played(tmp_path, "", **{**cat, "codec": "fixed"})
+    assert np.array_equal(played(tmp_path, CODEC.format(encoded="bytes(out)", decoded="out, end"), **cat).x, expected.x)
+    file = written(tmp_path, CODEC.format(encoded="out", decoded="mc.Sparse(dim, out.indices + 10**6, out.values), end"), **cat)
+    with pytest.raises(UserError, match="mine, decode: indices go from 10000"):
         mc.run(mc.load_job(file), out=tmp_path)
 
 

@@ -47,7 +47,7 @@ class AsyncSGD(GD):
 
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
         """Worker i's next one."""
-        c = self.up.compressor.compress(f.gradient(shared.x, self.rows(f, t)), t)
+        c = self.up.compress(f.gradient(shared.x, self.rows(f, t)), t)
         held = c.sparse()
         indices, values = (np.arange(c.dim, dtype=np.uint32), c.dense()) if held is None else (held.indices, held.values)
         shared.retries[i] += add_shared(indices, values, -self.gamma(t.k), shared.x)

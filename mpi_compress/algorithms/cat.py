@@ -84,7 +84,7 @@ class Stochastically(Scheme):
 
     def __init__(self, link: Link):
         super().__init__(link)
-        self.link = ScalarLink(link.compressor, link.codec, link.dim)
+        self.link = ScalarLink(link)
 
     def payload(self, T: Any) -> Any:
         return self.fpp + T * (self.index_bits + self.fpp)
