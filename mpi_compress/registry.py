@@ -23,6 +23,9 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 
+_registries: "list[Registry]" = []
+
+
 class Registry(Mapping[str, type[T]], Generic[T]):
     """The parts of one kind, by name.
 
@@ -34,6 +37,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def __init__(self, kind: str, base: Any):
         self.kind, self.base = kind, base
         self._parts: dict[str, type[T]] = {}
+        self._of_modules: dict[tuple[str, str], type[T]] = {}  # by module and name, those that another job's plugin hides too
+        _registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: the part is found under `name` in jobs.
@@ -51,10 +56,14 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             if is_ours(self._parts.get(name)) and not is_ours(cls):
                 raise ValueError(f"'{name}' is the name of a {self.kind} of mpi_compress; give {cls.__name__} another")
             cls.name = name  # type: ignore[attr-defined]
-            self._parts[name] = cls
+            self._parts[name] = self._of_modules[cls.__module__, name] = cls
             return cls
 
         return put
+
+    def prefer(self, module: str) -> None:
+        """Let names mean the parts that a module, or one of its package, registers."""
+        self._parts |= {name: cls for (m, name), cls in self._of_modules.items() if f"{m}.".startswith(f"{module}.")}
 
     def __getitem__(self, name: str) -> type[T]:
         return self._parts[name]
@@ -173,12 +182,14 @@ _plugins: dict[str, str] = {}  # by module, the source as it was imported
 
 
 def import_plugin(name: str) -> None:
-    """Import a module of somebody's parts, anew where its source has changed since."""
+    """Import a module of somebody's parts, anew where its source has changed since; names mean its parts from now on."""
     module = importlib.import_module(name)
     text = _text(module)
     if _plugins.setdefault(name, text) != text:
         importlib.reload(module)
         _plugins[name] = text
+    for registry in _registries:
+        registry.prefer(name)
 
 
 def import_all(package: ModuleType | str) -> None:

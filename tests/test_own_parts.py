@@ -359,6 +359,13 @@ def test_runs_that_do_not_use_a_part_do_not_follow_its_source(tmp_path):
     assert mc.load_job(file).runs[0].run_id == before
 
 
+def test_a_name_means_the_part_of_the_job_s_own_plugin(tmp_path):
+    first, second = (written(tmp_path, compressor(SORTED.replace("-3", k))) for k in ("-3", "-2"))
+    ids = [mc.load_job(file).runs[0].run_id for file in (first, second, first, second)]
+    assert ids == ids[:2] * 2
+    assert ids[0] != ids[1]
+
+
 def test_the_job_of_a_result_names_its_plugins_and_runs_again(tmp_path):
     run = played(tmp_path, compressor(SORTED))
     again = tmp_path / "again.toml"
