@@ -8,7 +8,7 @@ import signal
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import mpi_compress as mc
 from mpi_compress import data_command, launch
@@ -32,8 +32,17 @@ def main(arguments: list[str] | None = None) -> int:
     return launch.run_to_the_end(lambda: options.command(options))
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose errors are one line, told by one rank."""
+
+    def error(self, message: str) -> NoReturn:
+        if launch.rank() == 0:
+            tell(f"{self.prog}: {message}; `{self.prog} --help` tells more")
+        sys.exit(2)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mpi-compress", description=mc.__doc__)
+    parser = _Parser(prog="mpi-compress", description=mc.__doc__)
     parser.add_argument("--version", action="version", version=f"mpi-compress {metadata.version('mpi-compress')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
@@ -48,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
 
     plan = commands.add_parser("plan", help="list the runs of a job; runs nothing")
     _job_arguments(plan)
-    plan.add_argument("--ranks", type=int, metavar="R", help="for the memory of each of R ranks (default: workers + 1)")
+    plan.add_argument("--ranks", type=_positive, metavar="R", help="for the memory of each of R ranks (default: workers + 1)")
     plan.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
     plan.set_defaults(command=_plan)
 
@@ -79,7 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")
     plot.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
     plot.add_argument(
-        "--bounds", type=lambda s: s.split(","), metavar="COLUMNS", help="drawn dashed over the curves: bound, or lower_up,upper_up"
+        "--bounds",
+        type=lambda s: [name.strip() for name in s.split(",")],
+        metavar="COLUMNS",
+        help="drawn dashed over the curves: bound, or lower_up,upper_up",
     )
     plot.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
     _full_argument(plot)
@@ -121,6 +133,12 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")
     listing.set_defaults(command=_list)
     return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} was given; it should be a whole number from 1 on")
+    return int(text)
 
 
 def _job_arguments(parser: argparse.ArgumentParser) -> None:
@@ -230,11 +248,17 @@ def _plot(options: argparse.Namespace) -> int:
         runs = results_of(job, Path(options.out), unfinished=True)
         target = Path(options.out) / job.name / f"{key_of(files[0]).replace('/', '-')}.png"
         figure = job.titled_figure
+    elif any(f.suffix == ".toml" for f in files):
+        raise UserError(f"plot {shlex.join(options.what)}: takes one job, or results of any number, not both")
     else:
         runs = [mc.read(f) for f in files]
         target = files[0].with_suffix(".png")
         figure = FigureTable()
-    changed: dict[str, Any] = {k: v for k, v in (("x", options.x), ("y", options.y), ("bounds", options.bounds)) if v}
+    asked = {"x": options.x, "y": options.y, "bounds": options.bounds}
+    changed: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    for key in ("x", "y"):
+        if not changed.get(key, key).strip():
+            raise UserError(f"--{key}: a column's name is wanted, such as loss")
     target = Path(options.figure) if options.figure else target
     figures.save(figures.draw(runs, figure.changed(**changed)), target)
     for r in runs:

@@ -3,7 +3,8 @@
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
 and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound'. The smallest over
-several runs is `cost_up('T = *', loss=0.4)`, where their labels match. Runs that differ in their seed alone are taken seed by seed.
+several runs is `cost_up('T = *', loss=0.4)`, where their labels match. Runs that differ in their seed alone are taken seed by seed;
+a run of one seed stands beside each.
 """
 
 import ast
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpi_compress.errors import UserError, nearest
-from mpi_compress.expressions import calculate, evaluate, names_in
+from mpi_compress.expressions import DomainError, calculate, evaluate, names_in
+from mpi_compress.lines import entry_at
 from mpi_compress.registry import checked
 from mpi_compress.results import Run
 from mpi_compress.tables import Claim
@@ -44,6 +46,7 @@ class Verdict:
     claim: Claim
     values: list[float]  # one for each seed; empty where results are missing
     why: str = ""  # why there is no value
+    unreached: Sequence[str] = ()  # levels that runs never came down to, which count as infinite
 
     @property
     def holds(self) -> bool | None:
@@ -78,6 +81,8 @@ class Verdict:
                 ours += f" ({min(self.values):.4g} … {max(self.values):.4g} over {len(self.values)} seeds)"
         paper = f"paper {self.paper}; " if self.paper else ""
         outcome = f"{self.outcome}: {self.reason}" if self.reason else self.outcome
+        if self.unreached:
+            outcome += f" ({'; '.join(self.unreached)})"
         note = f"\n    note: {c.note}" if c.note else ""
         return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
 
@@ -96,7 +101,10 @@ def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[C
             meets(claim.holds, 0.0)
         except UserError as error:
             raise UserError(f"claim {claim.id}: {error}") from None
-        _value(claim, labels, lambda of, take: math.nan)
+        try:
+            _value(claim, labels, lambda of, take: math.nan)
+        except DomainError as error:
+            raise UserError(f"claim {claim.id}: {error}") from None
     return claims
 
 
@@ -141,19 +149,37 @@ def meets(condition: str, value: float) -> bool:
 
 
 def _verdict(claim: Claim, job: "Job", runs: Sequence[Run]) -> Verdict:
-    seeds = sorted({spec.seed for spec in job.runs})
-    values = []
-    for seed in seeds:
-        by_label: dict[str, Run] = {}
-        for spec in job.runs:
-            found = [r for r in runs if r.label == spec.label and r.attrs["run_id"] == spec.run_id] if spec.seed == seed else []
-            if found:
-                by_label[spec.label] = found[0]
+    """Seed by seed; a run of one seed stands beside each seed of the others."""
+    labels = list(dict.fromkeys(spec.label for spec in job.runs))
+    done = {(r.label, r.attrs["run_id"]): r for r in runs}
+    by_label: dict[str, dict[int, Run | None]] = {label: {} for label in labels}
+    for spec in job.runs:
+        by_label[spec.label][spec.seed] = done.get((spec.label, spec.run_id))
+    used = _labels_in(claim, labels)
+    several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
+    values, unreached = [], set[str]()
+    for seed in sorted(several) or [0]:
+        chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
         try:
-            values.append(_value(claim, [spec.label for spec in job.runs], partial(_smallest, by_label)))
+            values.append(_value(claim, labels, partial(_smallest, chosen), unreached))
+        except DomainError:
+            values.append(math.nan)
         except _Missing as missing:
-            return Verdict(claim, [], str(missing))
-    return Verdict(claim, values)
+            of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
+            return Verdict(claim, [], f"'{missing.label}' has no result{of_seed}")
+    return Verdict(claim, values, unreached=sorted(unreached))
+
+
+def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
+    """The runs that a claim's value needs, by label."""
+    found: set[str] = set()
+
+    def note(of: Sequence[str], _: Any) -> float:
+        found.update(of)
+        return math.nan
+
+    _value(claim, labels, note)
+    return found
 
 
 def _over_rows(formula: str, names: Sequence[str], run: Run) -> np.ndarray:
@@ -174,17 +200,29 @@ def _at_row(formula: str, names: Mapping[str, float]) -> float:
 class _Missing(Exception):
     """A run that a claim needs has no result."""
 
+    def __init__(self, label: str):
+        self.label = label
 
-def _smallest(runs: Mapping[str, Run], labels: Sequence[str], take: Callable[[Run], float]) -> float:
-    """What is taken of the runs of these labels: the smallest."""
+
+def _smallest(runs: Mapping[str, Run | None], labels: Sequence[str], take: Callable[[Run], float]) -> float:
+    """What is taken of the runs of these labels: the smallest number."""
     for label in labels:
-        if label not in runs:
-            raise _Missing(f"'{label}' has no result")
-    return min(take(runs[label]) for label in labels)
+        if runs[label] is None:
+            raise _Missing(label)
+    taken = [take(runs[label]) for label in labels]  # type: ignore[arg-type]
+    return min((value for value in taken if not math.isnan(value)), default=math.nan)
 
 
-def _value(claim: Claim, labels: Sequence[str], over: Callable[[Sequence[str], Callable[[Run], float]], float]) -> float:
-    """A claim's value; `over` gives what a call takes of each run, over the runs that it names of a job's `labels`."""
+def _value(
+    claim: Claim,
+    labels: Sequence[str],
+    over: Callable[[Sequence[str], Callable[[Run], float]], float],
+    unreached: set[str] | None = None,
+) -> float:
+    """A claim's value; `over` gives what a call takes of each run, over the runs that it names of a job's `labels`.
+
+    `unreached` gets what no run came down to.
+    """
 
     def named(node: ast.expr) -> list[str]:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
@@ -205,7 +243,10 @@ def _value(claim: Claim, labels: Sequence[str], over: Callable[[Sequence[str], C
                 return over(named(of), lambda run: float(run.column(name)[-1]))
             case ast.Call(func=ast.Name(id=name), args=[of], keywords=[ast.keyword(arg=str(falling), value=low)]):
                 level = calculate(low, {}, call)
-                return over(named(of), lambda run: _where_reached(run.column(name), run.column(falling), level))
+                entry = over(named(of), lambda run: entry_at(run.column(name), run.column(falling), level))
+                if entry == math.inf and unreached is not None:
+                    unreached.add(f"{ast.unparse(of)} never comes down to {falling} = {level:g}")
+                return entry
             case ast.Call(args=[_], keywords=[_, _, *_]):
                 raise ValueError(f"{', '.join(map(ast.unparse, node.keywords))} are several levels, and one is wanted")
         raise ValueError(f"'{ast.unparse(node)}' should be column('label') or column('label', loss=0.4)")
@@ -214,11 +255,9 @@ def _value(claim: Claim, labels: Sequence[str], over: Callable[[Sequence[str], C
         return float(calculate(ast.parse(f"({claim.value})", mode="eval").body, {}, call))
     except (ZeroDivisionError, OverflowError):
         return math.nan
+    except DomainError:
+        raise
+    except RecursionError:
+        raise UserError(f"claim {claim.id}: value is too long a formula") from None
     except (ValueError, SyntaxError) as error:
         raise UserError(f'claim {claim.id}: value = "{" ".join(claim.value.split())}": {error}') from None
-
-
-def _where_reached(column: np.ndarray, falling: np.ndarray, level: float) -> float:
-    """The entry of the first row where another column has come down to a level."""
-    reached = np.flatnonzero(falling <= level)
-    return float(column[reached[0]]) if reached.size else math.inf

@@ -20,6 +20,10 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 }  # fmt: skip
 
 
+class DomainError(ValueError):
+    """A function has no real value where it is asked for one, such as log(0)."""
+
+
 def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     """The value of a formula in + - * / ** ( ), numbers, `names`, and sqrt log log2 exp min max abs.
 
@@ -80,13 +84,15 @@ def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Ca
         case ast.BinOp() if type(node.op) in _BINARY:
             found = _BINARY[type(node.op)](float(value(node.left)), float(value(node.right)))
             if isinstance(found, complex):
-                raise ValueError(f"'{ast.unparse(node)}' is not a real number")
+                raise DomainError(f"'{ast.unparse(node)}' is not a real number")
             return found
         case ast.Call(func=ast.Name(id=function), keywords=[]) if function in _FUNCTIONS:
             arguments = [value(a) for a in node.args]
             try:
                 return _FUNCTIONS[function](*arguments)
-            except (TypeError, ValueError) as error:
+            except ValueError as error:
+                raise DomainError(f"'{ast.unparse(node)}': {error}") from None
+            except TypeError as error:
                 raise ValueError(f"'{ast.unparse(node)}': {error}") from None
         case ast.Call() if call is not None:
             return call(node)

@@ -5,15 +5,21 @@ their median, in a band from the least to the most.
 """
 
 import math
+import re
 import textwrap
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from mpi_compress.errors import UserError
 from mpi_compress.lines import Line, by_seed, last_points, levels, lines, named, shown, tuned_text, without_common
+from mpi_compress.progress import tell
+from mpi_compress.registry import checked
 from mpi_compress.results import Run
 from mpi_compress.tables import FigureTable, PanelTable
 
@@ -84,6 +90,9 @@ _HEIGHT, _PANEL_HEIGHT = 2.3, 1.65  # of one plot, and of one of three panels in
 _LINE, _LETTER = 0.16, 0.05  # of a legend's text
 _SHORT_AXIS = 8  # its end over its begin, where powers of ten make no ticks
 _INSIDE = 4  # lines whose legend has room among the curves
+_LONGEST = 48  # letters of a legend's entry, on one plot; twice as many on a page
+_SPARSE = 3  # points, up to which each has its marker
+_CEILING = 10.0  # times what other curves reach, where curves that diverge leave the picture
 _STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
     "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.2,
@@ -113,9 +122,11 @@ def plot(
         xlabel, ylabel: names of the axes, if not those of the columns.
 
     Raises:
-        UserError: no runs, or no such column.
+        UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
     """
-    figure = FigureTable(x, y, xscale, yscale, list(bounds), rows, title, dict(at) if at else None, xlabel, ylabel)
+    asked = {"xscale": xscale, "yscale": yscale, "title": title, "at": at, "xlabel": xlabel, "ylabel": ylabel}
+    given = {key: value for key, value in asked.items() if value is not None}
+    figure = checked(FigureTable, {"x": x, "y": y, "bounds": list(bounds), "rows": rows, **given}, "plot")
     return _plot(runs, figure, ax)
 
 
@@ -148,6 +159,16 @@ def _some(runs: Sequence[Run]) -> None:
         raise UserError("there are no results to plot; `mpi-compress run JOB` makes them")
 
 
+def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
+    """Refuse a plot without a point."""
+    xscale, yscale = scales(figure)
+    if not any(shown(line.y if line.x is None else line.x, line.y, xscale, yscale).any() for line in drawn):
+        if figure.at:
+            ((column, level),) = figure.at.items()
+            raise UserError(f"nothing to draw: no run comes down to {column} = {level:g}")
+        raise UserError(f"nothing to draw: no row has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show")
+
+
 def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes":
     import matplotlib as mpl
     import matplotlib.pyplot as plt
@@ -155,10 +176,11 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
     _some(runs)
     with mpl.rc_context(_STYLE):
         drawn = _lines(runs, figure)
+        _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         title = "\n".join(textwrap.fill(each, 58) for each in (figure.title or "").splitlines())
-        entries, seeds = [*names, *figure.bounds], _over_seeds(runs)
-        outside = ax is None and (len(entries) > _INSIDE or max(map(len, names)) > 32)
+        entries, seeds = [_entry(name, _LONGEST) for name in (*names, *figure.bounds)], _over_seeds(runs)
+        outside = ax is None and (len(entries) > _INSIDE or max(map(len, entries)) > 32)
         abreast = _abreast(entries, _COLUMN)
         if ax is None:
             below = math.ceil(len(entries) / abreast) + 1 if outside else 0
@@ -183,7 +205,7 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
     columns = min(figure.columns, len(each))
     rows = math.ceil(len(each) / columns)
     bounds = list(dict.fromkeys(bound for _, own, _ in each for bound in own.bounds))
-    abreast = _abreast([*names, *bounds], _PAGE)
+    abreast = _abreast([_entry(name, 2 * _LONGEST) for name in (*names, *bounds)], _PAGE)
     title = "\n".join(textwrap.fill(line, 110) for line in (figure.title or "").splitlines())
     texts = math.ceil((len(names) + len(bounds)) / abreast) + title.count("\n") + 3
     height = _PANEL_HEIGHT * (1.0 if columns > 2 else 1.25)
@@ -193,7 +215,7 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
     handles: dict[str, Any] = {}
     for i, ((_, own, runs), short) in enumerate(zip(each, shorts, strict=True)):
         ax = grid.flat[i]
-        _draw_on(ax, runs, drawn[i], own, names, short)
+        _draw_on(ax, runs, drawn[i], own, names, short, 2 * _LONGEST)
         ax.set_title(own.title or "")
         found = ax.get_legend_handles_labels()
         handles |= dict(zip(found[1], found[0], strict=True))
@@ -252,6 +274,12 @@ def _over_seeds(runs: Sequence[Run]) -> str | None:
     return f"median and range over {most} seeds" if most > 1 else None
 
 
+def _entry(label: str, most: int) -> str:
+    """A label as a legend has it: not longer than a line, and not hidden, as those that begin with _ are."""
+    label = f" {label}" if label.startswith("_") else label
+    return label if len(label) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"
+
+
 def _abreast(names: Sequence[str], width: float) -> int:
     """So many entries of a legend fit side by side, in rows that are as full as each other."""
     most = max(1, int(width / (0.45 + _LETTER * max(map(len, names)))))
@@ -278,26 +306,28 @@ def scales(figure: FigureTable) -> tuple[str, str]:
 
 def _draw_on(
     ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
-    short: Mapping[str, str] | None = None,
+    short: Mapping[str, str] | None = None, longest: int = _LONGEST,
 ) -> None:  # fmt: skip
     """Lines, their bounds, and the axes' names and units; a name's place among `names` is its look."""
     xscale, yscale = scales(figure)
+    points = figure.at is not None or figure.rows == "last"
+    ceiling = math.inf if points else _ceiling(runs, figure)
     named_already = set()
     for line in drawn:
         look = names.index(line.label)
         own: dict[str, Any] = {
-            "label": None if line.label in named_already else line.label, "color": _COLOURS[look % len(_COLOURS)],
+            "label": None if line.label in named_already else _entry(line.label, longest), "color": _COLOURS[look % len(_COLOURS)],
             "linestyle": "-" if figure.bounds else _DASHES[look % len(_DASHES)],
         }  # fmt: skip
         named_already.add(line.label)
         if line.x is None:
-            ax.axhline(line.y[0], **own)
+            _draw_level(ax, line, yscale, own)
             continue
-        keep = shown(line.x, line.y, xscale, yscale)
+        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= ceiling)
         marker = _MARKERS[(look + look // len(_COLOURS)) % len(_MARKERS)]
-        points = figure.at is not None or figure.rows == "last"
-        ax.plot(line.x[keep], line.y[keep], **own, marker=marker, markevery=None if points else (0.03 + 0.02 * (look % 7), 0.2))
-        if line.least is not None and line.most is not None:
+        each = points or len(np.unique(line.x[keep])) <= _SPARSE
+        ax.plot(line.x[keep], line.y[keep], **own, marker=marker, markevery=None if each else (0.03 + 0.02 * (look % 7), 0.2))
+        if line.least is not None and line.most is not None and np.any(line.least < line.most):
             ax.fill_between(line.x[keep], line.least[keep], line.most[keep], color=own["color"], alpha=0.2, linewidth=0)
     for number, name in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
@@ -306,13 +336,34 @@ def _draw_on(
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
                 look = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
-                ax.plot(line.x[keep], line.y[keep], color=_COLOURS[look % len(_COLOURS)], ls=dashes, lw=0.9)
+                single = "_" if keep.sum() == 1 else None
+                ax.plot(line.x[keep], line.y[keep], color=_COLOURS[look % len(_COLOURS)], ls=dashes, lw=0.9, marker=single)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=NAMES.get(name, name))
     ax.set(xscale=xscale, yscale=yscale)
     for which, scale in (("x", xscale), ("y", yscale)):
         unit = _unit(ax, which, UNITS.get(getattr(figure, which), ""), scale)  # type: ignore[arg-type]
         text = _axis(figure, which)  # type: ignore[arg-type]
         ax.set(**{f"{which}label": f"{text} [{unit}]" if unit and text else text})
+
+
+def _ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
+    """Up to where curves are drawn if one of them diverges, so that the others can be seen."""
+    columns = [c.strip() for c in figure.y.split(",")]
+    tops = []
+    for run in runs:
+        for name in columns:
+            values = run.column(name)[: 1 if run.status == "diverged" else None]
+            tops.append(float(np.max(values, where=np.isfinite(values), initial=0.0)))
+    return _CEILING * max(tops) if any(run.status == "diverged" for run in runs) else math.inf
+
+
+def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) -> None:
+    """A line across the plot, in a band where it is a median."""
+    y, least, most = line.y[0], line.least, line.most
+    if shown(line.y[:1], line.y[:1], "linear", yscale)[0]:
+        ax.axhline(y, **look)
+        if least is not None and most is not None and least[0] < most[0]:
+            ax.axhspan(least[0], most[0], color=look["color"], alpha=0.2, linewidth=0)
 
 
 def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
@@ -345,9 +396,11 @@ def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
         raise UserError(f"-o {file}: a figure is written as one of {', '.join(FORMATS)}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):
+        with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings(record=True) as said:
             drawn.get_figure(root=True).savefig(file, dpi=dpi)  # type: ignore[union-attr]
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
+        if lacking := {code for each in said for code in re.findall(r"Glyph (\d+)", str(each.message))}:
+            tell(f"{file}: the font has no {' '.join(chr(int(code)) for code in sorted(lacking, key=int))}; boxes stand there")
     except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
         raise UserError(f"-o {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None

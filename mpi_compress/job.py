@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpi_compress import claims
 from mpi_compress.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.errors import UserError, nearest
@@ -89,10 +91,15 @@ def load_job(
     try:
         if full:
             tables = _at_full_size(tables)
-        job = parse_job(tables, path.stem, path.parent, overrides or {}, only, index).only(only, index)
+        job = parse_job(tables, path.stem, path.parent, _plain_values(overrides or {}), only, index).only(only, index)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for what only the data can tell
+
+
+def _plain_values(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of Python's for those of NumPy's."""
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in overrides.items()}
 
 
 def parse_job(

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange, Local
 from mpi_compress.interrupts import EXIT_STOPPED, Interrupted, Stopped
+from mpi_compress.progress import tell
 
 T = TypeVar("T")
 
@@ -191,7 +192,8 @@ def _announced_size() -> tuple[int | None, str]:
     return None, ""
 
 
-def _rank() -> int:
+def rank() -> int:
+    """This process' number among those that a launcher started, as it says before MPI does."""
     return next((int(os.environ[n]) for n in _RANK if os.environ.get(n, "").isdigit()), 0)
 
 
@@ -210,11 +212,11 @@ def run_to_the_end(main: Callable[[], int]) -> int:
         sys.stdout.flush()  # here and not at Python's end, where nobody catches what goes wrong
         return status
     except SharedUserError as error:
-        if _rank() == 0:
+        if rank() == 0:
             _tell(str(error))
         return 2
     except Stopped as stopped:
-        if _rank() == 0:
+        if rank() == 0:
             _tell(str(stopped))
         return EXIT_STOPPED
     except UserError as error:
@@ -226,6 +228,8 @@ def run_to_the_end(main: Callable[[], int]) -> int:
     except BrokenPipeError:
         _print_no_more()
         return 0
+    except SystemExit as error:  # in a part of the user's own: the other ranks would wait
+        status, text = 3, f"something called sys.exit({error.code!r})"
     except MemoryError as error:
         status, text = 3, f"out of memory: {error}"
     except Exception as error:
@@ -237,9 +241,9 @@ def run_to_the_end(main: Callable[[], int]) -> int:
             _print_no_more()
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
-        if mpi is None and status == 2 and _rank() > 0:
+        if mpi is None and status == 2 and rank() > 0:
             return status  # MPI was never reached: every task has the same to say
-        if mpi is not None and mpi.Is_initialized() and _rank() > 0:
+        if mpi is not None and mpi.Is_initialized() and rank() > 0:
             return status  # singletons started by mistake
         _tell(text)
         return status
@@ -255,4 +259,4 @@ def _print_no_more() -> None:
 
 
 def _tell(text: str) -> None:
-    print(f"mpi-compress: {text.rstrip()}", file=sys.stderr, flush=True)
+    tell(f"mpi-compress: {text.rstrip()}")

@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -40,57 +41,70 @@ def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name
 
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs in groups, each of those that differ in their seed alone."""
-    groups: dict[Any, list[Run]] = {}
+    """The runs in groups, each of those that differ in their seed alone; of the same seed the first."""
+    groups: dict[Any, dict[Any, Run]] = {}
     for run in runs:
-        groups.setdefault(_but_for_the_seed(run), []).append(run)
-    return list(groups.values())
+        seed, others = _seed_and_others(run)
+        groups.setdefault(others, {}).setdefault(seed, run)
+    return [list(group.values()) for group in groups.values()]
 
 
-def _but_for_the_seed(run: Run) -> Any:
+def _seed_and_others(run: Run) -> tuple[Any, Any]:
+    """A run's seed, and what else decides it."""
     if "job" not in run.attrs:
-        return id(run)
+        return None, id(run)
     tables = tomllib.loads(run.attrs["job"])
-    tables.pop("seed", None)
-    return json.dumps([run.label, tables], sort_keys=True, default=str)
+    seed = tables.pop("seed", 0)
+    return seed, json.dumps([run.label, tables], sort_keys=True, default=str)
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
+    """Over several seeds the rounds that all of them have."""
     if len(runs) == 1:
         return Line(name, runs[0].column(x), runs[0].column(y))
-    rounds = np.unique(np.concatenate([run.column("round") for run in runs]))
-    xs, ys = (np.full((len(runs), rounds.size), np.nan) for _ in range(2))
-    for i, run in enumerate(runs):
-        at = np.searchsorted(rounds, run.column("round"))
-        xs[i, at], ys[i, at] = run.column(x), run.column(y)
-    kept = np.isfinite(xs).any(axis=0) & np.isfinite(ys).any(axis=0)
-    xs, ys = xs[:, kept], ys[:, kept]
-    return Line(name, np.nanmedian(xs, axis=0), np.nanmedian(ys, axis=0), np.nanmin(ys, axis=0), np.nanmax(ys, axis=0))
+    rounds = reduce(np.intersect1d, [run.column("round") for run in runs])
+    at = [np.isin(run.column("round"), rounds) for run in runs]
+    xs, ys = (np.array([run.column(c)[rows] for run, rows in zip(runs, at, strict=True)], dtype=float) for c in (x, y))
+    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
-    """One line of last rows for the runs of a grid."""
-    points: dict[str, list[tuple[float, float]]] = {}
-    for r in runs:
-        points.setdefault(stem(r.label), []).append((float(r.column(x)[-1]), float(r.column(y)[-1])))
+    """One line of last rows for the runs of a grid; over seeds their median."""
+    points: dict[str, list[tuple[float, ...]]] = {}
+    for group in by_seed(runs):
+        xs, ys = (np.array([float(r.column(c)[-1]) for r in group]) for c in (x, y))
+        points.setdefault(stem(group[0].label), []).append((np.median(xs), np.median(ys), np.min(ys), np.max(ys)))
     return [Line(label, *np.array(sorted(each)).T) for label, each in points.items()]
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
-    """What each run took to bring the column of `at` down to its level, at its own x."""
+    """What each run took to bring the column of `at` down to its level, at its own x; over seeds the median.
+
+    Raises:
+        UserError: no run has a column `x`.
+    """
     ((where, level),) = at.items()
-    found: dict[str, list[tuple[float, float]]] = {}
-    for r in runs:
-        reached = np.flatnonzero(r.column(where) <= level)
-        needed = float(r.column(y)[reached[0]]) if reached.size else np.nan
-        xs = r.column(x)[1:] if r.has(x) else np.empty(0)
+    if runs and not any(r.has(x) for r in runs):
+        runs[0].column(x)
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for group in by_seed(runs):
+        xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)
         constant = xs.size > 0 and np.all(xs == xs[0])
-        found.setdefault(stem(r.label) if constant else r.label, []).append((float(xs[0]) if constant else np.nan, needed))
+        took = [entry_at(r.column(y), r.column(where), level) for r in group]
+        took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
+        label = stem(group[0].label) if constant else group[0].label
+        found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))
     drawn: list[Line] = []
     for label, points in found.items():
-        own, ys = np.array(sorted(points)).T
-        drawn.append(Line(label, None if np.isnan(own).any() else own, ys))
+        own, *taken = np.array(sorted(points)).T
+        drawn.append(Line(label, None if np.isnan(own).any() else own, *taken))
     return drawn
+
+
+def entry_at(column: NDArray, falling: NDArray, level: float) -> float:
+    """The entry of the first row where another column has come down to a level; infinite, where it never does."""
+    reached = np.flatnonzero(falling <= level)
+    return float(column[reached[0]]) if reached.size else np.inf
 
 
 def stem(label: str) -> str:

@@ -1,5 +1,6 @@
 """How far a run is: a bar on a terminal, otherwise plain lines, at most one a minute."""
 
+import os
 import sys
 import time
 from types import TracebackType
@@ -45,4 +46,8 @@ def bits_text(bits: float) -> str:
 
 
 def tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    """A line to standard error; where that takes no more, to nobody: a run does not end for it."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115

@@ -161,12 +161,13 @@ _COMMON = (
 
 def difference(one: Run, other: Run) -> Iterator[str]:
     """The first round and column where two results part; bit for bit, /timing left out."""
-    parted = []
+    parted, alone = [], 0
     for table in COMPARED:
         a, b = getattr(one, table), getattr(other, table)
         for column in sorted(set(a) | set(b)):
             if column not in a or column not in b:
                 yield f"/{table}/{column} is in {(one if column in a else other).file} only"
+                alone += 1
                 continue
             n = min(len(a[column]), len(b[column]))
             unequal = [i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()]
@@ -184,7 +185,7 @@ def difference(one: Run, other: Run) -> Iterator[str]:
     elif (one.x is None) != (other.x is None) or (one.x is not None and one.x.tobytes() != other.x.tobytes()):  # type: ignore[union-attr]
         yield "all rows are equal, the last points are not"
     else:
-        yield f"equal, bit for bit: {rows[0]} rows"
+        yield f"equal, bit for bit: {rows[0]} rows{' of the columns that both have' if alone else ''}"
 
 
 def listing(kind: str | None) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,10 @@ from mpi_compress.errors import UserError, nearest
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
+_NEEDED = ("label", "status")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A result read back. `trace`, `workers` and `timing` map a column's name to its array."""
 
@@ -136,10 +138,34 @@ def _read(path: Path) -> Run:
                 whole = min((len(column) for table in tables for column in table.values()), default=0)
                 tables = [{name: column[:whole] for name, column in table.items()} for table in tables]
             x = h5["final/x"][:] if "final/x" in h5 else None
-            return Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3])
+            return _whole(Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3]))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a result file is wanted") from None
-    except (OSError, RuntimeError) as error:
+    except UserError:
+        raise
+    except (OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
         raise UserError(f"{path}: cannot be read as HDF5: {error}") from None
+
+
+def _whole(run: Run) -> Run:
+    """The same run, if it has what every result has.
+
+    Raises:
+        UserError: something is missing, or damaged.
+    """
+    for name in _NEEDED:
+        if not isinstance(run.attrs.get(name), str):
+            raise UserError(f"{run.file}: is damaged: its attribute {name} is {'no text' if name in run.attrs else 'missing'}")
+    for name, parse in (("settled", json.loads), ("tuned", json.loads), ("job", tomllib.loads)):
+        try:
+            parse(run.attrs.get(name, "" if name == "job" else "{}"))
+        except (TypeError, ValueError):
+            raise UserError(f"{run.file}: is damaged: its attribute {name} cannot be read") from None
+    rows = {len(column) for table in (run.trace, run.timing, run.workers) for column in table.values()}
+    if len(rows) > 1:
+        raise UserError(f"{run.file}: is damaged: some columns have {min(rows)} rows, and some {max(rows)}")
+    if rows and not ("round" in run.trace and "seconds" in run.timing):
+        raise UserError(f"{run.file}: is damaged: it has no column {'seconds' if 'round' in run.trace else 'round'}")
+    return run

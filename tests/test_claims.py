@@ -164,3 +164,43 @@ grid = { label = ["GD", "top"], n = [10, 40] }
     file.write_text(JOB + text.replace("ends", "ends at {m}"))
     with pytest.raises(UserError, match=r"claim 1\.says: '\{m\}': no list in grid called 'm'"):
         load_job(file)
+
+
+def test_a_run_of_one_seed_stands_beside_each_seed_of_the_others(tmp_path):
+    file = tmp_path / "seeds.toml"
+    run = '[[run]]\nlabel = "{}"\nup = {{ compressor = {{ name = "random-k", k = 3 }} }}\n{}\n'
+    claim = '[[claim]]\nid = "X"\nsays = "so"\nvalue = "{}"\nholds = "> 0"\n'
+    head = JOB[: JOB.index("[[run]]")].replace("rounds = 40", "rounds = 4") + 'algorithm = { name = "gd", step = 0.1 }\n'
+    runs = run.format("one", "seed = 7") + run.format("two", "grid = { seed = [1, 2] }") + run.format("three", "seed = 3")
+    values = ["loss('one') / loss('two')", "loss('one') / loss('three')", "loss('two')"]
+    file.write_text(head + runs + "".join(map(claim.format, values)))
+    done = mc.run(load_job(file), out=tmp_path)
+    one, two, other, three = (r.trace["loss"][-1] for r in done)
+    verdicts = claims.check(load_job(file), done)
+    assert [v.values for v in verdicts] == [[one / two, one / other], [one / three], [two, other]]
+    without = claims.check(load_job(file), [r for r in done if r is not done[2]])
+    assert [v.why for v in without] == ["'two' has no result of seed 2", "", "'two' has no result of seed 2"]
+
+
+def test_the_smallest_over_runs_is_a_number_where_one_has_diverged(tmp_path):
+    file = tmp_path / "nan.toml"
+    head = JOB[: JOB.index("[[run]]")].replace("rounds = 40", "rounds = 400")
+    run = '[[run]]\nlabel = "{}"\nalgorithm = {{ name = "gd", step = {} }}\n'
+    claim = '[[claim]]\nid = "X"\nsays = "so"\nvalue = "grad_norm(\'step *\')"\nholds = "> 0"\n'
+    for steps in ("1e200", '"1/L"'), ('"1/L"', "1e200"):
+        file.write_text(head + "".join(run.format(f"step {i}", step) for i, step in enumerate(steps)) + claim)
+        done = mc.run(load_job(file), out=tmp_path)
+        good = next(r for r in done if r.status == "complete")
+        assert claims.check(load_job(file), done)[0].values == [good.trace["grad_norm"][-1]]
+
+
+def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reached_are_told(job):
+    verdict = judged(job, "log(loss('GD') - loss('GD'))", "> 0")
+    assert np.isnan(verdict.median)
+    assert verdict.outcome == "does not hold"
+    with pytest.raises(UserError, match="math domain error"):
+        judged(job, "log(0 - 1) * loss('GD')", "> 0")
+    unreached = judged(job, "round('GD', loss=1e-9) / round('top', loss=0.69)", ">= 3")
+    assert "holds ('GD' never comes down to loss = 1e-09)" in str(unreached)
+    with pytest.raises(UserError, match="too long a formula"):
+        judged(job, "+".join(["loss('GD')"] * 5000), "> 0")

@@ -13,6 +13,8 @@ from conftest import BIN, command
 
 import mpi_compress as mc
 from mpi_compress.__main__ import main
+from mpi_compress.datasets import cache
+from mpi_compress.errors import UserError
 from mpi_compress.runner import result_file
 
 
@@ -146,6 +148,8 @@ def test_the_version_is_that_of_the_package(capsys):
         (["plot", "JOB", "--out", "nowhere"], "no results of 'small'"),
         (["plot", "RESULT", "-o", "a.gif"], "one of .png, .pdf, .svg"),
         (["plot", "RESULT", "--x", "wirebits_up"], "did you mean 'wire_bits_up'?"),
+        (["plot", "RESULT", "--y", ""], "--y: a column's name is wanted"),
+        (["plot", "JOB", "RESULT"], "takes one job, or results of any number, not both"),
         (["show", "nothing.h5"], "no such file"),
         (["show", "JOB"], "cannot be read as HDF5"),
     ],
@@ -159,6 +163,46 @@ def test_wrong_input_ends_in_one_line_and_status_2(arguments, complaint, done, c
     assert said.startswith("mpi-compress: ")
     assert complaint in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["run", "--nope", "x.toml"], ["plan", "x.toml", "--ranks", "-3"], []], ids=str)
+def test_wrong_usage_is_told_in_one_line_by_one_rank(arguments):
+    for ranks in (None, 3):
+        said = command(*arguments, ranks=ranks)
+        assert said.returncode == 2
+        lines = [line for line in said.stderr.splitlines() if line.startswith("mpi-compress")]
+        assert len(lines) == 1, said.stderr
+        assert "--help` tells more" in lines[0]
+
+
+def test_what_is_no_plain_file_is_not_replaced_by_one(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "other").touch()
+    (tmp_path / "link").symlink_to("other")
+    with pytest.raises(UserError, match="pipe: is no plain file"):
+        cache.replace(tmp_path / "pipe", lambda part: part.write_text("x"))
+    assert (tmp_path / "pipe").is_fifo()
+    cache.replace(tmp_path / "link", lambda part: part.write_text("x"))
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "other").read_text() == "x"
+
+
+def test_a_report_passes_over_what_is_no_file(done, tmp_path):
+    job, results = done
+    (tmp_path / "jobs" / "folder.toml").mkdir(parents=True)
+    (tmp_path / "jobs" / ".#x.toml").symlink_to("nowhere")
+    (tmp_path / "jobs" / "small.toml").write_text(job.read_text())
+    page = tmp_path / "page.html"
+    table = tmp_path / "new" / "table.md"
+    assert main(["report", str(tmp_path / "jobs"), "--out", str(results), "-o", str(page), "--table", str(table)]) == 0
+    assert page.exists()
+    assert table.read_text().count("small") >= 1
+
+
+def test_a_run_goes_on_where_its_words_are_not_heard(small_job, tmp_path):
+    line = f"{BIN / 'mpi-compress'} run {small_job} --out {tmp_path} 2> /dev/full"
+    assert subprocess.run(line, shell=True, env={**os.environ}, check=False).returncode == 0
+    assert len(list(tmp_path.glob("small/*.h5"))) == 5
 
 
 PLUGIN = '''

@@ -3,6 +3,8 @@
 import subprocess
 import threading
 import time
+import warnings
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -11,8 +13,10 @@ from conftest import BIN
 
 import mpi_compress as mc
 from mpi_compress import UserError
+from mpi_compress.lines import by_seed, last_points, levels, lines
 from mpi_compress.observer import Row
 from mpi_compress.recorder import Recorder, is_being_written, part_of
+from mpi_compress.report import difference
 
 
 def row(k):
@@ -199,3 +203,104 @@ def test_columns_that_follow_from_others(tmp_path):
     assert run.column("relative_distance").tolist() == [1 / (k + 1) for k in range(10)]
     assert run.column("kappa").tolist() == [4.0] * 10
     assert run.column("step").tolist() == [0.5] * 10
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda h5: h5.attrs.pop("label"), "its attribute label is missing"),
+        (lambda h5: h5.attrs.__setitem__("status", 3), "its attribute status is no text"),
+        (lambda h5: h5.attrs.__setitem__("settled", "{"), "its attribute settled cannot be read"),
+        (lambda h5: h5["trace"].pop("round"), "it has no column round"),
+        (lambda h5: h5.pop("timing"), "it has no column seconds"),
+        (lambda h5: h5["trace/loss"].resize((7,)), "some columns have 7 rows, and some 10"),
+        (lambda h5: h5.__setitem__("trace/group/loss", 3), "cannot be read as HDF5"),
+    ],
+)
+def test_a_damaged_result_is_told_in_one_line(damage, says, tmp_path):
+    (run,) = results_with(tmp_path, ["a"])
+    with h5py.File(run.file, "r+") as h5:
+        damage(h5)
+    with pytest.raises(mc.UserError, match=says):
+        mc.read(run.file)
+
+
+def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
+    runs = results_with(tmp_path, ["a", "b"], own=lambda i, k: 1.0)
+    with h5py.File(runs[1].file, "r+") as h5:
+        del h5["trace/own"]
+    said = list(difference(*(mc.read(r.file) for r in runs)))
+    assert said[-1] == "equal, bit for bit: 10 rows of the columns that both have"
+
+
+def seeds_with(tmp_path, heights, rows=10, **more):
+    """Results that differ in their seeds alone, whose column `height` falls from these."""
+    runs = results_with(tmp_path, ["a"] * len(heights), height=lambda i, k: heights[i] / (k + 1), **more)
+    for i, run in enumerate(runs):
+        run.attrs["job"] = f"seed = {i}"
+    return runs
+
+
+def test_levels_and_last_points_are_medians_over_seeds(tmp_path):
+    runs = seeds_with(tmp_path, [1.0, 4.0, 8.0])
+    (line,) = levels(runs, "round", "round", {"height": 1.0})
+    assert (line.y.tolist(), line.least.tolist(), line.most.tolist()) == ([3.0], [0.0], [7.0])
+    (line,) = last_points(runs, "round", "height")
+    assert (line.x.tolist(), line.y.tolist(), line.least.tolist(), line.most.tolist()) == ([9.0], [0.4], [0.1], [0.8])
+    (line,) = levels(runs, "round", "round", {"height": 0.7})
+    assert line.y.tolist() == [5.0]
+    assert np.isnan(line.most[0]), "one seed never comes down to it"
+
+
+def test_medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once(tmp_path):
+    runs = seeds_with(tmp_path, [1.0, 4.0, 8.0])
+    short = replace(runs[0], trace={name: column[:6] for name, column in runs[0].trace.items()})
+    (line,) = lines([short, *runs[1:]], "round", "height")
+    assert line.x.tolist() == [0, 1, 2, 3, 4, 5]
+    assert line.y.tolist() == [4.0 / (k + 1) for k in range(6)]
+    (alone,) = by_seed([runs[0], runs[0]])
+    assert alone == [runs[0]]
+
+
+def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    good, bad = results_with(tmp_path, ["good", "bad"], height=lambda i, k: 1e300 if i and k > 4 else 1.0 / (k + 1))
+    bad.attrs["status"] = "diverged"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = mc.plot([good, bad], x="round", y="height", yscale="log")
+        ax.get_figure().canvas.draw()
+    assert ax.get_ylim()[1] < 100
+    assert len(ax.lines[1].get_xdata()) == 5
+
+
+def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    runs = results_with(tmp_path, ["_hidden", "b" * 75], height=lambda i, k: 1.0)
+    ax = mc.plot(runs, x="height", y="height")
+    assert all(line.get_marker() not in ("", "None") and line.get_markevery() is None for line in ax.lines)
+    texts = [text.get_text() for text in ax.get_figure().legends[0].get_texts()]
+    assert texts[0] == " _hidden"
+    assert len(texts[1]) < 50
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"at": {"loss": -5.0}}, "nothing to draw: no run comes down to loss = -5"),
+        ({"y": "never"}, "nothing to draw: no row has round and never"),
+        ({"at": {"loss": 0.5}, "x": "nope"}, "no column called 'nope'"),
+        ({"rows": "first"}, "plot.rows: 'first' was given; it should be 'all' or 'last'"),
+        ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
+        ({"at": {}}, "should be one column and its level"),
+        ({"y": ""}, "should be the name of a column"),
+    ],
+)
+def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
+    runs = results_with(tmp_path, ["a"], never=lambda i, k: np.nan)
+    with pytest.raises(mc.UserError, match=says):
+        mc.plot(runs, **{"x": "round", "y": "loss", **asked})

@@ -98,7 +98,7 @@ SCHEMES: dict[type, type[Scheme]] = {TopK: Sparsified, SQ: SignQuantised, Stocha
 
 @dataclass
 class Worker:
-    budget: int = 0  # T of the last round
+    budget: float = np.nan  # T of the last round
     hint: float = np.inf  # a magnitude near which the last search ended: it saves time and changes no result
 
 

@@ -21,6 +21,9 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
     Raises:
         UserError: it cannot be written there.
     """
+    file = file.resolve() if file.is_symlink() else file
+    if file.exists() and not file.is_file():
+        raise UserError(f"{file}: is no plain file, and is not replaced by one")
     part = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,8 @@ def job_files(names: Sequence[str]) -> list[Path]:
     for place in [Path(n) for n in names] or [JOBS]:
         if not place.exists():
             raise UserError(f"{place}: there is no such job file or folder")
-        files = sorted(place.rglob("*.toml"), key=lambda file: file.with_suffix("").parts) if place.is_dir() else [place]
+        below = [file for file in place.rglob("*.toml") if file.is_file() and not file.name.startswith(".")]
+        files = sorted(below, key=lambda file: file.with_suffix("").parts) if place.is_dir() else [place]
         if not files:
             raise UserError(f"{place}: there is no job in this folder")
         found.update(dict.fromkeys(files))
@@ -125,11 +126,14 @@ def has_full(file: Path) -> bool:
 
 
 def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
-    text = file.read_text(encoding="utf-8", errors="replace")
+    text = ""
     try:
+        text = file.read_text(encoding="utf-8", errors="replace")
         job = loaded(file, full)
     except UserError as error:
         return Outcome(file, key, text, None, problem=str(error).removeprefix(f"{file}: "))
+    except OSError as error:
+        return Outcome(file, key, text, None, problem=f"cannot be read: {error.strerror}")
     runs, problem = [], ""
     for spec in job.runs:
         if not spec.data.is_here(spec.folder):

@@ -173,7 +173,7 @@ def _ends(groups: Sequence[Sequence[Run]], asked: set[str], at: Mapping[str, flo
         constant = {name for name in names if all(np.all(columns[name][1:] == columns[name][-1]) for columns in each)}
         point = {
             name: np.median([
-                np.nan if row is None and name not in constant else columns[name][-1 if row is None else row]
+                np.inf if row is None and name not in constant else columns[name][-1 if row is None else row]
                 for columns, row in zip(each, rows, strict=True)
             ])
             for name in names

@@ -36,6 +36,7 @@ def write_table(found: Sequence[Outcome], target: Path) -> None:
         UserError: it cannot be written.
     """
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(table(found, target.parent), encoding="utf-8")
     except OSError as error:
         raise UserError(f"--table {target}: cannot be written: {error.strerror}") from None
