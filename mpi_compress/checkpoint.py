@@ -230,6 +230,34 @@ def _load(frame: NDArray[np.uint8]) -> Any:
     return _Plain(io.BytesIO(frame.data)).load()
 
 
+def unsavable(state: Any, *others: Any) -> str:
+    """Why a state could not be saved and given back as it is, "" if it can; `others` are saved apart from it."""
+    try:
+        _load(_dump(state))
+    except (pickle.PickleError, AttributeError, TypeError) as error:
+        return f"its state cannot be saved in a checkpoint: {error}; dataclasses of arrays, numbers, lists and dicts can"
+    arrays, elsewhere = list(_arrays(state)), list(_arrays(others))
+    for i, one in enumerate(arrays):
+        if any(one is not other and np.may_share_memory(one, other) for other in arrays[i + 1 :]):
+            return "its state has arrays that share memory, which a checkpoint would part: keep one of them"
+        if any(np.may_share_memory(one, other) for other in elsewhere):
+            return "its state shares memory with another, which a checkpoint would part: keep a copy"
+    return ""
+
+
+def _arrays(state: Any) -> Iterator[NDArray[Any]]:
+    """The arrays in a state."""
+    if isinstance(state, np.ndarray):
+        yield state
+    elif is_dataclass(state) and not isinstance(state, type):
+        yield from _arrays(list(vars(state).values()) if hasattr(state, "__dict__") else [])
+    elif isinstance(state, Mapping):
+        yield from _arrays(list(state.values()))
+    elif isinstance(state, list | tuple | set):
+        for each in state:
+            yield from _arrays(each)
+
+
 class _Plain(pickle.Unpickler):
     """Builds arrays, numbers and dataclasses of modules that are loaded already, and refuses everything else."""
 

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms import Algorithm
+from mpi_compress.checkpoint import unsavable
 from mpi_compress.compressed import Compressed, Dense, Drawn, Hybrid, Indices, Lattice, Levels, SignSparse, Sparse, Ternary, Vector
 from mpi_compress.costs import CostModel
 from mpi_compress.errors import UserError
 from mpi_compress.link import Bytes, Link, Message
 from mpi_compress.objective import Objective
+from mpi_compress.observer import TAKEN
 from mpi_compress.registry import is_ours
 from mpi_compress.streams import Round
 
@@ -68,34 +70,100 @@ class GuardedLink(Link):
 
 
 class GuardedObjective(Objective):
-    """One whose gradients are shown to an algorithm that is not of this package: it works on copies, for they are used again."""
+    """One for an algorithm that is not of this package: points and rows are looked at, and gradients are copies."""
+
+    _seen: Vector = np.empty(0)  # the point of the gradient that is kept, as it was
+
+    def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
+        x = self._point(x)
+        self._forget_what_moved(x)
+        value, gradient = super().value_and_gradient(x)
+        self._seen = x.copy()
+        return value, gradient.copy()
 
     def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
-        return _unwritable(super().gradient(x, rows, scale))
+        x = self._point(x)
+        self._forget_what_moved(x)
+        return super().gradient(x, None if rows is None else self._rows(rows), scale).copy()
+
+    def add_gradient(self, out: Vector, x: Vector, rows: NDArray[np.uint64] | None, scale: float = 1.0) -> None:
+        if not (isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == (self.dim,) and out.flags.carray):
+            raise UserError(f"add_gradient: out is {_shown(out)}; it should be an array of float64 ({self.dim},) to write to")
+        super().add_gradient(out, self._point(x), None if rows is None else self._rows(rows), scale)
+
+    def add_touching(self, out: Vector, x: Vector, rows: NDArray[np.uint64], scale: float) -> tuple[Indices, float]:
+        return super().add_touching(out, self._point(x), self._rows(rows), scale)
+
+    def _forget_what_moved(self, x: Vector) -> None:
+        if self._kept_at is x and not np.array_equal(x, self._seen):
+            self.forget()
+
+    def _point(self, x: Any) -> Vector:
+        try:
+            return _floats(x, (self.dim,), "coordinates of x")
+        except ValueError as error:
+            raise UserError(f"gradient: {error}") from None
+
+    def _rows(self, rows: Any) -> NDArray[np.uint64]:
+        try:
+            array = _array(rows, _WHOLE, (np.size(rows),), "rows")
+        except ValueError as error:
+            raise UserError(f"gradient: {error}") from None
+        most = len(self.rows) - 1
+        if not (array.size and array.min() >= 0 and array.max() <= most):
+            said = f"go from {array.min()} to {array.max()}" if array.size else "are none"
+            raise UserError(f"gradient: rows {said}; they should be from 0 to {most}, of this worker's shard")
+        return array.astype(np.uint64, copy=False)
 
 
 def watched(algorithm: Algorithm) -> Algorithm:
-    """The same algorithm, whose messages are looked at.
+    """The same algorithm, whose states, messages and logs are looked at.
 
     Raises:
         UserError: from its verbs, where they give something else.
     """
+    name = type(algorithm).name  # type: ignore[attr-defined]
 
-    def looked_at(verb: str, link: str) -> Callable[..., Message]:
+    def watch(verb: str, look: Callable[..., str]) -> None:
         unwatched = getattr(algorithm, verb)
 
-        def watch(*arguments: Any) -> Message:
+        def verb_and_look(*arguments: Any) -> Any:
             given = unwatched(*arguments)
-            if not isinstance(given, Message):
-                wanted = f"it should be a message: return self.{link}.pack(…, t)"
-                raise UserError(f"{type(algorithm).name}, {verb}: {_shown(given)} was given; {wanted}")  # type: ignore[attr-defined]
+            if complaint := look(given, *arguments):
+                raise UserError(f"{name}, {verb}: {complaint}")
             return given
 
-        return watch
+        object.__setattr__(algorithm, verb, verb_and_look)
 
-    for verb, link in (("worker_sends", "up"), ("master_answers", "down")):
-        object.__setattr__(algorithm, verb, looked_at(verb, link))
+    def message(given: Any, *_: Any) -> str:
+        return "" if isinstance(given, Message) else f"{_shown(given)} was given; it should be a message: return self.up.pack(…, t)"
+
+    def answer(given: Any, *_: Any) -> str:
+        return message(given).replace("self.up", "self.down")
+
+    def numbers(given: Any, *_: Any) -> str:
+        right = np.shape(given) == (len(algorithm.logs),) and all(np.isscalar(v) and np.isreal(v) for v in given)
+        return "" if right else f"{_shown(given)} was given; it should be a number for each of {', '.join(algorithm.logs)}"
+
+    for verb, look in (("worker_sends", message), ("master_answers", answer), ("worker_logs", numbers)):
+        watch(verb, look)
+    watch("start", lambda given, x0: unsavable(given))
+    for verb in ("start_worker", "start_master"):
+        watch(verb, unsavable)
     return algorithm
+
+
+def check_logs(algorithm: Algorithm) -> None:
+    """Refuse columns of an algorithm's own that could not stand in a trace.
+
+    Raises:
+        ValueError: they are no names, or those of other columns.
+    """
+    logs = algorithm.logs
+    if isinstance(logs, str) or not all(isinstance(column, str) and column.isidentifier() for column in logs):
+        raise ValueError(f'logs = {logs!r} should be names of columns, such as ("height",)')
+    if taken := sorted(TAKEN.intersection(logs)):
+        raise ValueError(f"logs: '{taken[0]}' is a column that every run has; give it another name")
 
 
 def check_cost(model: CostModel) -> None:

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import re
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,8 @@ import numpy as np
 from mpi_compress import claims
 from mpi_compress.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.errors import UserError, nearest
-from mpi_compress.registry import checked, import_plugin
+from mpi_compress.plugins import import_plugin
+from mpi_compress.registry import checked
 from mpi_compress.run_spec import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 
@@ -205,14 +205,11 @@ def _import_plugins(names: Any, folder: Path) -> None:
     """Import the user's own parts: modules beside the job, in the current folder, or installed."""
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
-    for place in (str(folder.resolve()), str(Path.cwd())):
-        if names and place not in sys.path:
-            sys.path.insert(0, place)
     for name in names:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
             raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
-            import_plugin(name)
+            import_plugin(name, (Path.cwd(), folder.resolve()))
         except ModuleNotFoundError as error:
             raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
         except (Exception, SystemExit) as error:

@@ -54,7 +54,7 @@ class Alone:
         return self
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
-        return Local(n)
+        return Local(n, counts_down=kind != "allgather")
 
     def close(self) -> None:
         """Give back what it holds of MPI."""

@@ -54,12 +54,10 @@ class Link:
 
         A name that the compressor has no use for is passed over, so that an exact link can stand in for a quantiser.
         """
-        compressor = object.__new__(type(self.compressor))  # many times faster than copy.copy
-        fields = compressor.__dict__
-        fields.update(self.compressor.__dict__)
-        for name, value in known.items():
-            if name in fields:
-                fields[name] = value
+        kind = type(self.compressor)
+        compressor = object.__new__(kind)  # many times faster than copy.copy
+        for name in kind.__dataclass_fields__:
+            object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
 
     def compress(self, v: Vector, t: Round) -> Compressed:

@@ -85,6 +85,12 @@ class Row:
     theory: dict[str, Any] = field(default_factory=dict)
 
 
+TAKEN = {
+    "round", "epoch", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down",
+    "elements_up", "cost_up", "cost_down", "distance", "test_loss", "test_accuracy",
+}  # fmt: skip
+"""Columns that a trace has whatever the algorithm."""
+
 _COUNTED = (
     "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down",
     "clock", "_borrowed", "_logged", "_losses", "_start",

@@ -7,11 +7,10 @@ every module that it holds, so a new part is a new file and nothing else.
 
 import importlib
 import pkgutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
-from inspect import getsource, isabstract, isfunction
+from inspect import isabstract
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_type_hints
 
@@ -23,7 +22,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 
-_registries: "list[Registry]" = []
+registries: "list[Registry]" = []
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
@@ -38,7 +37,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self.kind, self.base = kind, base
         self._parts: dict[str, type[T]] = {}
         self._of_modules: dict[tuple[str, str], type[T]] = {}  # by module and name, those that another job's plugin hides too
-        _registries.append(self)
+        registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
         """Class decorator: the part is found under `name` in jobs.
@@ -60,6 +59,12 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             return cls
 
         return put
+
+    def forget(self, module: str) -> None:
+        """A module is about to be imported anew, perhaps with other names."""
+        for of, name in [key for key in self._of_modules if key[0] == module]:
+            if self._parts.get(name) is self._of_modules.pop((of, name)):
+                del self._parts[name]
 
     def prefer(self, module: str) -> None:
         """Let names mean the parts that a module, or one of its package, registers."""
@@ -96,24 +101,6 @@ def is_ours(part: Any) -> bool:
     """Whether a part, or its class, is of this package."""
     cls = part if isinstance(part, type) else type(part)
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
-
-
-def source_of(part: Any) -> str:
-    """The text that decides what somebody's part does: its module's, or, where that is a session, its methods'. "" for our own."""
-    cls = part if isinstance(part, type) else type(part)
-    if is_ours(cls):
-        return ""
-    if cls.__module__ == "__main__":
-        return "".join(_text(method) for method in vars(cls).values() if isfunction(method))
-    return _text(sys.modules.get(cls.__module__))
-
-
-def _text(written: Any) -> str:
-    """The source of a module or function, as it is in its file now; "" where there is none to read."""
-    try:
-        return getsource(written)
-    except (OSError, TypeError):
-        return ""
 
 
 def parameters(cls: Any) -> list[str]:
@@ -176,20 +163,6 @@ def _first(error: ValidationError, values: Mapping[str, Any], where: str) -> str
         return f"{where}.{key}: is missing"
     wants = [c["msg"].removeprefix("Input should be ").removeprefix("Value error, ") for c in complaints if c["loc"][0] == key]
     return f"{where}.{key}: {values.get(key)!r} was given; it should be {' or '.join(dict.fromkeys(wants))}"
-
-
-_plugins: dict[str, str] = {}  # by module, the source as it was imported
-
-
-def import_plugin(name: str) -> None:
-    """Import a module of somebody's parts, anew where its source has changed since; names mean its parts from now on."""
-    module = importlib.import_module(name)
-    text = _text(module)
-    if _plugins.setdefault(name, text) != text:
-        importlib.reload(module)
-        _plugins[name] = text
-    for registry in _registries:
-        registry.prefer(name)
 
 
 def import_all(package: ModuleType | str) -> None:

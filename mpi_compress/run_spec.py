@@ -21,7 +21,8 @@ from mpi_compress.datasets.table import DataTable, content_id, digest
 from mpi_compress.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.observer import Stop
-from mpi_compress.registry import checked, parameters, source_of
+from mpi_compress.plugins import source_of
+from mpi_compress.registry import checked, parameters
 from mpi_compress.results import read
 from mpi_compress.tables import LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
 

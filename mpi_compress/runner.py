@@ -29,7 +29,7 @@ from mpi_compress.datasets.store import DataSet, open_data
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.exchange import Exchange, Local
 from mpi_compress.footprint import Shape, refuse_what_cannot_fit, shape_of
-from mpi_compress.guard import GuardedLink, GuardedObjective, check_cost, watched
+from mpi_compress.guard import GuardedLink, GuardedObjective, check_cost, check_logs, watched
 from mpi_compress.held_out import HeldOut
 from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.job import Job
@@ -259,6 +259,8 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float]) -> Al
             refuse_smoothness(formula, spec, f"algorithm.{key}")
     if isinstance(spec.algorithm, AsyncSGD) and spec.stop.wire_bits_up is not None:
         raise UserError("stop.wire_bits_up: async-sgd shares memory and counts no bits; give rounds or seconds")
+    if not is_ours(spec.algorithm):
+        checked_at("algorithm", partial(check_logs, spec.algorithm))
     setting = Setting(n, dim, links[0], links[1], spec.cost, apart, numbers, problem.x_star)
     return checked_at("algorithm", lambda: spec.algorithm.within(setting))
 
@@ -300,8 +302,7 @@ def _play(
         rows.clear()  # one problem in memory at a time
         rows[key] = _rows(problem.data, n, exchange, team)
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
-    objective = Objective if is_ours(p.algorithm) else GuardedObjective
-    objectives = {i: objective(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
+    objectives = {i: _objective_of(p)(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
     sample = team.on_root(lambda: problem.data.read(0, 1))
     also = _columns_of(problem) if team.is_root else None
     theory = Theory.of(p.algorithm) if spec.log.theory else None
@@ -327,7 +328,8 @@ def _play(
         )  # fmt: skip
         try:
             team.first_on_each_host(lambda: _rehearse(p, sample))
-            verdict, x = _engine(p.algorithm)(p.algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
+            algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
+            verdict, x = _engine(algorithm)(algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
             if recorder is not None:
                 _end(recorder, verdict, keeper, x)
         except BaseException as error:
@@ -336,6 +338,8 @@ def _play(
             if isinstance(error, Exception) and not isinstance(error, UserError) and team.size == 1:
                 tell(f"{spec.label}: failed, the others go on:\n{traceback.format_exc()}")
                 return part_of(file)
+            if isinstance(error, UserError) and not is_ours(p.algorithm):
+                raise type(error)(f"{spec.where}{error}") from None
             raise
     exchange.close()  # not after an error, for then the other ranks are elsewhere
     if verdict is Verdict.STOPPED:
@@ -431,11 +435,17 @@ def _engine(algorithm: Algorithm) -> Any:
     return asynchronous.run if isinstance(algorithm, AsyncSGD) else engine.run
 
 
+def _objective_of(p: Prepared) -> type[Objective]:
+    return Objective if is_ours(p.algorithm) else GuardedObjective
+
+
 def _rehearse(p: Prepared, shard: Rows) -> None:
     """Two rounds on two samples, so that every kernel is compiled, by one rank of a host, before a clock starts.
 
+    An algorithm of the user's own may need more samples, or workers: what is wrong with it the run itself will tell.
+
     Raises:
-        UserError: a part of the user's own gives what cannot be sent.
+        UserError: another part of the user's own gives what cannot be sent.
     """
     dim, n = p.problem.data.dim, 1
     dtype = shard.matrix[-1].dtype
@@ -443,15 +453,17 @@ def _rehearse(p: Prepared, shard: Rows) -> None:
         matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))
     else:
         matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
-    f = Objective(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
+    f = _objective_of(p)(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
-    if not is_ours(algorithm):
-        algorithm = watched(algorithm)
     try:
         _engine(algorithm)(algorithm, {0: f}, Local(n), Streams(0), np.full(dim, 1e-3), observer)
     except UserError as error:
-        raise type(error)(f"{p.spec.where}{error}") from None
+        if is_ours(algorithm):
+            raise type(error)(f"{p.spec.where}{error}") from None
+    except Exception:
+        if is_ours(algorithm):
+            raise
 
 
 def _nothing(*_: Any) -> None:

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import subprocess
+import sys
 import textwrap
 
 import numpy as np
@@ -15,6 +17,7 @@ import mpi_compress as mc
 from mpi_compress.compressed import Hybrid, Levels, SignSparse, Ternary
 from mpi_compress.errors import UserError
 from mpi_compress.guard import well_formed
+from mpi_compress.link import Link
 
 NUMBER = itertools.count()
 HEAD = """
@@ -217,12 +220,129 @@ def test_an_algorithm_may_pack_what_is_of_another_type_or_not_side_by_side(tmp_p
     np.testing.assert_allclose(short.x, right.x, rtol=1e-5)
 
 
-def test_a_gradient_that_is_used_again_cannot_be_written_to(tmp_path, capfd):
-    run = played(
-        tmp_path, ALGORITHM.format(sends="g = f.gradient(node.x); g *= 2; return self.up.pack(g, t)", answers=ANSWERS), **TOP
+@pytest.mark.parametrize(
+    ("natural", "careful"),
+    [
+        ("g = f.gradient(node.x); g *= 2", "g = 2 * f.gradient(node.x)"),
+        ("g = f.gradient(node.x) + f.gradient(0.9 * node.x)", "g = f.gradient(node.x).copy(); g = g + f.gradient(0.9 * node.x)"),
+        (
+            "y = node.x.copy(); [y.__isub__(0.01 * f.gradient(y)) for _ in range(5)]; g = node.x - y",
+            "import functools; g = node.x - functools.reduce(lambda y, _: y - 0.01 * f.gradient(y), range(5), node.x)",
+        ),
+        ("r = np.arange(3); g = f.gradient(node.x, r); h = f.gradient(node.x, r + 1); g = g - h / 2",
+         "r = np.arange(3, dtype=np.uint64); g = 1.0 * f.gradient(node.x, r); g -= f.gradient(node.x, r + np.uint64(1)) / 2"),
+        ("g = f.gradient(list(node.x))", "g = f.gradient(node.x)"),
+    ],
+    ids=["in place", "two points", "local steps", "rows", "a list"],
+)  # fmt: skip
+def test_gradients_may_be_kept_and_changed(natural, careful, tmp_path):
+    runs = [
+        played(tmp_path, ALGORITHM.format(sends=f"{g}; return self.up.pack(g, t)", answers=ANSWERS), **TOP)
+        for g in (natural, careful)
+    ]
+    assert np.array_equal(runs[0].x, runs[1].x)
+    assert runs[0].trace["grad_norm"].tolist() == runs[1].trace["grad_norm"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ("node.x[:5]", r"gradient: coordinates of x have shape \(5,\); it should be \(20,\)"),
+        ("np.append(node.x, 1.0)", r"gradient: coordinates of x have shape \(21,\)"),
+        ("node.x, np.arange(20)", "gradient: rows go from 0 to 19; they should be from 0 to 9, of this worker's shard"),
+        ("node.x, [-1]", "gradient: rows go from -1 to -1"),
+        ("node.x, []", "gradient: rows are none"),
+        ("node.x, [0.5]", "gradient: rows are of type float64; they should be whole numbers"),
+    ],
+)
+def test_what_is_no_point_or_no_row_is_told(asked, says, tmp_path):
+    file = written(tmp_path, ALGORITHM.format(sends=f"return self.up.pack(f.gradient({asked}), t)", answers=ANSWERS), **TOP)
+    with pytest.raises(UserError, match=f"^{re.escape(str(file))}: {says}"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_an_algorithm_may_need_more_rows_and_workers_than_two_rounds_beforehand_have(tmp_path):
+    sends = "r = t.rng.choice(len(f.rows), 8, replace=False); return self.up.pack(f.gradient(node.x, r), t)"
+    answers = "return self.down.pack(ups[3], t)"
+    assert played(tmp_path, ALGORITHM.format(sends=sends, answers=answers), **TOP).status == "complete"
+
+
+STATES = {
+    "return Node(x0.copy(), lambda: 0)": "mine, start: its state cannot be saved in a checkpoint",
+    "return Node(x0.copy(), collections.deque())": "mine, start: its state cannot be saved in a checkpoint: collections.deque",
+    "z = np.zeros((2, x0.size)); return Node(z[0], z)": "mine, start: its state has arrays that share memory",
+    "return Node(x0, 0); #": "",
+    "return Node(x0.copy(), [{'a': np.ones(3)}, None, 2, (1.5, 'x')])": "",
+}
+
+
+@pytest.mark.parametrize("start", STATES)
+def test_states_that_a_checkpoint_cannot_hold_are_refused_before_the_first_round(start, tmp_path):
+    source = "import collections\nfrom typing import Any\n" + ALGORITHM.format(sends=SENDS, answers=ANSWERS)
+    source = source.replace("    x: np.ndarray\n", "    x: np.ndarray\n    more: Any = None\n").replace(
+        "return Node(x0.copy())", start
     )
-    assert (run.status, "read-only" in run.attrs["reason"]) == ("failed", True)
-    capfd.readouterr()
+    file = written(tmp_path, source, **TOP)
+    if STATES[start]:
+        with pytest.raises(UserError, match=STATES[start]):
+            mc.run(mc.load_job(file), out=tmp_path)
+    else:
+        assert mc.run(mc.load_job(file), out=tmp_path)[0].status == "complete"
+
+
+def test_a_worker_that_holds_the_nodes_array_is_told_so(tmp_path):
+    worker = "    def start_worker(self, node, f):\n        return Node(node.x)\n"
+    file = written(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS) + "\n" + worker, **TOP)
+    with pytest.raises(UserError, match="mine, start_worker: its state shares memory with another"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("logs", "given", "says"),
+    [
+        ('("height",)', "[1.0, 2.0]", r"mine, worker_logs: \[1.0, 2.0\] was given; it should be a number for each of height"),
+        ('("height",)', "[]", r"mine, worker_logs: \[\] was given"),
+        ('("loss",)', "[1.0]", "algorithm: logs: 'loss' is a column that every run has"),
+        ('("a/b",)', "[1.0]", "should be names of columns"),
+        ('"ab"', "[1.0]", "should be names of columns"),
+    ],
+)
+def test_logs_that_do_not_fit_their_names_are_refused(logs, given, says, tmp_path):
+    more = f"\n    logs = {logs}\n\n    def worker_logs(self, worker):\n        return {given}\n"
+    file = written(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS) + more, **TOP)
+    with pytest.raises(UserError, match=says):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_sys_exit_in_a_part_ends_every_rank_with_a_word(tmp_path):
+    file = written(tmp_path, compressor("import sys; sys.exit(0) if t.k == 3 and t.who == 2 else None; " + SORTED))
+    for ranks in (None, 3):
+        said = command("run", file, "--out", tmp_path, "--quiet", ranks=ranks, timeout=60)
+        assert said.returncode != 0
+        assert "something called sys.exit(0)" in said.stderr
+
+
+def test_a_compressor_of_other_parameters_computes_its_own(tmp_path):
+    source = """
+import functools
+
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Compressor):
+    many: int = 3
+
+    @functools.cached_property
+    def indices(self):
+        return np.arange(self.many, dtype=np.uint32)
+
+    def compress(self, v, t):
+        return mc.Sparse(v.size, self.indices, v[self.indices])
+"""
+    mc.load_job(written(tmp_path, source))
+    link = Link(mc.compressors.compressors["mine"](), mc.codecs.codecs["fixed"](), 20)
+    assert [link.at(many=m).compress(np.ones(20), None).elements for m in (3, 5, 2)] == [3, 5, 2]
+    assert link.compressor.indices.size == 3
+    assert link.at(many=4).compressor.indices.size == 4
 
 
 CODEC = """
@@ -357,6 +477,57 @@ def test_runs_that_do_not_use_a_part_do_not_follow_its_source(tmp_path):
     before = mc.load_job(file).runs[0].run_id
     file.with_suffix(".py").write_text(HEAD + compressor(SORTED) + "# changed")
     assert mc.load_job(file).runs[0].run_id == before
+
+
+def test_the_modules_beside_a_plugin_that_it_uses_count_too(tmp_path):
+    (tmp_path / "helper_of_mine.py").write_text("MANY = 3\n")
+    file = written(tmp_path, "import helper_of_mine\n" + compressor(SORTED.replace("-3", "-helper_of_mine.MANY")))
+    (first,) = mc.run(mc.load_job(file), out=tmp_path)
+    (tmp_path / "helper_of_mine.py").write_text("MANY = 4  # now\n")
+    (second,) = mc.run(mc.load_job(file), out=tmp_path)
+    assert [r.trace["elements_up"][-1] for r in (first, second)] == [5 * 4 * 3, 5 * 4 * 4]
+
+
+def test_what_was_imported_and_not_what_was_saved_since_decides_the_id(tmp_path):
+    file = written(tmp_path, compressor(SORTED))
+    job = mc.load_job(file)
+    before = job.runs[0].run_id
+    file.with_suffix(".py").write_text(HEAD + compressor(SORTED.replace("-3", "-12")))
+    assert job.runs[0].run_id == before
+    assert mc.run(job, out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * 3
+    assert mc.run(mc.load_job(file), out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * 12
+
+
+def test_plugins_of_one_name_in_two_folders_are_two(tmp_path):
+    found = []
+    for k in ("-3", "-2", "-3"):
+        folder = tmp_path / k
+        folder.mkdir(exist_ok=True)
+        (folder / "of_one_name.py").write_text(HEAD + compressor(SORTED.replace("-3", k)))
+        (folder / "job.toml").write_text(JOB.format(name="of_one_name", **OURS))
+        found.append(mc.run(mc.load_job(folder / "job.toml"), out=folder)[0].trace["elements_up"][-1])
+    assert found == [60, 40, 60]
+
+
+def test_a_name_that_a_plugin_gave_up_is_unknown(tmp_path):
+    file = written(tmp_path, compressor(SORTED, name='"once"'), compressor='"once"')
+    mc.load_job(file)
+    file.with_suffix(".py").write_text(HEAD + compressor(SORTED, name='"renamed"'))
+    with pytest.raises(UserError, match="no compressor called 'once'"):
+        mc.load_job(file)
+
+
+def test_parts_of_a_session_are_played_anew_in_the_next(tmp_path):
+    """What stands in a notebook has no source that could be compared."""
+    file = tmp_path / "session.toml"
+    file.write_text(JOB.format(name="x", **OURS).replace('plugins = ["x"]', ""))
+    body = f"{HEAD}{compressor(SORTED)}\n(run,) = mc.run(mc.load_job('{file}'), out='{tmp_path}')\nprint(run.attrs['run_id'])"
+    ids = [subprocess.run([sys.executable, "-"], input=body, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert ids[0] != ids[1]
+    script = tmp_path / "script.py"
+    script.write_text(body)
+    ids = [subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert ids[0] == ids[1]
 
 
 def test_a_name_means_the_part_of_the_job_s_own_plugin(tmp_path):

@@ -41,6 +41,15 @@ def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(layo
     assert per_worker.sum() == run.trace["wire_bits_up"][-1]
 
 
+def test_allgather_has_no_messages_down_on_any_number_of_ranks(in_one_process, tmp_path):
+    down = ("wire_bits_down", "paper_bits_down", "cost_down")
+    for ranks in (None, 3):
+        options = ["--only", "top-3", "--set", 'workers.exchange="allgather"', "--out", tmp_path / str(ranks), "--quiet"]
+        assert command("run", in_one_process[0], *options, ranks=ranks).returncode == 0
+        (run,) = (mc.read(f) for f in (tmp_path / str(ranks)).glob("small/*.h5"))
+        assert [run.trace[name].max() for name in down] == [0, 0, 0]
+
+
 def test_python_call_on_a_communicator_gives_the_same_numbers(in_one_process, tmp_path):
     import os
     import subprocess

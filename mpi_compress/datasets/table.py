@@ -12,7 +12,7 @@ from mpi_compress.datasets.cache import cache_folder, replace
 from mpi_compress.datasets.generators import Generator, generators
 from mpi_compress.datasets.known import KNOWN
 from mpi_compress.errors import UserError
-from mpi_compress.registry import source_of
+from mpi_compress.plugins import source_of
 
 
 @dataclass(frozen=True)

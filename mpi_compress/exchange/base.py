@@ -121,9 +121,10 @@ class Local(Exchange):
     is_root = True
     has_master = True
 
-    def __init__(self, n: int):
+    def __init__(self, n: int, counts_down: bool = True):
         self.n = n
         self.mine = range(n)
+        self.counts_down = counts_down
 
     def gather(self, ups: list[Message]) -> list[Message]:
         return ups
