@@ -53,7 +53,13 @@ class GuardedLink(Link):
             return raw(data)
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        read = super().read(data, at)
+        try:
+            read = super().read(data, at)
+        except KeyError as missing:
+            makes = self.compressor.makes.__name__
+            raise UserError(
+                f"{_name(self.compressor)}, known: {missing} is missing, and receivers need it to read a {makes}"
+            ) from None
         with self._telling("decode", self.codec):
             if not (isinstance(read, tuple) and len(read) == 2):
                 raise ValueError(f"{_shown(read)} was given; it should be the vector, and where its bytes end")
@@ -65,7 +71,7 @@ class GuardedLink(Link):
         try:
             yield
         except ValueError as error:
-            whose = "" if part is None or is_ours(part) else f"{part.name}, "
+            whose = "" if part is None or is_ours(part) else f"{_name(part)}, "
             raise UserError(f"{whose}{verb}: {error}") from None
 
 
@@ -122,7 +128,7 @@ def watched(algorithm: Algorithm) -> Algorithm:
     Raises:
         UserError: from its verbs, where they give something else.
     """
-    name = type(algorithm).name  # type: ignore[attr-defined]
+    name = _name(algorithm)
 
     def watch(verb: str, look: Callable[..., str]) -> None:
         unwatched = getattr(algorithm, verb)
@@ -180,7 +186,13 @@ def check_cost(model: CostModel) -> None:
         raise ValueError(f"{costs[at]:g} was given for {payloads[at]:g} bits; a cost should be a finite number from 0 on")
     if np.any(np.diff(costs) < 0):
         raise ValueError("it falls as payloads grow; a cost should not")
-    if not np.array_equal(_floats(model.cost(payloads), payloads.shape, "costs of an array of payloads"), costs):
+    try:
+        together = _floats(model.cost(payloads), payloads.shape, "they")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"costs of an array of payloads: {error}; a cost takes numbers and arrays alike, as np.ceil does"
+        ) from None
+    if not np.array_equal(together, costs):
         raise ValueError("an array of payloads costs something else than its payloads one by one")
 
 
@@ -191,6 +203,11 @@ def read_only(v: Any, dim: int) -> Vector:
         ValueError: it is no vector of `dim` numbers.
     """
     return _unwritable(_floats(v, (dim,), "coordinates"))
+
+
+def _name(part: Any) -> str:
+    """What jobs call a part."""
+    return getattr(part, "name", type(part).__name__)
 
 
 def _unwritable(v: Vector) -> Vector:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import isabstract
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -121,7 +122,8 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
                 raise UserError(f"{where}: {_undeclared(cls, key)}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
     try:
-        right = _model(cls).model_validate(dict(values))
+        hints = get_type_hints(cls)
+        right = _model(cls).model_validate({key: _suited(value, hints[key]) for key, value in values.items()})
         return cls(**{key: getattr(right, key) for key in values})
     except ValidationError as error:
         raise UserError(_first(error, values, where)) from None
@@ -131,6 +133,13 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
         if not isabstract(cls):
             raise
         raise UserError(f"{where}: {error}") from None
+
+
+def _suited(value: Any, hint: Any) -> Any:
+    """A value as TOML has it, as a part may want it: an array as a tuple, text as a path."""
+    if isinstance(value, list) and get_origin(hint) is tuple:
+        return tuple(value)
+    return Path(value) if isinstance(value, str) and hint is Path else value
 
 
 def _undeclared(cls: Any, key: str) -> str:

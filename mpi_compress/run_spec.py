@@ -22,7 +22,7 @@ from mpi_compress.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.errors import UserError, nearest
 from mpi_compress.observer import Stop
 from mpi_compress.plugins import source_of
-from mpi_compress.registry import checked, parameters
+from mpi_compress.registry import checked, is_ours, parameters
 from mpi_compress.results import read
 from mpi_compress.tables import LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
 
@@ -63,7 +63,8 @@ class RunSpec:
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
             deciding["data"].pop(key, None)
-        others = [] if (file := getattr(self.cost, "file", None)) is None else [digest(Path(file))]
+        file = getattr(self.cost, "file", None) if is_ours(self.cost) else None
+        others = [] if file is None else [digest(Path(file))]
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost)
@@ -162,7 +163,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     cost = table("cost") or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
-    if isinstance(cost.get("file"), str):
+    if isinstance(cost.get("file"), str) and is_ours(costs.get(cost["model"])):
         cost["file"] = _here_or_beside(cost["file"], folder)
     return RunSpec(
         label=label,

@@ -18,6 +18,7 @@ from mpi_compress.compressed import Hybrid, Levels, SignSparse, Ternary
 from mpi_compress.errors import UserError
 from mpi_compress.guard import well_formed
 from mpi_compress.link import Link
+from mpi_compress.registry import registries
 
 NUMBER = itertools.count()
 HEAD = """
@@ -42,6 +43,14 @@ OURS = {
     "compressor": '{ name = "mine" }',
     "codec": "fixed",
 }
+
+
+@pytest.fixture(autouse=True)
+def registered_for_one_test_only():
+    before = [dict(registry._parts) for registry in registries]
+    yield
+    for registry, parts in zip(registries, before, strict=True):
+        registry._parts = parts
 
 
 def written(tmp_path, source, more="", **parts):
@@ -131,6 +140,14 @@ def test_workers_without_rounds_are_told_too(tmp_path):
         mc.run(mc.load_job(file), out=tmp_path)
 
 
+def test_what_receivers_need_and_are_not_told_is_named(tmp_path):
+    body = "return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)"
+    source = "from mpi_compress.compressed import Lattice\n" + compressor(body, field="makes = Lattice")
+    file = written(tmp_path, source, codec="lattice", algorithm="gd")
+    with pytest.raises(UserError, match="mine, known: 'sigma' is missing, and receivers need it to read a Lattice"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
 def test_under_mpi_it_is_told_once(tmp_path):
     said = command("run", written(tmp_path, compressor("return v")), "--out", tmp_path, ranks=3)
     assert said.returncode == 2
@@ -170,6 +187,13 @@ def test_the_vector_cannot_be_written_to(work, tmp_path, capfd):
 def test_a_class_that_is_no_part_is_refused_with_the_job(source, says, tmp_path):
     with pytest.raises(UserError, match=re.escape(says)):
         mc.load_job(written(tmp_path, source, compressor='{ name = "mine", share = 0.25 }'))
+
+
+def test_parameters_may_be_tuples_and_paths(tmp_path):
+    fields = "share: tuple[float, ...] = (0.5,)\n    log: Path = Path('a')"
+    body = f"assert (self.share, self.log) == ((0.25, 1.0), Path('b')); {SORTED}"
+    source = "from pathlib import Path\n" + compressor(body, field=fields)
+    assert played(tmp_path, source, compressor='{ name = "mine", share = [0.25, 1.0], log = "b" }').status == "complete"
 
 
 ALGORITHM = """
@@ -404,7 +428,9 @@ def test_a_codec_of_ones_own_is_looked_after_where_a_number_goes_ahead_of_the_ve
         ("float('nan')", "cost: nan was given for 0 bits; a cost should be a finite number from 0 on"),
         ("5 - payload", "cost: -3 was given for 8 bits"),
         ("1 / (1 + payload)", "cost: it falls as payloads grow; a cost should not"),
-        ("np.max(payload)", "cost: costs of an array of payloads have shape (); it should be (6,)"),
+        ("np.max(payload)", "cost: costs of an array of payloads: they have shape (); it should be (6,)"),
+        ("__import__('math').ceil(payload / 8)", "a cost takes numbers and arrays alike, as np.ceil does"),
+        ("1.0 if payload < 9 else 2.0", "a cost takes numbers and arrays alike, as np.ceil does"),
         ("np.zeros(np.shape(payload)) + np.max(payload)", "an array of payloads costs something else than its payloads one by one"),
     ],
 )
@@ -442,6 +468,12 @@ OWN_DATA = {"data": 'generator = "mine"', "compressor": '{ name = "top-k", k = 3
 def test_a_generator_that_makes_no_labelled_rows_is_told_so(made, tmp_path):
     file = written(tmp_path, GENERATOR.format(made=made), **OWN_DATA)
     with pytest.raises(UserError, match=r"data.generator: make of mine gives .*; it should be numbers \(m, d\)"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_chunks_of_a_generator_are_of_one_width(tmp_path):
+    file = written(tmp_path, GENERATOR.format(made="yield a, y\n        yield a[:, :7], y"), **OWN_DATA)
+    with pytest.raises(UserError, match="make of mine gives chunks of 10 and of 7 columns"):
         mc.run(mc.load_job(file), out=tmp_path)
 
 

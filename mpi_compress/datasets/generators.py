@@ -37,11 +37,16 @@ class Generator(ABC):
         chunks = [made] if isinstance(made, tuple) else made
         if not isinstance(chunks, Iterable):
             raise UserError(f"data.generator: {_complaint(self, made)}")
+        width = None
         for chunk in chunks:
             if not (isinstance(chunk, tuple) and len(chunk) == 2):
                 raise UserError(f"data.generator: {_complaint(self, chunk)}")
             samples = chunk[0] if sp.issparse(chunk[0]) else np.asarray(chunk[0])
             labels = np.asarray(chunk[1])
+            width = samples.shape[-1] if width is None and samples.ndim else width
+            if samples.ndim == 2 and samples.shape[1] != width:
+                name = type(self).name  # type: ignore[attr-defined]
+                raise UserError(f"data.generator: make of {name} gives chunks of {width} and of {samples.shape[1]} columns")
             if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
                 raise UserError(f"data.generator: {_complaint(self, (samples, labels))}")
             yield samples, labels
