@@ -239,6 +239,8 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
 def _lines(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | None = None) -> list[Line]:
     """The lines of one plot; in panels under `short` names, by label, that other panels have too."""
     columns = [c.strip() for c in figure.y.split(",")]
+    if figure.at and figure.x not in NAMES and not any(r.has(figure.x) for r in runs):
+        runs[0].column(figure.x)  # says that there is none
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
         raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
     return [
@@ -348,13 +350,11 @@ def _draw_on(
 
 def _ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     """Up to where curves are drawn if one of them diverges, so that the others can be seen."""
-    columns = [c.strip() for c in figure.y.split(",")]
-    tops = []
-    for run in runs:
-        for name in columns:
-            values = run.column(name)[: 1 if run.status == "diverged" else None]
-            tops.append(float(np.max(values, where=np.isfinite(values), initial=0.0)))
-    return _CEILING * max(tops) if any(run.status == "diverged" for run in runs) else math.inf
+    columns = {c.strip() for c in figure.y.split(",")} & {"loss", "test_loss", *_FALLING_TO_ZERO}
+    if not columns or all(run.status != "diverged" for run in runs):
+        return math.inf
+    tops = [run.column(name)[: 1 if run.status == "diverged" else None] for run in runs for name in columns]
+    return _CEILING * max(float(np.max(top, where=np.isfinite(top), initial=0.0)) for top in tops) or math.inf
 
 
 def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) -> None:
@@ -397,10 +397,22 @@ def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             drawn.get_figure(root=True).savefig(file, dpi=dpi)  # type: ignore[union-attr]
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
-        if lacking := {code for each in said for code in re.findall(r"Glyph (\d+)", str(each.message))}:
-            tell(f"{file}: the font has no {' '.join(chr(int(code)) for code in sorted(lacking, key=int))}; boxes stand there")
     except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
         raise UserError(f"-o {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
+    _tell_what_was_said(said, file)
+
+
+def _tell_what_was_said(said: Sequence[warnings.WarningMessage], file: Path) -> None:
+    """Of Matplotlib's warnings: letters that the font lacks in one line, the others as they are."""
+    lacking: dict[str, None] = {}
+    for warning in said:
+        if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
+            lacking[chr(int(glyph[1]))] = None
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacking:
+        tell(f"{file}: the font has no {' '.join(lacking)}; boxes stand there")

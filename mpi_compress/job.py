@@ -164,9 +164,12 @@ def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overri
     """Refuse what [full] cannot mean, though only --full asks for it."""
     at_full_size = _at_full_size(tables)
     try:
-        parse_job(at_full_size, name, folder, *overriding)
+        parse_job(at_full_size, name, folder, {})
     except UserError as error:
-        raise UserError(f"full: {error}") from None
+        try:  # what is left out may be set from outside
+            parse_job(at_full_size, name, folder, *overriding)
+        except UserError:
+            raise UserError(f"full: {error}") from None
 
 
 def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What of runs is drawn: lines, taken from results alone; runs that differ in their seed alone are one of them, with a band."""
 
+import itertools
 import json
 import re
 import tomllib
@@ -41,11 +42,12 @@ def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name
 
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs in groups, each of those that differ in their seed alone; of the same seed the first."""
+    """The runs in groups, each of those that differ in their seed alone; what has the seed of another is in the next group."""
     groups: dict[Any, dict[Any, Run]] = {}
     for run in runs:
         seed, others = _seed_and_others(run)
-        groups.setdefault(others, {}).setdefault(seed, run)
+        number = next(n for n in itertools.count() if seed not in groups.get((others, n), {}))
+        groups.setdefault((others, number), {})[seed] = run
     return [list(group.values()) for group in groups.values()]
 
 
@@ -78,14 +80,8 @@ def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
-    """What each run took to bring the column of `at` down to its level, at its own x; over seeds the median.
-
-    Raises:
-        UserError: no run has a column `x`.
-    """
+    """What each run took to bring the column of `at` down to its level, at its own x; over seeds the median."""
     ((where, level),) = at.items()
-    if runs and not any(r.has(x) for r in runs):
-        runs[0].column(x)
     found: dict[str, list[tuple[float, ...]]] = {}
     for group in by_seed(runs):
         xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)

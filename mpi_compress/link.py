@@ -155,6 +155,9 @@ class ScalarLink(Link):
         super().__init__(vectors.compressor, vectors.codec, vectors.dim)
         object.__setattr__(self, "vectors", vectors)
 
+    def at(self, **known: Any) -> "ScalarLink":
+        return ScalarLink(self.vectors.at(**known))
+
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithScalar)
         return np.concatenate([number_bytes(compressed.scalar, self.codec.float), self.vectors.write(compressed.vector)])

@@ -163,7 +163,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     cost = table("cost") or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
-    if isinstance(cost.get("file"), str) and is_ours(costs.get(cost["model"])):
+    if isinstance(cost.get("file"), str) and isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])):
         cost["file"] = _here_or_beside(cost["file"], folder)
     return RunSpec(
         label=label,

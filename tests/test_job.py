@@ -225,6 +225,12 @@ def test_what_a_job_leaves_out_may_be_set_from_outside(taken, tmp_path):
     assert load_job(file, {"stop.rounds": 7}, **taken).runs[-1].stop.rounds == 7
 
 
+def test_what_is_set_for_the_small_size_need_not_suit_the_full_one(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(BASE + '[up]\ncompressor = { name = "top-k", k = 2 }\n[full.up]\ncompressor = "identity"\n')
+    assert load_job(file, {"up.compressor.k": 3}).runs[0].up.compressor.k == 3
+
+
 def test_overrides_reach_every_run(tmp_path):
     runs = job(BASE + '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\nstop = { rounds = 9 }', tmp_path, **{"stop.rounds": 4}).runs
     assert [r.stop.rounds for r in runs] == [4, 4]

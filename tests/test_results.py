@@ -12,7 +12,7 @@ import pytest
 from conftest import BIN
 
 import mpi_compress as mc
-from mpi_compress import UserError
+from mpi_compress import UserError, figures
 from mpi_compress.lines import by_seed, last_points, levels, lines
 from mpi_compress.observer import Row
 from mpi_compress.recorder import Recorder, is_being_written, part_of
@@ -258,22 +258,23 @@ def test_medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once(
     (line,) = lines([short, *runs[1:]], "round", "height")
     assert line.x.tolist() == [0, 1, 2, 3, 4, 5]
     assert line.y.tolist() == [4.0 / (k + 1) for k in range(6)]
-    (alone,) = by_seed([runs[0], runs[0]])
-    assert alone == [runs[0]]
+    assert by_seed([runs[0], runs[1], runs[0]]) == [[runs[0], runs[1]], [runs[0]]]
 
 
 def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
     import matplotlib as mpl
 
     mpl.use("agg")
-    good, bad = results_with(tmp_path, ["good", "bad"], height=lambda i, k: 1e300 if i and k > 4 else 1.0 / (k + 1))
+    falling = {"distance": lambda i, k: 1e300 if i and k > 4 else 1.0 / (k + 1)}
+    good, bad = results_with(tmp_path, ["good", "bad"], **falling, count=lambda i, k: 100.0 * k)
     bad.attrs["status"] = "diverged"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ax = mc.plot([good, bad], x="round", y="height", yscale="log")
+        ax = mc.plot([good, bad], x="round", y="distance", yscale="log")
         ax.get_figure().canvas.draw()
     assert ax.get_ylim()[1] < 100
     assert len(ax.lines[1].get_xdata()) == 5
+    assert len(mc.plot([bad], x="round", y="count").lines[0].get_xdata()) == 10
 
 
 def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
@@ -294,6 +295,7 @@ def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
         ({"at": {"loss": -5.0}}, "nothing to draw: no run comes down to loss = -5"),
         ({"y": "never"}, "nothing to draw: no row has round and never"),
         ({"at": {"loss": 0.5}, "x": "nope"}, "no column called 'nope'"),
+        ({"at": {"loss": -5.0}, "x": "budget"}, "no run comes down to loss = -5"),
         ({"rows": "first"}, "plot.rows: 'first' was given; it should be 'all' or 'last'"),
         ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
         ({"at": {}}, "should be one column and its level"),
@@ -304,3 +306,14 @@ def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
     runs = results_with(tmp_path, ["a"], never=lambda i, k: np.nan)
     with pytest.raises(mc.UserError, match=says):
         mc.plot(runs, **{"x": "round", "y": "loss", **asked})
+
+
+def test_letters_that_the_font_lacks_are_told_in_one_line(tmp_path, capfd):
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    (run,) = results_with(tmp_path, ["ünï 漢字"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figures.save(mc.plot([run], x="round", y="loss"), tmp_path / "a.png")
+    assert capfd.readouterr().err.count("the font has no 漢 字; boxes stand there") == 1
