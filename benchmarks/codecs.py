@@ -77,7 +77,7 @@ def large_vectors(rng: np.random.Generator) -> None:
             made = compressor.compress(v, t)
             ways: dict[str, Callable[[], object]] = {
                 "compress": lambda: compressor.compress(v, t),  # noqa: B023
-                "code": lambda: link._read(link.codec.encode(made)),  # noqa: B023
+                "code": lambda: link.read(link.codec.encode(made)),  # noqa: B023
                 "all": lambda: link.unpack(link.pack(v, t)).add_to(out),  # noqa: B023
             }
             if plain:
