@@ -202,18 +202,14 @@ def read_only(v: Any, dim: int) -> Vector:
     Raises:
         ValueError: it is no vector of `dim` numbers.
     """
-    return _unwritable(_floats(v, (dim,), "coordinates"))
+    out = _floats(v, (dim,), "coordinates").view()
+    out.flags.writeable = False
+    return out
 
 
 def _name(part: Any) -> str:
     """What jobs call a part."""
     return getattr(part, "name", type(part).__name__)
-
-
-def _unwritable(v: Vector) -> Vector:
-    out = v.view()
-    out.flags.writeable = False
-    return out
 
 
 def raw(data: Any) -> NDArray[np.uint8]:

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from mpi_compress.registry import is_ours, registries
 
-_imported: dict[str, dict[str, str]] = {}  # by plugin: its modules with their source as it was imported
-_of_sessions: dict[type, str] = {}
+_imported: dict[str, str] = {}  # modules with their source as it was imported
+_sources: dict[type, str] = {}  # parts, with what decides what they do
 
 
 def import_plugin(name: str, places: Sequence[Path]) -> None:
@@ -22,21 +22,24 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
     from now on.
     """
     sys.path[:] = [*map(str, places), *(place for place in sys.path if place not in map(str, places))]
-    here = [file for place in places for file in _files(place, name) if file.exists()]
-    if name in sys.modules and here and not any(file.samefile(str(sys.modules[name].__file__)) for file in here[:1]):
+    here = next((file for place in places for file in _files(place, name) if file.exists()), None)
+    known = getattr(sys.modules.get(name), "__file__", None)
+    if here and known and not here.samefile(known):
         for other in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:  # another job's, of the same name
             del sys.modules[other]
+            _imported.pop(other, None)
     module = importlib.import_module(name)
     modules = _with_helpers(module)
-    sources = {m.__name__: _source(m) for m in modules}
-    if _imported.setdefault(name, sources) != sources:
+    if [_imported.setdefault(m.__name__, _source(m)) for m in modules] != [_source(m) for m in modules]:
         for m in modules:
             for registry in registries:
                 registry.forget(m.__name__)
             importlib.reload(m)
-        _imported[name] = {m.__name__: _source(m) for m in _with_helpers(module)}
+            _imported[m.__name__] = _source(m)
     for registry in registries:
         registry.prefer(name)
+        for part in registry.values():
+            source_of(part)  # as it is now: what is saved or loaded later is another part's
 
 
 def source_of(part: Any) -> str:
@@ -47,13 +50,13 @@ def source_of(part: Any) -> str:
     cls = part if isinstance(part, type) else type(part)
     if is_ours(cls):
         return ""
-    for sources in _imported.values():
-        if cls.__module__ in sources:
-            return "".join(sources.values())
-    module = sys.modules.get(cls.__module__)
-    if module is None or not Path(getattr(module, "__file__", None) or "?").is_file():
-        return _of_sessions.setdefault(cls, uuid4().hex)
-    return "".join(_imported.setdefault(cls.__module__, {m.__name__: _source(m) for m in _with_helpers(module)}).values())
+    if cls not in _sources:
+        module = sys.modules.get(cls.__module__)
+        if module is None or not Path(getattr(module, "__file__", None) or "?").is_file():
+            _sources[cls] = uuid4().hex
+        else:
+            _sources[cls] = "".join(_imported.setdefault(m.__name__, _source(m)) for m in _with_helpers(module))
+    return _sources[cls]
 
 
 def _files(place: Path, name: str) -> Iterator[Path]:

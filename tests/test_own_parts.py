@@ -541,6 +541,26 @@ def test_plugins_of_one_name_in_two_folders_are_two(tmp_path):
     assert found == [60, 40, 60]
 
 
+def test_a_job_keeps_its_id_whatever_is_loaded_after_it(tmp_path):
+    (tmp_path / "shared_parts.py").write_text(HEAD + compressor(SORTED))
+    jobs, ids = [], []
+    for k, source in (("one", HEAD + compressor(SORTED)), ("two", HEAD + compressor(SORTED.replace("-3", "-2")))):
+        folder = tmp_path / k
+        folder.mkdir()
+        (folder / "of_two_folders.py").write_text(source)
+        (folder / "job.toml").write_text(JOB.format(name="of_two_folders", **OURS))
+        jobs.append(mc.load_job(folder / "job.toml"))
+        ids.append(jobs[-1].runs[0].run_id)
+    assert ids[0] != ids[1]
+    assert [job.runs[0].run_id for job in jobs] == ids
+    through = []
+    for name in ("by_a", "by_b"):  # a module of parts that two plugins bring in
+        (tmp_path / f"{name}.py").write_text(f"import shared_parts  # {name}\n")
+        (tmp_path / f"{name}.toml").write_text(JOB.format(name=name, **OURS))
+        through.append(mc.load_job(tmp_path / f"{name}.toml").runs[0].run_id)
+    assert through[0] == through[1]
+
+
 def test_a_name_that_a_plugin_gave_up_is_unknown(tmp_path):
     file = written(tmp_path, compressor(SORTED, name='"once"'), compressor='"once"')
     mc.load_job(file)
