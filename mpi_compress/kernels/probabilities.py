@@ -83,6 +83,7 @@ def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = N
     """
     if size.nonzeros == 0 or (passes is None and size.nonzeros <= budget):
         return 0.0
+    v = np.ascontiguousarray(v, dtype=np.float64)
     m = size.sum / budget
     for _ in range(_NEWTON_STEPS if passes is None else passes):
         above, total, _ = below(v, m, size.scale)
@@ -102,6 +103,7 @@ def level_of_variance(v: Vector, size: Size, epsilon: float) -> float:
     """m with Σ v_j²/p_j = (1 + ε)‖v‖², p_j = min(1, a_j/m), a_j = |v_j|·scale (GSpar Algorithm 2: m = 1/λ)."""
     if not size.nonzeros:
         return 0.0
+    v = np.ascontiguousarray(v, dtype=np.float64)
     extra = epsilon * size.squares
     m = (extra + size.squares) / size.sum
     for _ in range(_NEWTON_STEPS):

@@ -8,69 +8,84 @@ from numba.extending import intrinsic
 
 from mpi_compress.kernels import kernel, reassociating_kernel
 
-_BLOCK, _LANES = 32, 16
+_BLOCK = 32  # coordinates compared at once
 _CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
+_PLACES = np.array([sorted(range(8), key=lambda j: ~byte >> j & 1) for byte in range(256)], dtype=np.uint8)
+"""(256, 8): where the bits of a byte are set, lowest first; what follows them has no meaning."""
 
 
 @intrinsic
-def _append_reaching(typing_context, v, start, threshold, indices, n):
-    """Of a block of v from `start` the indices of what reaches the threshold, NaN included, written from the n-th on.
+def _reaching_of_block(typing_context, v, start, threshold):
+    """A bit for each of a block of v from `start`, the lowest for the first: whether it reaches the threshold, NaN included."""
 
-    Returns the new n. Where a block holds something, LLVM's compressing stores write it: one instruction each with AVX-512,
-    branches elsewhere.
+    def generate(context, builder, signature, arguments):
+        _, start, level = arguments
+        number, index = ir.DoubleType(), ir.IntType(32)
+        numbers = ir.VectorType(number, _BLOCK)
+        magnitude = cgutils.get_or_insert_function(builder.module, ir.FunctionType(numbers, [numbers]), f"llvm.fabs.v{_BLOCK}f64")
+        x = builder.load(builder.bitcast(_pointer(context, builder, signature, arguments, 0, start), numbers.as_pointer()))
+        x.align = 8
+        kept = builder.fcmp_unordered(">=", builder.call(magnitude, [x]), _repeated(builder, level, numbers))
+        return builder.bitcast(kept, index)
+
+    return types.uint32(v, types.uint64, types.float64), generate
+
+
+@intrinsic
+def _put_places(typing_context, byte, start, indices, n, places):
+    """Write start + j for all bits j that are set in `byte` to `indices` from the n-th on, and 8 numbers in all. Returns the new n.
+
+    AVX-512 has an instruction for it, which some processors take a hundred times as long for: a table is nearly as fast on all.
     """
 
     def generate(context, builder, signature, arguments):
-        _, start, level, _, n = arguments
-        number, index, bit = ir.DoubleType(), ir.IntType(32), ir.IntType(1)
-        numbers, places, flags = ir.VectorType(number, _BLOCK), ir.VectorType(index, _LANES), ir.VectorType(bit, _LANES)
+        byte, start, _, n, _ = arguments
+        index = ir.IntType(32)
+        eight = ir.VectorType(index, 8)
+        at = _pointer(context, builder, signature, arguments, 4, builder.mul(byte, byte.type(8)))
+        row = builder.load(builder.bitcast(at, ir.VectorType(ir.IntType(8), 8).as_pointer()))
+        row.align = 1
+        js = builder.add(builder.zext(row, eight), _repeated(builder, builder.trunc(start, index), eight))
+        store = builder.store(js, builder.bitcast(_pointer(context, builder, signature, arguments, 2, n), eight.as_pointer()))
+        store.align = 4
+        return builder.add(n, builder.ctpop(byte))
 
-        def pointer(k, at):
-            return builder.gep(context.make_array(signature.args[k])(context, builder, arguments[k]).data, [at])
+    return types.uint64(types.uint64, types.uint64, indices, types.uint64, places), generate
 
-        def function(name, result, *kinds):
-            return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, kinds), name)
 
-        def repeated(scalar, kind):
-            first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(index, 0))
-            return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, kind.count), [0] * kind.count))
+def _pointer(context, builder, signature, arguments, k, at):
+    """To the at-th number of the k-th argument, an array."""
+    return builder.gep(context.make_array(signature.args[k])(context, builder, arguments[k]).data, [at])
 
-        magnitude = function(f"llvm.fabs.v{_BLOCK}f64", numbers, numbers)
-        write = function(f"llvm.masked.compressstore.v{_LANES}i32", ir.VoidType(), places, index.as_pointer(), flags)
-        x = builder.load(builder.bitcast(pointer(0, start), numbers.as_pointer()))
-        x.align = 8
-        kept = builder.fcmp_unordered(">=", builder.call(magnitude, [x]), repeated(level, numbers))
-        some = builder.bitcast(kept, ir.IntType(_BLOCK))
-        without, place = builder.block, n
-        with builder.if_then(builder.icmp_unsigned("!=", some, some.type(0))):
-            for first in range(0, _BLOCK, _LANES):
-                lanes = list(range(first, first + _LANES))
-                here = builder.shuffle_vector(kept, kept, ir.Constant(places, lanes))
-                js = builder.add(repeated(builder.trunc(start, index), places), ir.Constant(places, lanes))
-                builder.call(write, [js, pointer(3, place), here])
-                place = builder.add(place, builder.zext(builder.ctpop(builder.bitcast(here, ir.IntType(_LANES))), n.type))
-            within = builder.block
-        after = builder.phi(n.type)
-        after.add_incoming(n, without)
-        after.add_incoming(place, within)
-        return after
 
-    return types.uint64(v, types.uint64, types.float64, indices, types.uint64), generate
+def _repeated(builder, scalar, kind):
+    """A vector of that kind, of one number."""
+    index = ir.IntType(32)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(index, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, kind.count), [0] * kind.count))
 
 
 @kernel
 def reaching(v, threshold, indices, values):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
 
-    Returns how many there are.
+    Returns how many there are. Blocks that hold something are listed first, without a branch: where they lie cannot be foreseen.
     """
     u = np.uint64
     n = u(0)
     in_blocks = u(v.size) - u(v.size) % u(_BLOCK)
+    listed = np.empty(_CACHED // _BLOCK, dtype=np.uint64)  # blocks that hold something: 32 bits where it starts, 32 bits what
     for first in range(u(0), in_blocks, u(_CACHED)):
-        before = n
+        m = u(0)
         for start in range(first, min(first + u(_CACHED), in_blocks), u(_BLOCK)):
-            n = _append_reaching(v, start, threshold, indices, n)  # type: ignore[call-arg]
+            held = u(_reaching_of_block(v, start, threshold))  # type: ignore[call-arg]
+            listed[m] = start << u(32) | held
+            m += u(held != u(0))
+        before = n
+        for i in range(m):
+            start = listed[i] >> u(32)
+            for j in range(u(0), u(_BLOCK), u(8)):
+                n = _put_places(listed[i] >> j & u(255), start + j, indices, n, _PLACES)  # type: ignore[call-arg]
         for p in range(before, n):
             values[p] = v[indices[p]]
     for j in range(in_blocks, u(v.size)):
