@@ -349,19 +349,20 @@ class Averager:
 
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
         """(1/n) Σ parts, for n = len(parts)."""
-        sparse = [s for s in [p.sparse() for p in parts] if s is not None]
-        held = sum([s.indices.size for s in sparse])
-        if len(sparse) == len(parts) and 4 * held <= 3 * self.dim:
-            return self._mean_of_sparse(sparse)
+        sparse = [p.sparse() for p in parts]
+        telling = [s for s in sparse if s is not None and s.indices.size]
+        if None not in sparse and 4 * sum([s.indices.size for s in telling]) <= 3 * self.dim:
+            return self._sum_of(telling, float(len(parts))) if telling else no_coordinates(self.dim)
         total = np.zeros(self.dim)
         for part in parts:
             part.add_to(total)
         total /= len(parts)
         return Dense(total)
 
-    def _mean_of_sparse(self, parts: Sequence[Sparse]) -> Sparse:
+    def _sum_of(self, parts: Sequence[Sparse], divisor: float) -> Sparse:
+        """(1/divisor) Σ parts."""
         indices, values = np.concatenate([p.indices for p in parts]), np.concatenate([p.values for p in parts])
         indices = np.sort(kernels.scatter_add_noting(indices, values, self._total, self._seen))
         values = np.empty(indices.size)
-        kernels.take_and_clear(indices, float(len(parts)), self._total, self._seen, values)
+        kernels.take_and_clear(indices, divisor, self._total, self._seen, values)
         return Sparse(self.dim, indices, values)

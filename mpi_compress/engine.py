@@ -95,7 +95,8 @@ def _send(algorithm: Algorithm, node: Any, worker: Any, f: Objective, t: Round) 
 
 def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed | None], t: Round) -> Message:
     """An update that cannot be finite is not computed: the empty message tells every rank that the run has diverged."""
-    if any(c is None or not c.is_finite() for c in ups):
+    distinct = {id(c): c for c in ups}.values()  # silent workers hosted together share one
+    if any(c is None or not c.is_finite() for c in distinct):
         return Message(REFUSED)
     try:
         return algorithm.master_answers(node, master, ups, t)  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ class Objective:
             else:
                 self.borrowed += self._kept[1]
             self.seconds += self._kept[1]
-            self.samples += len(self.rows)
+            self.samples += self._all.size
             return self._gradient
         self.forget()
         self._gradient[:] = 0.0

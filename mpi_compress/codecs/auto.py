@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -39,38 +40,46 @@ class Auto(Codec):
 
     search: Literal["full", "quick"] = "full"
 
+    @cached_property
+    def choices(self) -> tuple[Codec, ...]:
+        """`CHOICES` with this codec's floats."""
+        return tuple(choice(self.float) for choice in CHOICES)
+
+    @cached_property
+    def tried(self) -> tuple[IndexCodec, ...]:
+        """Those that compete for a sparse vector."""
+        return tuple(choice(self.float) for choice in (QUICK if self.search == "quick" else SETS))
+
     def writes(self, kind: type[Compressed]) -> bool:
-        return any(choice().writes(kind) for choice in CHOICES)
+        return any(codec.writes(kind) for codec in self.choices)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse | SignSparse):
             chosen, message = self._by_set(compressed)
         else:
-            able = [choice(self.float) for choice in CHOICES if choice(self.float).writes(type(compressed))]
+            able = [codec for codec in self.choices if codec.writes(type(compressed))]
             messages = [codec.encode(compressed) for codec in able]
             chosen, message = min(zip(able, messages, strict=True), key=lambda pair: pair[1].size)
         return np.concatenate([np.array([CHOICES.index(type(chosen))], dtype=np.uint8), message])
 
     def _by_set(self, c: Sparse | SignSparse) -> tuple[Codec, Bytes]:
         """The codec whose index set is shortest, for the rest of the message is the same; or dense."""
-        tried = [choice(self.float) for choice in (QUICK if self.search == "quick" else SETS)]
-        set_bytes = [codec.set_bytes(c.indices, c.dim) for codec in tried]
+        set_bytes = [codec.set_bytes(c.indices, c.dim) for codec in self.tried]
         least = min(set_bytes)
         if isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least:
-            dense = DenseFloats(self.float)
+            dense = self.choices[CHOICES.index(DenseFloats)]
             return dense, dense.encode(c)
-        best = tried[set_bytes.index(least)]
+        best = self.tried[set_bytes.index(least)]
         return best, best.encode(c)
 
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
     ) -> tuple[Compressed, int]:
-        if at >= data.size or data[at] >= len(CHOICES):
+        if at >= data.size or data.item(at) >= len(CHOICES):
             raise CorruptMessage("the first byte names no codec")
-        choice = CHOICES[data[at]]
+        codec = self.choices[data.item(at)]
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
-            kind = Dense if choice is DenseFloats else Sparse
-        codec = choice(self.float)
+            kind = Dense if isinstance(codec, DenseFloats) else Sparse
         if not codec.writes(kind):
-            raise CorruptMessage(f"'{codec.name}' writes no such messages")
+            raise CorruptMessage(f"'{codec.name}' writes no such messages")  # type: ignore[attr-defined]
         return codec.decode(data, at + 1, dim, kind, known)
