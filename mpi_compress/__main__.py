@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a job, under mpiexec or in one process")
     _job_arguments(run)
     run.add_argument("--fresh", action="store_true", help="run again what is done")
-    run.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    run.add_argument("--quiet", action="store_true", help="no progress, no summary: only what went wrong")
     run.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
     run.add_argument("--time-limit", metavar="TIME", help='save and end (exit 75) after this time: "50 min", 01:30:00, or seconds')
     run.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
@@ -174,6 +174,9 @@ def _run(options: argparse.Namespace) -> int:
         team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
         job = _load(options)
         runs = mc.run(job, None, options.out, options.fresh, options.quiet, team, options.force, interrupts)
+    diverged = [r for r in runs if r.status == "diverged"]
+    for run in diverged if options.quiet else ():
+        tell(f"{run.label}: diverged ({run.attrs['reason']}), {run.file}")
     failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return 3 if failed else 0
 

@@ -87,7 +87,8 @@ def run(
                 before = time.perf_counter()
                 try:
                     algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i, pools[i]))
-                except OverflowError:  # it has diverged, and every rank will see that
+                except OverflowError as error:  # it has diverged, and every rank will see that
+                    observer.refusals.setdefault(f"worker {i}", error)
                     shared.x[0] = np.nan
                     shared.updates[i] += 1
                 observer.clock.sends += time.perf_counter() - before

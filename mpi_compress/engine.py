@@ -7,7 +7,6 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.errors import PrecisionExhausted
 from mpi_compress.exchange import Exchange
 from mpi_compress.link import REFUSED, Message
 from mpi_compress.objective import Objective
@@ -83,14 +82,15 @@ def run(
         if finite and exchange.is_root:
             observer.count(uplink, arrived, downlink, down)
         if not finite:
-            observer.ask_why(sent)
+            observer.refusals = {f"worker {i}": m.refusal for i, m in zip(workers, sent, strict=True)}
+            observer.refusals["the master"] = down.refusal
 
 
 def _send(algorithm: Algorithm, node: Any, worker: Any, f: Objective, t: Round) -> Message:
     try:
         return algorithm.worker_sends(node, worker, f, t)
     except OverflowError as error:
-        return Message(REFUSED, exhausted=isinstance(error, PrecisionExhausted))
+        return Message(REFUSED, refusal=error)
 
 
 def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed | None], t: Round) -> Message:
@@ -100,5 +100,5 @@ def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed |
         return Message(REFUSED)
     try:
         return algorithm.master_answers(node, master, ups, t)  # type: ignore[arg-type]
-    except OverflowError:
-        return Message(REFUSED)
+    except OverflowError as error:
+        return Message(REFUSED, refusal=error)

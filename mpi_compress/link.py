@@ -24,12 +24,12 @@ class Message:
     """The only thing that crosses between master and workers: bytes.
 
     Whoever decodes them first keeps the result in `content`, so that a sender who needs what its receiver will see, and a
-    receiver in the same process, decode once. `exhausted` is for the sender's process alone: why it refuses.
+    receiver in the same process, decode once. `refusal` is for the sender's process alone: why there are none.
     """
 
     data: Bytes
     content: Compressed | None = field(default=None, repr=False)
-    exhausted: bool = False
+    refusal: OverflowError | None = None
 
     @property
     def wire_bits(self) -> int:

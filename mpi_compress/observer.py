@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.compressed import Vector
 from mpi_compress.costs import CostModel
+from mpi_compress.errors import PrecisionExhausted
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.base import Fold
 from mpi_compress.kernels.vectors import norm, squared_norm
@@ -136,7 +137,7 @@ class Observer:
         self._logged = -1
         self._losses = (math.inf, math.inf)  # the first one and the last one that were logged
         self._start = math.nan  # ‖x0 − x*‖
-        self._exhausted = False
+        self.refusals: dict[str, OverflowError | None] = {}  # by whom, on this rank, of a round that is not finite
 
     def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
         """Add one round's messages to the counts, at rank 0; paper bits are those of what was decoded."""
@@ -171,11 +172,8 @@ class Observer:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = time.perf_counter()
         verdict = Verdict.GO_ON
-        if not finite and self._exhausted:
-            verdict = Verdict.COMPLETE
-            self.reason = f"round {k} asks for a precision finer than floats: there is nothing more to gain"
-        elif not finite:
-            verdict, self.reason = Verdict.DIVERGED, f"the update of round {k} is not finite"
+        if not finite:
+            verdict, self.reason = self._why_not(k)
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(self._spent())):
             verdict = Verdict.COMPLETE
         if verdict or k % self.every == 0:
@@ -185,15 +183,19 @@ class Observer:
         self.clock.evaluate += time.perf_counter() - begun
         return verdict
 
-    def ask_why(self, refused: Sequence[Message]) -> None:
-        """After a round that nobody could finish: let every rank know whether precision was exhausted, on the way to the optimum.
+    def _why_not(self, k: int) -> tuple[Verdict, str]:
+        """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged.
 
         A run that has come no lower than it started has diverged.
         """
-        fold = Fold(n_peaks=1)
-        self.exchange.collect((np.array([float(m.exhausted)]) for m in refused), fold)
+        errors = {who: error for who, error in self.refusals.items() if error is not None}
+        exhausted = any(isinstance(error, PrecisionExhausted) for error in errors.values())
         first, last = self._losses
-        self._exhausted = bool(self.exchange.agree(self.exchange.is_root and fold.peaks[0] > 0 and last <= first))
+        if self.exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
+            return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+        told = next((f": {who}: {error}" for who, error in errors.items()), "")
+        told = self.exchange.consult(told, lambda each: next(filter(None, each), ""))
+        return Verdict.DIVERGED, f"the update of round {k} is not finite{told}"
 
     def _spent(self) -> bool:
         s = self.stop

@@ -122,11 +122,11 @@ algorithm = { name = "gd", step = "0.5/L" }
 """
 
 
-@pytest.mark.parametrize("ranks", [None, 3])
-def test_divergence_ends_its_run_and_no_other(ranks, tmp_path):
+@pytest.mark.parametrize(("ranks", "options"), [(None, []), (3, []), (None, ["--quiet"])])
+def test_divergence_ends_its_run_and_no_other(ranks, options, tmp_path):
     job = tmp_path / "job.toml"
     job.write_text(DIVERGING)
-    done = command("run", job, "--out", tmp_path / "out", ranks=ranks)
+    done = command("run", job, "--out", tmp_path / "out", *options, ranks=ranks)
     assert done.returncode == 3
     runs = {r.label: r for r in map(mc.read, (tmp_path / "out" / "job").glob("*.h5"))}
     assert {label: r.status for label, r in runs.items()} == {"good": "complete", "wild": "diverged", "good, too": "complete"}
@@ -134,3 +134,5 @@ def test_divergence_ends_its_run_and_no_other(ranks, tmp_path):
     assert 50 < len(wild.trace["round"]) < 401
     assert wild.trace["loss"][-2] > 1e100
     assert "not finite" in wild.attrs["reason"]
+    assert f"wild: diverged ({wild.attrs['reason']})" in done.stderr
+    assert ("good: complete" in done.stderr) == (not options)

@@ -151,6 +151,8 @@ def test_a_value_that_overflows_short_floats_ends_the_run_as_diverged(tmp_path):
     }  # fmt: skip
     (run,) = mc.run(parse_job(tables, "test", tmp_path, {}), out=tmp_path)
     assert run.status == "diverged"
+    assert "worker 0: a value of magnitude" in run.attrs["reason"]
+    assert "use float = 64" in run.attrs["reason"]
     assert np.isfinite(run.trace["loss"]).all()
 
 

@@ -29,6 +29,36 @@ def test_results_are_equal_byte_for_byte_on(layout, in_one_process, tmp_path):
     assert_equal_on(*LAYOUTS[layout], in_one_process, tmp_path)
 
 
+TOO_FINE = """
+[data]
+path = "{data}"
+[objective]
+mu = 0.1
+[workers]
+count = 3
+[stop]
+rounds = 20
+[[run]]
+label = "worker 2 rounds too finely"
+algorithm = {{ name = "gd" }}
+{way} = {{ compressor = {{ name = "rounding", step = 1e-9 }} }}
+"""
+
+
+@pytest.mark.parametrize("layout", ["three ranks", "ten ranks for seven workers", "allgather on three ranks"])
+@pytest.mark.parametrize(("way", "who"), [("up", "worker 2"), ("down", "the master")])
+def test_who_could_not_send_and_what_would_do_is_told_on_any_layout(layout, way, who, tmp_path):
+    """Two workers have small samples; the last one's gradients are 2³¹ steps of the grid and more."""
+    data = tmp_path / "uneven.svm"
+    data.write_text("".join(f"{y} 1:{y * size}\n" for size in (1, 1, 1e3) for y in (-1, 1)))
+    played = played_in_one_process(tmp_path, "fine", TOO_FINE.format(data=data, way=way), status=3)
+    (run,) = (mc.read(f) for f in played[1].glob("*.h5"))
+    assert run.status == "diverged"
+    assert run.attrs["reason"].startswith(f"the update of round 0 is not finite: {who}: a value of magnitude")
+    assert run.attrs["reason"].endswith("use a larger step")
+    assert_equal_on(*LAYOUTS[layout], played, tmp_path / "other", status=3)
+
+
 @pytest.mark.parametrize("layout", ["three ranks", "three ranks, the master hosts workers", "allgather on three ranks"])
 def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(layout, in_one_process, tmp_path):
     ranks, options = LAYOUTS[layout]
