@@ -50,7 +50,7 @@ WATCH = """
 import hashlib, sys
 from mpi4py import MPI
 import mpi_compress as mc
-from mpi_compress import runner
+from mpi_compress import play
 from mpi_compress.exchange import Local
 from mpi_compress.observer import Observer
 
@@ -65,7 +65,7 @@ class Watch(Observer):
             seen.append(k)
         return super().look(k, algorithm, node, workers, finite)
 
-runner.Observer = Watch
+play.Observer = Watch
 mc.run(mc.load_job(sys.argv[1]), comm=MPI.COMM_WORLD, out=sys.argv[2])
 assert len(seen) > 7 * 40
 """
