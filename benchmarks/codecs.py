@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,8 @@ def plain_levels(s: int, v: NDArray[np.float32], rng: np.random.Generator) -> ND
     exact = np.abs(v) * (s / norm)
     below = np.floor(exact)
     levels = below + (rng.random(v.size, dtype=np.float32) < exact - below)
-    sent = (levels * np.sign(v)).astype(np.int16 if s > 127 else np.int8)
+    short: type[np.integer] = np.int16 if s > 127 else np.int8
+    sent = (levels * np.sign(v)).astype(short)
     return sent * (norm / s)
 
 
@@ -115,7 +117,7 @@ def plain_ternary(v: NDArray[np.float32], rng: np.random.Generator) -> NDArray[n
     return sent * peak
 
 
-ROWS: list[tuple[dict[str, object], tuple[str, ...], Callable | None]] = [
+ROWS: list[tuple[dict[str, Any], tuple[str, ...], Callable | None]] = [
     ({"name": "top-k", "k": "1%"}, ("fixed", "rice", "entropy"), partial(plain_top, D // 100)),
     ({"name": "top-k", "k": "0.1%"}, ("fixed", "rice", "entropy"), partial(plain_top, D // 1000)),
     ({"name": "terngrad"}, ("ternary", "entropy"), plain_ternary),

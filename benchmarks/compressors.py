@@ -3,6 +3,9 @@
 One thread, after warm-up, times in microseconds of processor time, medians of calls made in turn.
 """
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from benchmarks._clock import side_by_side
@@ -11,7 +14,7 @@ from mpi_compress.kernels import reassociating_kernel, select
 from mpi_compress.streams import Role, Round, Streams
 
 DIMENSIONS = (5_000, 47_236, 1_000_000, 3_200_000)
-COMPRESSORS = [
+COMPRESSORS: list[dict[str, Any]] = [
     {"name": "top-k", "k": 10},
     {"name": "top-k", "k": "0.1%"},
     {"name": "top-k", "k": "1%"},
@@ -29,6 +32,9 @@ COMPRESSORS = [
     {"name": "lattice", "sigma": 1.0},
     {"name": "lattice", "sigma": 1.0, "stochastic": True},
 ]
+
+
+_ROUND = Round(0, Streams(0), Role.WORKER)
 
 
 @reassociating_kernel
@@ -51,18 +57,17 @@ def vectors(d):
     }
 
 
+def plain_largest(v, k):
+    return np.argpartition(np.abs(v), v.size - k)[v.size - k :]
+
+
 def selection():
     """top-k, ties settled, against np.argpartition on |v|, which leaves them to chance.  Wanted: at most 1.2."""
     print(f"\n{selection.__doc__}\n{'d':>9} {'k':>7}  {'vector':<13}{'top-k':>10}{'argpartition':>14}{'ratio':>7}")
     for d in DIMENSIONS:
         for name, v in vectors(d).items():
             for k in (10, d // 100, d // 10):
-                t = side_by_side(
-                    {
-                        "ours": lambda v=v, k=k: select.largest(v, k),
-                        "numpy": lambda v=v, k=k: np.argpartition(np.abs(v), v.size - k)[v.size - k :],
-                    }
-                )
+                t = side_by_side({"ours": partial(select.largest, v, k), "numpy": partial(plain_largest, v, k)})
                 print(f"{d:>9,} {k:>7,}  {name:<13}{t['ours']:>10.1f}{t['numpy']:>14.1f}{t['ours'] / t['numpy']:>7.2f}")
 
 
@@ -72,15 +77,14 @@ def thresholds():
     for d in DIMENSIONS:
         v = np.random.default_rng(0).standard_normal(d)
         for share in (0.0001, 0.001, 0.01, 0.1):
-            C = compressors["hard-threshold"](float(np.quantile(np.abs(v), 1 - share)))
-            t = side_by_side({"ours": lambda C=C, v=v: C.compress(v, None), "read": lambda v=v: read(v)})
+            spec = {"name": "hard-threshold", "threshold": float(np.quantile(np.abs(v), 1 - share))}
+            t = side_by_side({"ours": partial(compressors.build(spec, "benchmark").compress, v, _ROUND), "read": partial(read, v)})
             print(f"{d:>9,} {share:>7.2%}{t['ours']:>12.1f}{t['read']:>9.1f}{t['ours'] / t['read']:>7.2f}")
 
 
 def all_compressors():
     """Every compressor on a random and a heavy-tailed vector."""
     print(f"\n{all_compressors.__doc__}\n{'d':>9}  {'compressor':<58}{'random':>10}{'heavy':>10}{'reads':>7}")
-    t = Round(0, Streams(0), Role.WORKER)
     for d in (5_000, 1_000_000):
         v, w = (vectors(d)[name] for name in ("random", "heavy-tailed"))
         for spec in COMPRESSORS:
@@ -88,7 +92,7 @@ def all_compressors():
             if spec["name"] == "rounding":
                 w = v  # a fixed grid does not reach as far as the heavy tails
             times = side_by_side(
-                {"v": lambda C=C, v=v: C.compress(v, t), "w": lambda C=C, w=w: C.compress(w, t), "read": lambda v=v: read(v)}
+                {"v": partial(C.compress, v, _ROUND), "w": partial(C.compress, w, _ROUND), "read": partial(read, v)}
             )
             shown = ", ".join(f"{k} = {x}" if k != "name" else str(x) for k, x in spec.items())
             print(f"{d:>9,}  {shown:<58}{times['v']:>10.1f}{times['w']:>10.1f}{times['v'] / times['read']:>7.1f}")

@@ -192,6 +192,7 @@ def madelon() -> None:
 
 
 def sparse() -> None:
+    """After rounds in which the system has handed out most of the pages that the errors lie on."""
     hard = {"name": "hard-threshold", "threshold": 1.0}
     for dim in (10**5, 10**6, 10**7):
         parts = sparse_rows(4000, dim, 80, 8)
@@ -199,8 +200,8 @@ def sparse() -> None:
         side_by_side(
             f"80 nonzeros a row, d = {dim:.0e}, 8 workers, batch 1, regulariser at the master",
             {
-                "ef, hard-threshold": ours(parts, {"name": "ef", "batch": 1}, hard, {"name": "fixed"}, 0, apart=True),
-                "sgd": ours(parts, {"name": "sgd", "batch": 1}, {"name": "identity"}, auto, 0, apart=True),
+                "ef, hard-threshold": ours(parts, {"name": "ef", "batch": 1}, hard, {"name": "fixed"}, 0, apart=True, warm=200),
+                "sgd": ours(parts, {"name": "sgd", "batch": 1}, {"name": "identity"}, auto, 0, apart=True, warm=200),
             },
             300,
             3,

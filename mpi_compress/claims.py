@@ -58,6 +58,17 @@ class Verdict:
         return float(np.median(self.values))
 
     @property
+    def ours(self) -> str:
+        """The median, or a dash."""
+        return f"{self.median:.4g}" if self.values else "–"
+
+    @property
+    def spread(self) -> str:
+        """The range over seeds; "" where there is one."""
+        several = len(self.values) > 1
+        return f"{min(self.values):.4g} … {max(self.values):.4g} over {len(self.values)} seeds" if several else ""
+
+    @property
     def outcome(self) -> str:
         return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
 
@@ -74,11 +85,7 @@ class Verdict:
 
     def __str__(self) -> str:
         c = self.claim
-        ours = "–"
-        if self.values:
-            ours = f"{self.median:.4g}"
-            if len(self.values) > 1:
-                ours += f" ({min(self.values):.4g} … {max(self.values):.4g} over {len(self.values)} seeds)"
+        ours = f"{self.ours} ({self.spread})" if self.spread else self.ours
         paper = f"paper {self.paper}; " if self.paper else ""
         outcome = f"{self.outcome}: {self.reason}" if self.reason else self.outcome
         if self.unreached:

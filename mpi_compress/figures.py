@@ -10,14 +10,13 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
+from mpi_compress.columns import NAMES
+from mpi_compress.drawing import COLOURS, LONGEST, axis_name, draw_on, entry, scales, taker
 from mpi_compress.errors import UserError
-from mpi_compress.lines import Line, by_seed, last_points, levels, lines, named, shown, tuned_text, without_common
+from mpi_compress.lines import Line, by_seed, shown, tuned_text, without_common
 from mpi_compress.progress import tell
 from mpi_compress.registry import checked
 from mpi_compress.results import Run
@@ -27,72 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; line styles and sparse markers tell the lines apart in grey.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-NAMES = {
-    "round": "round",
-    "epoch": "passes over the data",
-    "loss": "loss f(x)",
-    "suboptimality": "suboptimality f(x) − f*",
-    "grad_norm": "gradient norm ‖∇f(x)‖",
-    "wire_bits_up": "bits sent up, on the wire",
-    "wire_bits_down": "bits sent down, on the wire",
-    "paper_bits_up": "bits sent up, by the papers' formula",
-    "paper_bits_down": "bits sent down, by the papers' formula",
-    "elements_up": "coordinates sent up",
-    "cost_up": "communication cost up",
-    "cost_down": "communication cost down",
-    "wire_bits": "bits sent up and down, on the wire",
-    "bits_up": "bits a coordinate, message up",
-    "bits_down": "bits a coordinate, message down",
-    "distance": "distance ‖x − x*‖",
-    "relative_distance": "distance ‖x − x*‖ / ‖x0 − x*‖",
-    "rate": "c'",
-    "kappa": "condition number L/µ",
-    "rho": "ρ of the theorem",
-    "bound": "theorem's bound",
-    "lower_up": "Lemma 2.1, least",
-    "upper_up": "Lemma 2.1, most",
-    "lower_down": "Lemma 2.1, least",
-    "upper_down": "Lemma 2.1, most",
-    "budget": "budget T (mean over workers)",
-    "T": "budget T",
-    "alpha_bar": "least α(T) over the run",
-    "beta_bar": "least β(T) over the run",
-    "omega_bar": "least ω(T) over the run",
-    "worst_case": "worst case T/d",
-    "speedup": "SpeedUp(T) = d ᾱ_T / T",
-    "predicted_cost": "predicted cost C(T) / ᾱ_T",
-    "predicted_payload": "predicted payload P(T) / ᾱ_T",
-    "table1": "bound on rounds, data-dependent",
-    "table1_gd": "bound on rounds, no compression",
-    "table1_worst_case": "bound on rounds, worst case",
-    "growth": "ρ estimated, E‖g‖² / 2L(f − f*)",
-    "seconds": "time",
-    "variance": "var = Σ‖Q(g)‖² / Σ‖g‖²",
-    "spa": "share of coordinates sent",
-    "variance_spa": "var · spa",
-    "error_norm": "error norm √(mean ‖e‖²)",
-    "updates": "updates, all workers",
-    "coordinate_writes": "coordinates written, all workers",
-    "retries": "writes that came second, all workers",
-}
 _SHORT = {"variance": "var", "variance_spa": "var·spa"}  # beside a panel's curves
-UNITS = {f"{kind}_bits{way}": "bit" for kind in ("wire", "paper") for way in ("", "_up", "_down")} | {"seconds": "s"}
-_PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # of 1000 to the power
-_FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "relative_distance", "error_norm")
 FORMATS = (".png", ".pdf", ".svg")
 
 _COLUMN, _PAGE = 3.3, 6.9  # inches: a column of a paper, and its page
 _HEIGHT, _PANEL_HEIGHT = 2.3, 1.65  # of one plot, and of one of three panels in a row
 _LINE, _LETTER = 0.16, 0.05  # of a legend's text
-_SHORT_AXIS = 8  # its end over its begin, where powers of ten make no ticks
 _INSIDE = 4  # lines whose legend has room among the curves
-_LONGEST = 48  # letters of a legend's entry, on one plot; twice as many on a page
-_SPARSE = 3  # points, up to which each has its marker
-_CEILING = 10.0  # times what other curves reach, where curves that diverge leave the picture
 _STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
     "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.2,
@@ -179,13 +119,13 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         title = "\n".join(textwrap.fill(each, 58) for each in (figure.title or "").splitlines())
-        entries, seeds = [_entry(name, _LONGEST) for name in (*names, *figure.bounds)], _over_seeds(runs)
+        entries, seeds = [entry(name, LONGEST) for name in (*names, *figure.bounds)], _over_seeds(runs)
         outside = ax is None and (len(entries) > _INSIDE or max(map(len, entries)) > 32)
         abreast = _abreast(entries, _COLUMN)
         if ax is None:
             below = math.ceil(len(entries) / abreast) + 1 if outside else 0
             _, ax = plt.subplots(figsize=(_COLUMN, _HEIGHT + _LINE * (title.count("\n") + below)))
-        _draw_on(ax, runs, drawn, figure, names)
+        draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
         if outside:
             below_all: dict[str, Any] = {"loc": "outside lower center", "ncols": abreast, "frameon": False}
@@ -205,7 +145,7 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
     columns = min(figure.columns, len(each))
     rows = math.ceil(len(each) / columns)
     bounds = list(dict.fromkeys(bound for _, own, _ in each for bound in own.bounds))
-    abreast = _abreast([_entry(name, 2 * _LONGEST) for name in (*names, *bounds)], _PAGE)
+    abreast = _abreast([entry(name, 2 * LONGEST) for name in (*names, *bounds)], _PAGE)
     title = "\n".join(textwrap.fill(line, 110) for line in (figure.title or "").splitlines())
     texts = math.ceil((len(names) + len(bounds)) / abreast) + title.count("\n") + 3
     height = _PANEL_HEIGHT * (1.0 if columns > 2 else 1.25)
@@ -215,20 +155,20 @@ def _panels(each: "list[tuple[PanelTable, FigureTable, list[Run]]]", figure: Fig
     handles: dict[str, Any] = {}
     for i, ((_, own, runs), short) in enumerate(zip(each, shorts, strict=True)):
         ax = grid.flat[i]
-        _draw_on(ax, runs, drawn[i], own, names, short, 2 * _LONGEST)
+        draw_on(ax, runs, drawn[i], own, names, short, 2 * LONGEST)
         ax.set_title(own.title or "")
         found = ax.get_legend_handles_labels()
         handles |= dict(zip(found[1], found[0], strict=True))
         notes = _notes(runs, own)
         if 0 < len(notes) <= _INSIDE:
-            looks = [Line2D([], [], color=_COLOURS[names.index(short[label]) % len(_COLOURS)]) for label in notes]
+            looks = [Line2D([], [], color=COLOURS[names.index(short[label]) % len(COLOURS)]) for label in notes]
             ax.legend(
                 looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
                 labelspacing=0.2, framealpha=0.7,
             )  # fmt: skip
-        if i % columns and _axis(own, "y") == _axis(each[i - 1][1], "y"):
+        if i % columns and axis_name(own, "y") == axis_name(each[i - 1][1], "y"):
             ax.set_ylabel("")
-        if i + columns < len(each) and _axis(own, "x") == _axis(each[i + columns][1], "x"):
+        if i + columns < len(each) and axis_name(own, "x") == axis_name(each[i + columns][1], "x"):
             ax.set_xlabel("")
     seeds = _over_seeds(list({run.file: run for _, _, runs in each for run in runs}.values()))
     fig.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=abreast, frameon=False, title=seeds)
@@ -246,17 +186,8 @@ def _lines(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | 
     return [
         line if len(columns) == 1 else replace(line, label=f"{line.label}: {NAMES.get(name, name)}")
         for name in columns
-        for line in _taker(figure, short)(runs, figure.x, name)
+        for line in taker(figure, short)(runs, figure.x, name)
     ]
-
-
-def _taker(figure: FigureTable, short: Mapping[str, str] | None) -> Any:
-    """What makes lines of runs."""
-    if figure.at:
-        return partial(levels, at=figure.at)
-    if figure.rows == "last":
-        return last_points
-    return partial(lines, name=named if short is None else lambda run: short[run.label])
 
 
 def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
@@ -276,112 +207,10 @@ def _over_seeds(runs: Sequence[Run]) -> str | None:
     return f"median and range over {most} seeds" if most > 1 else None
 
 
-def _entry(label: str, most: int) -> str:
-    """A label as a legend has it: not longer than a line, and not hidden, as those that begin with _ are."""
-    label = f" {label}" if label.startswith("_") else label
-    return label if len(label) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"
-
-
 def _abreast(names: Sequence[str], width: float) -> int:
     """So many entries of a legend fit side by side, in rows that are as full as each other."""
     most = max(1, int(width / (0.45 + _LETTER * max(map(len, names)))))
     return math.ceil(len(names) / math.ceil(len(names) / most))
-
-
-def _axis(figure: FigureTable, which: Literal["x", "y"]) -> str:
-    """An axis' name, without its unit."""
-    column, given = getattr(figure, which), getattr(figure, f"{which}label")
-    if given is not None:
-        return given
-    return NAMES.get(column, column) if "," not in column else ""  # of several columns the legend says it
-
-
-def scales(figure: FigureTable) -> tuple[str, str]:
-    """Of x and y: what the figure says, or what suits its columns."""
-    over_budgets = figure.x == "T" or figure.at is not None
-    falls = figure.y.split(",")[0].strip() in _FALLING_TO_ZERO
-    return (
-        figure.xscale or ("log" if over_budgets else "linear"),
-        figure.yscale or ("log" if over_budgets or falls else "linear"),
-    )
-
-
-def _draw_on(
-    ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
-    short: Mapping[str, str] | None = None, longest: int = _LONGEST,
-) -> None:  # fmt: skip
-    """Lines, their bounds, and the axes' names and units; a name's place among `names` is its look."""
-    xscale, yscale = scales(figure)
-    points = figure.at is not None or figure.rows == "last"
-    ceiling = math.inf if points else _ceiling(runs, figure)
-    named_already = set()
-    for line in drawn:
-        look = names.index(line.label)
-        own: dict[str, Any] = {
-            "label": None if line.label in named_already else _entry(line.label, longest), "color": _COLOURS[look % len(_COLOURS)],
-            "linestyle": "-" if figure.bounds else _DASHES[look % len(_DASHES)],
-        }  # fmt: skip
-        named_already.add(line.label)
-        if line.x is None:
-            _draw_level(ax, line, yscale, own)
-            continue
-        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= ceiling)
-        marker = _MARKERS[(look + look // len(_COLOURS)) % len(_MARKERS)]
-        each = points or len(np.unique(line.x[keep])) <= _SPARSE
-        ax.plot(line.x[keep], line.y[keep], **own, marker=marker, markevery=None if each else (0.03 + 0.02 * (look % 7), 0.2))
-        if line.least is not None and line.most is not None and np.any(line.least < line.most):
-            ax.fill_between(line.x[keep], line.least[keep], line.most[keep], color=own["color"], alpha=0.2, linewidth=0)
-    for number, name in enumerate(figure.bounds):
-        dashes = (0, (4 + 2 * number, 2))
-        having = [r for r in runs if r.has(name)]
-        for line in _taker(figure, short)(having, figure.x, name):
-            if line.x is not None:
-                keep = shown(line.x, line.y, xscale, yscale)
-                look = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
-                single = "_" if keep.sum() == 1 else None
-                ax.plot(line.x[keep], line.y[keep], color=_COLOURS[look % len(_COLOURS)], ls=dashes, lw=0.9, marker=single)
-        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=NAMES.get(name, name))
-    ax.set(xscale=xscale, yscale=yscale)
-    for which, scale in (("x", xscale), ("y", yscale)):
-        unit = _unit(ax, which, UNITS.get(getattr(figure, which), ""), scale)  # type: ignore[arg-type]
-        text = _axis(figure, which)  # type: ignore[arg-type]
-        ax.set(**{f"{which}label": f"{text} [{unit}]" if unit and text else text})
-
-
-def _ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
-    """Up to where curves are drawn if one of them diverges, so that the others can be seen."""
-    columns = {c.strip() for c in figure.y.split(",")} & {"loss", "test_loss", *_FALLING_TO_ZERO}
-    if not columns or all(run.status != "diverged" for run in runs):
-        return math.inf
-    tops = [run.column(name)[: 1 if run.status == "diverged" else None] for run in runs for name in columns]
-    return _CEILING * max(float(np.max(top, where=np.isfinite(top), initial=0.0)) for top in tops) or math.inf
-
-
-def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) -> None:
-    """A line across the plot, in a band where it is a median."""
-    y, least, most = line.y[0], line.least, line.most
-    if shown(line.y[:1], line.y[:1], "linear", yscale)[0]:
-        ax.axhline(y, **look)
-        if least is not None and most is not None and least[0] < most[0]:
-            ax.axhspan(least[0], most[0], color=look["color"], alpha=0.2, linewidth=0)
-
-
-def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
-    """The unit of an axis, with a prefix where ticks would have many digits without. A short logarithmic axis gets plain ticks."""
-    from matplotlib.ticker import MaxNLocator, NullLocator
-
-    axis = ax.xaxis if which == "x" else ax.yaxis
-    least, most = ax.get_xlim() if which == "x" else ax.get_ylim()
-    if scale == "log" and 0 < least < most < _SHORT_AXIS * least:
-        axis.set_major_locator(MaxNLocator(5))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda value, _: f"{value:.6g}")
-    if scale == "log" or not unit:
-        return unit
-    end = max(abs(least), abs(most))
-    power = min(max(math.floor(math.log10(end) / 3), min(_PREFIXES)), max(_PREFIXES)) if end > 0 else 0
-    axis.set_major_formatter(lambda value, _: f"{value / 1000.0**power:.6g}")
-    return _PREFIXES[power] + unit
 
 
 def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:

@@ -59,6 +59,11 @@ says = "the loss falls below zero"
 value = "loss('GD')"
 holds = "< 0"
 why = "it is a logarithm of more than one"
+[[claim]]
+id = "HT-100"
+says = "and not below minus one"
+value = "round('GD', loss=-1)"
+holds = "> 0"
 """
 
 
@@ -87,20 +92,17 @@ def html(folder, found):
 
 def test_every_job_has_its_state_and_every_claim_its_verdict(found, html):
     broken, small, idle = sorted(found, key=lambda o: ["broken", "ht/small", "idle"].index(o.key))
-    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "1 holds, 1 does not")
-    assert (idle.status, idle.counted) == ("not run", "2 not run")
+    assert (small.status, small.kind, small.counted) == ("done", "stand-in", "2 hold, 1 does not")
+    assert (idle.status, idle.counted) == ("not run", "3 not run")
     assert broken.status.startswith("not run: ")
-    assert (
-        html.count('<span class="verdict holds">holds</span>')
-        == html.count('<span class="verdict fails">does not hold</span>')
-        == 1
-    )
-    assert html.count('<span class="verdict open">not run</span>') == 2
+    verdicts = (("holds", "holds", 2), ("fails", "does not hold", 1), ("open", "not run", 3))
+    assert all(html.count(f'<span class="verdict {kind}">{text}</span>') == n for kind, text, n in verdicts)
     for text in (
         "gspar for gisette",
         "it is a logarithm of more than one",
         "3 of 30 are sent",
         "over 3 seeds",
+        "never comes down to loss = -1",
         "HT fig. 99",
     ):
         assert text in html
@@ -239,10 +241,10 @@ def test_the_table_links_jobs_and_tells_their_state(folder, found):
     page.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
     assert (
-        "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 1 holds, 1 does not |"
+        "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 2 hold, 1 does not |"
         in lines
     )
-    assert any("[idle](jobs/idle.toml)" in line and "| not run | 2 not run |" in line for line in lines)
+    assert any("[idle](jobs/idle.toml)" in line and "| not run | 3 not run |" in line for line in lines)
 
 
 def test_without_results_or_jobs_there_is_no_report(tmp_path, folder, capsys):
@@ -271,7 +273,7 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
     first = command("reproduce", *arguments)
     assert first.returncode == 3, first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
-    assert "1 claims hold, 1 do not, 0 are not run" in first.stdout
+    assert "2 claims hold, 1 do not, 0 are not run" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
     assert len(written) == 7
     again = command("reproduce", *good, "--out", tmp_path, "-o", tmp_path / "r.html")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import figures
+from mpi_compress import columns
 from mpi_compress.claims import Verdict
 from mpi_compress.errors import UserError
 from mpi_compress.lines import named
@@ -105,9 +105,9 @@ def data(found: Sequence[Outcome]) -> str:
 
 def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
     used = {name for each in views.values() for view in each for s in view.get("series", ()) for name in s["columns"]}
-    order = [*(n for n in figures.NAMES if n in used), *sorted(used - set(figures.NAMES))]
-    units = {name: f" [{unit}]" for name, unit in figures.UNITS.items()}
-    return {name: figures.NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
+    order = [*(n for n in columns.NAMES if n in used), *sorted(used - set(columns.NAMES))]
+    units = {name: f" [{unit}]" for name, unit in columns.UNITS.items()}
+    return {name: columns.NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
 
 
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -159,10 +159,9 @@ def _set(name: str) -> str:
 
 def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
     c = v.claim
-    ours = f"{v.median:.4g}" if v.values else "–"
-    spread = f"{min(v.values):.4g} … {max(v.values):.4g} over {len(v.values)} seeds" if len(v.values) > 1 else ""
     return {
-        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": ours, "spread": spread,
+        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": v.ours,
+        "spread": "; ".join(text for text in (v.spread, *v.unreached) if text),
         "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
         "verdict": v.outcome, "class": {True: "holds", False: "fails", None: "open"}[v.holds], "why": v.reason, "note": c.note,
         "figure": _id(o), "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,

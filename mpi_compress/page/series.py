@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress import figures
+from mpi_compress.drawing import scales
 from mpi_compress.errors import UserError
+from mpi_compress.figures import panels
 from mpi_compress.lines import by_seed, named, stem, tuned_text, without_common
 from mpi_compress.results import Run
 from mpi_compress.tables import FigureTable, PanelTable
@@ -54,7 +55,7 @@ def _text(at: Mapping[str, float]) -> str:
 
 
 def _axes(figure: FigureTable) -> dict[str, Any]:
-    xscale, yscale = figures.scales(figure)
+    xscale, yscale = scales(figure)
     y = figure.y.split(",")[0].strip()
     labels = {"xlabel": figure.xlabel, "ylabel": figure.ylabel}
     return {"x": figure.x, "y": y, "xscale": xscale, "yscale": yscale, "bounds": figure.bounds, **labels}
@@ -62,7 +63,7 @@ def _axes(figure: FigureTable) -> dict[str, Any]:
 
 def _panels(groups: Sequence[Sequence[Run]], figure: FigureTable, there: list[str], with_theory: list[int]) -> list[dict[str, Any]]:
     found = []
-    for panel, own, _ in figures.panels([group[0] for group in groups], figure):
+    for panel, own, _ in panels([group[0] for group in groups], figure):
         name = "theory" if own.x == "T" else "ends" if "ends" in there else "runs"
         if name not in there:
             continue
