@@ -174,9 +174,6 @@ def _run(options: argparse.Namespace) -> int:
         team.on_root(lambda: _load(options).name)  # what is wrong with a job is told once
         job = _load(options)
         runs = mc.run(job, None, options.out, options.fresh, options.quiet, team, options.force, interrupts)
-    diverged = [r for r in runs if r.status == "diverged"]
-    for run in diverged if options.quiet else ():
-        tell(f"{run.label}: diverged ({run.attrs['reason']}), {run.file}")
     failed = team.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return 3 if failed else 0
 

@@ -88,7 +88,8 @@ def run(
                 try:
                     algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i, pools[i]))
                 except OverflowError as error:  # it has diverged, and every rank will see that
-                    observer.refusals.setdefault(f"worker {i}", error)
+                    if np.isfinite(shared.x[0]):  # what comes after the first one is but its consequence
+                        observer.refusals[f"worker {i}"] = error
                     shared.x[0] = np.nan
                     shared.updates[i] += 1
                 observer.clock.sends += time.perf_counter() - before

@@ -12,6 +12,7 @@ import fnmatch
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,7 +67,7 @@ class Verdict:
     def spread(self) -> str:
         """The range over seeds; "" where there is one."""
         several = len(self.values) > 1
-        return f"{min(self.values):.4g} … {max(self.values):.4g} over {len(self.values)} seeds" if several else ""
+        return f"{np.min(self.values):.4g} … {np.max(self.values):.4g} over {len(self.values)} seeds" if several else ""
 
     @property
     def outcome(self) -> str:
@@ -164,17 +165,21 @@ def _verdict(claim: Claim, job: "Job", runs: Sequence[Run]) -> Verdict:
         by_label[spec.label][spec.seed] = done.get((spec.label, spec.run_id))
     used = _labels_in(claim, labels)
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
-    values, unreached = [], set[str]()
+    values, unreached = [], Counter[str]()
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
+        of_this_seed = set[str]()
         try:
-            values.append(_value(claim, labels, partial(_smallest, chosen), unreached))
+            values.append(_value(claim, labels, partial(_smallest, chosen), of_this_seed))
         except DomainError:
             values.append(math.nan)
         except _Missing as missing:
             of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
             return Verdict(claim, [], f"'{missing.label}' has no result{of_seed}")
-    return Verdict(claim, values, unreached=sorted(unreached))
+        unreached.update(of_this_seed)
+    seeds = len(values)
+    told = [text if n == seeds else f"{text} with {n} of {seeds} seeds" for text, n in sorted(unreached.items())]
+    return Verdict(claim, values, unreached=told)
 
 
 def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:

@@ -1,6 +1,7 @@
 """What is logged, and when a run ends: off the clock, and off the bit count."""
 
 import math
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -92,10 +93,18 @@ TAKEN = {
 }  # fmt: skip
 """Columns that a trace has whatever the algorithm."""
 
+_LONGEST = 300  # letters of the reason that an error gives
+
 _COUNTED = (
     "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down",
     "clock", "_borrowed", "_logged", "_losses", "_start",
 )  # fmt: skip
+
+
+def _text(error: Exception) -> str:
+    """What an error says, in one line that is not too long, and that HDF5 can hold."""
+    said = str(error.args[-1]) if error.args else ""
+    return textwrap.shorten(said.replace("\0", " "), _LONGEST) or f"{type(error).__name__} without a text"
 
 
 class Observer:
@@ -193,7 +202,7 @@ class Observer:
         first, last = self._losses
         if self.exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
             return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
-        told = next((f": {who}: {error}" for who, error in errors.items()), "")
+        told = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
         told = self.exchange.consult(told, lambda each: next(filter(None, each), ""))
         return Verdict.DIVERGED, f"the update of round {k} is not finite{told}"
 
@@ -237,7 +246,7 @@ class Observer:
             self._start = columns.get("distance", math.nan) if first else self._start
             verdict = self._judge(loss, columns.get("distance", math.nan))
         verdict = Verdict(self.exchange.agree(verdict))
-        if verdict is Verdict.DIVERGED:
+        if verdict is Verdict.DIVERGED and not self.reason:
             self.reason = f"the loss is not finite after {k} rounds"
         return verdict
 

@@ -39,6 +39,7 @@ def run(
 
     Args:
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
+        quiet: tell no progress and no summary on stderr, only what goes wrong.
         force: try also what needs more memory than there is.
         interrupts: what may ask a run to end before it is done.
 
@@ -72,10 +73,13 @@ def _run(job: Job, out: Path, how: How) -> list[Run]:
     for i, file in enumerate(files):
         if i in prepared:
             file = play(prepared[i], file, how, rows, wins.get(i))
-        elif team.is_root and not quiet:
-            tell(f"{job.runs[i].label}: done already, {file}")
         if team.is_root:
-            results.append(read(file))
+            found = read(file)
+            results.append(found)
+            if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
+                tell(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
+            elif i not in prepared and not quiet:
+                tell(f"{found.label}: done already, {file}")
     return results
 
 

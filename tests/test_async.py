@@ -182,6 +182,7 @@ def test_what_cannot_be_compressed_has_diverged(ranks, tmp_path):
     assert done.returncode == 3, done.stderr
     (file,) = tmp_path.rglob("gspar-*.h5")
     assert mc.read(file).status == "diverged"
+    assert mc.read(file).attrs["reason"].endswith("is not finite: worker 0: no more")
 
 
 def test_with_numbers_drawn_beforehand_it_goes_on_where_it_was(tmp_path):

@@ -136,3 +136,7 @@ def test_divergence_ends_its_run_and_no_other(ranks, options, tmp_path):
     assert "not finite" in wild.attrs["reason"]
     assert f"wild: diverged ({wild.attrs['reason']})" in done.stderr
     assert ("good: complete" in done.stderr) == (not options)
+    again = command("run", job, "--out", tmp_path / "out", *options, ranks=ranks)
+    assert again.returncode == 3
+    assert f"wild: diverged ({wild.attrs['reason']})" in again.stderr
+    assert ("good: done already" in again.stderr) == (not options)

@@ -178,6 +178,11 @@ def test_a_run_of_one_seed_stands_beside_each_seed_of_the_others(tmp_path):
     one, two, other, three = (r.trace["loss"][-1] for r in done)
     verdicts = claims.check(load_job(file), done)
     assert [v.values for v in verdicts] == [[one / two, one / other], [one / three], [two, other]]
+    file.write_text(head + runs + claim.format(f"round('two', loss={(two + other) / 2})"))
+    (unreached,) = claims.check(load_job(file), done)[0].unreached
+    assert unreached.startswith("'two' never comes down to loss = ")
+    assert unreached.endswith(" with 1 of 2 seeds")
+    file.write_text(head + runs + "".join(map(claim.format, values)))
     without = claims.check(load_job(file), [r for r in done if r is not done[2]])
     assert [v.why for v in without] == ["'two' has no result of seed 2", "", "'two' has no result of seed 2"]
 

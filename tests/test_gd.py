@@ -4,9 +4,11 @@ import lzma
 
 import numpy as np
 import pytest
+from plays import play, problem
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
+from mpi_compress.algorithms.gd import GD
 from mpi_compress.job import parse_job
 
 
@@ -154,6 +156,28 @@ def test_a_value_that_overflows_short_floats_ends_the_run_as_diverged(tmp_path):
     assert "worker 0: a value of magnitude" in run.attrs["reason"]
     assert "use float = 64" in run.attrs["reason"]
     assert np.isfinite(run.trace["loss"]).all()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OverflowError("line one\n line\0two"), "worker 0: line one line two"),
+        (OverflowError(34, "Numerical result out of range"), "worker 0: Numerical result out of range"),
+        (OverflowError(), "worker 0: OverflowError without a text"),
+        (OverflowError("long " * 100), "[...]"),
+    ],
+)
+def test_the_reason_of_a_refusal_is_one_short_line(error, told):
+    class Refusing(GD):
+        name = "refusing"
+
+        def worker_sends(self, node, worker, f, t):
+            raise error
+
+    played = play(problem(), Refusing(), {"name": "identity"}, rounds=3)
+    assert played.reason.startswith("the update of round 0 is not finite: worker 0: ")
+    assert played.reason.endswith(told)
+    assert len(played.reason) < 400
 
 
 @pytest.mark.parametrize(
