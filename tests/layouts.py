@@ -28,9 +28,10 @@ def assert_equal(one: Path, other: Path, left_out: Sequence[str] = ()) -> None:
 
 def played_in_one_process(folder: Path, name: str, text: str, status: int = 0) -> tuple[Path, Path]:
     """A job and the folder of its results."""
+    folder.mkdir(exist_ok=True)
     job = folder / f"{name}.toml"
     job.write_text(text)
-    done = command("run", job, "--out", folder, "--quiet")
+    done = command("run", job, "--out", folder, "--quiet", timeout=300)
     assert done.returncode == status, done.stderr
     return job, folder / name
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL_JOB, command
-from layouts import ALLGATHER, MASTER_WORKS, assert_equal_on, played_in_one_process
+from layouts import ALLGATHER, MASTER_WORKS, assert_equal, assert_equal_on, played_in_one_process
 
 import mpi_compress as mc
 
@@ -57,6 +57,36 @@ def test_who_could_not_send_and_what_would_do_is_told_on_any_layout(layout, way,
     assert run.attrs["reason"].startswith(f"the update of round 0 is not finite: {who}: a value of magnitude")
     assert run.attrs["reason"].endswith("use a larger step")
     assert_equal_on(*LAYOUTS[layout], played, tmp_path / "other", status=3)
+
+
+COMPILED = """
+[data]
+generator = "gspar"
+samples = 60
+dim = 5000
+[objective]
+mu = "1e-3 L"
+[workers]
+count = 2
+[stop]
+rounds = 6
+[[run]]
+label = "EF"
+algorithm = { name = "ef", batch = 2 }
+up = { compressor = { name = "hard-threshold", threshold = 0.1 } }
+[[run]]
+label = "CAT"
+algorithm = { name = "cat" }
+up = { compressor = "stochastic" }
+"""
+
+
+def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(tmp_path, monkeypatch):
+    """Ranks of one run have both: one compiles, the others read what it wrote."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    compiled, cached = (played_in_one_process(tmp_path / folder, "compiled", COMPILED)[1] for folder in ("first", "second"))
+    for file in compiled.glob("*.h5"):
+        assert_equal(file, cached / file.name)
 
 
 @pytest.mark.parametrize("layout", ["three ranks", "three ranks, the master hosts workers", "allgather on three ranks"])
