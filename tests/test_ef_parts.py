@@ -33,7 +33,7 @@ def test_an_epoch_holds_every_row_once(batch):
 
 def test_rows_with_replacement_are_uniform():
     batches = Batches(3, "with-replacement")
-    counts = np.bincount(np.concatenate([batches.rows(7, at(k)) for k in range(7000)]), minlength=7)
+    counts = np.bincount(np.concatenate([batches.rows(7, at(k)) for k in range(7000)]).astype(np.int64), minlength=7)
     assert np.sum((counts - 3000) ** 2 / 3000) < 22.5  # χ² of 6 degrees of freedom: 1 in 1000
 
 
