@@ -58,6 +58,7 @@ def vectors(d):
 
 
 def plain_largest(v, k):
+    """The indices (k,) of the k largest |v_j|, in any order."""
     return np.argpartition(np.abs(v), v.size - k)[v.size - k :]
 
 

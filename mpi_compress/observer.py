@@ -195,7 +195,7 @@ class Observer:
     def _why_not(self, k: int) -> tuple[Verdict, str]:
         """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged.
 
-        A run that has come no lower than it started has diverged.
+        A run that stands higher than it started has diverged, whatever its precision.
         """
         errors = {who: error for who, error in self.refusals.items() if error is not None}
         exhausted = any(isinstance(error, PrecisionExhausted) for error in errors.values())

@@ -205,7 +205,7 @@ class DoubleEncoding(Algorithm):
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         worker.g[:] = self.gradient(node, f, t)
         if self.lattices and self.budget(t.k) < max(TINY, EPS * norm(worker.g), EPS * self.L * norm(self.point(node))):
-            raise PrecisionExhausted(f"a precision of {self.budget(t.k):g} is finer than floats, and the loss has risen")
+            raise PrecisionExhausted(f"a precision of {self.budget(t.k):g} is finer than floats")
         Q = self.uplink(node, t.k)
         d = Q.pack(worker.g - worker.s, t)
         sent = Q.unpack(d)

@@ -1,5 +1,6 @@
 """Sets like real ones that cannot always be had: of their size, sparsity and scale, and under names of their own."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,9 +53,9 @@ class _Words(Generator):
         """Which index the j-th most frequent feature has; None: j."""
         return None
 
+    @abstractmethod
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         """A value for every drawn feature, by its rank in frequency; rows are scaled to unit norm afterwards."""
-        raise NotImplementedError
 
     def _chunk(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
         draws = np.maximum(1, np.rint(self._draws * rng.gamma(_SPREAD, 1 / _SPREAD, rows))).astype(np.int64)

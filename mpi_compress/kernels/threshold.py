@@ -35,7 +35,8 @@ def _reaching_of_block(typing_context, v, start, threshold):
 def _put_places(typing_context, byte, start, indices, n, places):
     """Write start + j for all bits j that are set in `byte` to `indices` from the n-th on, and 8 numbers in all. Returns the new n.
 
-    AVX-512 has an instruction for it, which some processors take a hundred times as long for: a table is nearly as fast on all.
+    AVX-512 has an instruction that writes no more than these, for which some processors take tens of cycles: a table is nearly as
+    fast as it is elsewhere, and on all.
     """
 
     def generate(context, builder, signature, arguments):
