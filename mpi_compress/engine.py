@@ -13,8 +13,6 @@ from mpi_compress.objective import Objective
 from mpi_compress.observer import Observer, Verdict
 from mpi_compress.streams import Role, Round, Streams
 
-_AHEAD_UP_TO = 2**20  # bytes: so many gradients stay in the cache until they are compressed
-
 
 def run(
     algorithm: Algorithm,
@@ -40,7 +38,6 @@ def run(
     workers = {i: algorithm.start_worker(node, f) for i, f in objectives.items()}
     master = algorithm.start_master(node) if exchange.has_master else None
     k, finite = 0, True
-    ahead = x0.nbytes * len(objectives) <= _AHEAD_UP_TO
     if keeper is not None:
         k, node, master, workers = keeper.restore(k, node, master, workers)
     clock = observer.clock
@@ -52,10 +49,6 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
-        asked = algorithm.asks_for(node) if ahead else None
-        if asked is not None:
-            for f in objectives.values():
-                f.look_ahead(asked)
         sent = [_send(algorithm, node, w, objectives[i], Round(k, streams, Role.WORKER, i)) for i, w in workers.items()]
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)
@@ -95,10 +88,18 @@ def _send(algorithm: Algorithm, node: Any, worker: Any, f: Objective, t: Round) 
 
 def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed | None], t: Round) -> Message:
     """An update that cannot be finite is not computed: the empty message tells every rank that the run has diverged."""
-    distinct = {id(c): c for c in ups}.values()  # silent workers hosted together share one
-    if any(c is None or not c.is_finite() for c in distinct):
+    if not _all_finite(ups):
         return Message(REFUSED)
     try:
         return algorithm.master_answers(node, master, ups, t)  # type: ignore[arg-type]
     except OverflowError as error:
         return Message(REFUSED, refusal=error)
+
+
+def _all_finite(ups: list[Compressed | None]) -> bool:
+    before = None
+    for c in ups:
+        if c is None or (c is not before and not c.is_finite()):  # silent workers hosted together share one
+            return False
+        before = c
+    return True

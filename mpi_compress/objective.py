@@ -73,7 +73,6 @@ class Objective:
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept_at: Vector | None = None
         self._kept = (0.0, 0.0)  # value, seconds it took
-        self._ahead = False  # kept by `look_ahead`, and not asked for yet
 
     @property
     def dim(self) -> int:
@@ -87,19 +86,11 @@ class Objective:
             self._kept_at, self._kept = x, (value, time.perf_counter() - start)
         return self._kept[0], self._gradient
 
-    def look_ahead(self, x: Vector) -> None:
-        """Keep the gradient that `gradient(x)` is about to ask for, on the algorithm's clock."""
-        if self._kept_at is not x:
-            self.value_and_gradient(x)
-            self._ahead = True
-
     def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
         """∇f_i(x) (d,); for a minibatch of `rows`, at scale · x, the mean over them in place of the mean over the shard."""
         if rows is None:
             if self._kept_at is not x:
                 self.value_and_gradient(x)
-            elif self._ahead:
-                self._ahead = False
             else:
                 self.borrowed += self._kept[1]
             self.seconds += self._kept[1]
@@ -120,6 +111,20 @@ class Objective:
         batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, scale, out)
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
+
+    def add_shifted_gradient(self, out: Vector, x: Vector, h: Vector, level: float) -> float:
+        """out += ∇f_i(x) − h, all (d,), out not being what `gradient` returns; ‖out‖² if then all |out_j| < level, otherwise −1."""
+        if self._kept_at is x:
+            return batch_kernels.add_difference_below(self.gradient(x), h, level, out)
+        start = time.perf_counter()
+        value, squares = batch_kernels.add_shifted_gradient(
+            self.rows.matrix, self.rows.labels, self._all, self.loss.code, self.weight, self.mu, x, self._gradient, h, level, out
+        )
+        seconds = time.perf_counter() - start
+        self._kept_at, self._kept = x, (value, seconds)
+        self.seconds += seconds
+        self.samples += self._all.size
+        return squares
 
     @property
     def touches_little(self) -> bool:
@@ -151,7 +156,6 @@ class Objective:
     def forget(self) -> None:
         """x is about to change: drop the kept gradient."""
         self._kept_at = None
-        self._ahead = False
 
     def noise(self, x: Vector) -> float:
         """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""

@@ -6,7 +6,6 @@ from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Vector
-from mpi_compress.kernels.batches import add_difference, add_difference_below
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -54,8 +53,4 @@ class EFGDStar(ErrorFeedback):
         γ = self.gamma(t.k)
         if γ != worker.step:
             worker.rescale(γ)
-        g = f.gradient(node.x)
-        if self.level is not None:
-            return self.send(node, worker, t, add_difference_below(g, worker.h, self.level, worker.e))
-        add_difference(g, worker.h, worker.e)
-        return self.send(node, worker, t)
+        return self.send(node, worker, t, f.add_shifted_gradient(worker.e, node.x, worker.h, self.level))

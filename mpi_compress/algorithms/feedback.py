@@ -67,15 +67,15 @@ class ErrorFeedback(GD):
     def send(self, node: Node, worker: Memory, t: Round, squares: float | None = None) -> Message:
         """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ).
 
-        `squares` is ‖p/γ‖² if all of it is below λ, otherwise −1, where that has been seen.
+        `squares` is ‖p/γ‖² if all of it is below `level`, otherwise −1, where that has been seen.
         """
-        link = self.uplink_of(node, t.k) if self.follows else self.up
         if squares is None:
-            squares = -1.0 if self.level is None else squares_below(worker.e, self.level)
+            squares = squares_below(worker.e, self.level) if self.level else -1.0
         if squares >= 0:
-            message = link.nothing
+            message = self.silence
             worker.keep_all(squares)
         else:
+            link = self.uplink_of(node, t.k) if self.follows else self.up
             message = link.pack(worker.e, t)
             worker.keep(link.unpack(message))
         if self.forgets:
@@ -83,10 +83,15 @@ class ErrorFeedback(GD):
         return message
 
     @cached_property
-    def level(self) -> float | None:
-        """λ of a hard threshold that stays the same: most of its messages hold nothing, and are not computed."""
+    def level(self) -> float:
+        """λ of a hard threshold that stays the same: most of its messages hold nothing, and are not computed. 0: there is none."""
         compressor = self.up.compressor
-        return compressor.level if isinstance(compressor, HardThreshold) and compressor.accuracy is None else None
+        return compressor.level if isinstance(compressor, HardThreshold) and compressor.accuracy is None else 0.0
+
+    @cached_property
+    def silence(self) -> Message:
+        """The message of a worker that has nothing to send."""
+        return self.up.nothing
 
     @cached_property
     def follows(self) -> bool:
