@@ -335,6 +335,9 @@ def lattice_bits(dim: int, sigma: float, radius: float, stochastic: bool = False
     return ceil(1.05 * dim + dim * log2(radius / sigma + (3 if stochastic else 2)))
 
 
+_FEW = 16  # coordinates
+
+
 class Averager:
     """Means of compressed vectors, added in the order given, whatever ranks they came from.
 
@@ -349,10 +352,9 @@ class Averager:
 
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
         """(1/n) Σ parts, for n = len(parts)."""
-        sparse = [p.sparse() for p in parts]
-        telling = [s for s in sparse if s is not None and s.indices.size]
-        if None not in sparse and 4 * sum([s.indices.size for s in telling]) <= 3 * self.dim:
-            return self._sum_of(telling, float(len(parts))) if telling else no_coordinates(self.dim)
+        telling = _telling(parts)
+        if telling is not None and 4 * (held := sum([p.indices.size for p in telling])) <= 3 * self.dim:
+            return _sum_of_few(self.dim, telling, len(parts)) if held <= _FEW else self._sum_of(telling, float(len(parts)))
         total = np.zeros(self.dim)
         for part in parts:
             part.add_to(total)
@@ -366,3 +368,28 @@ class Averager:
         values = np.empty(indices.size)
         kernels.take_and_clear(indices, divisor, self._total, self._seen, values)
         return Sparse(self.dim, indices, values)
+
+
+def _telling(parts: Sequence[Compressed]) -> list[Sparse] | None:
+    """Those that hold something, where all are sparse."""
+    telling, before = [], None
+    for part in parts:
+        if part is not before:  # silent workers hosted together share one
+            before, sparse = part, part.sparse()
+            if sparse is None:
+                return None
+        if sparse.indices.size:  # type: ignore[union-attr]
+            telling.append(sparse)
+    return telling  # type: ignore[return-value]
+
+
+def _sum_of_few(dim: int, parts: Sequence[Sparse], divisor: int) -> Sparse:
+    """(1/divisor) Σ parts, added one by one: the same numbers, sooner than arrays are set up."""
+    sums: dict[int, float] = {}
+    for part in parts:
+        for i, value in zip(part.indices.tolist(), part.values.tolist(), strict=True):
+            sums[i] = sums.get(i, 0.0) + value
+    if not sums:
+        return no_coordinates(dim)
+    indices = sorted(sums)
+    return Sparse(dim, np.array(indices, dtype=np.uint32), np.array([sums[i] / divisor for i in indices]))

@@ -49,7 +49,13 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
-        sent = [_send(algorithm, node, w, objectives[i], Round(k, streams, Role.WORKER, i)) for i, w in workers.items()]
+        sent = []
+        for i, worker in workers.items():
+            t = Round(k, streams, Role.WORKER, i)
+            try:
+                sent.append(algorithm.worker_sends(node, worker, objectives[i], t))
+            except OverflowError as error:
+                sent.append(Message(REFUSED, refusal=error))
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)
         down = None
@@ -77,13 +83,6 @@ def run(
         if not finite:
             observer.refusals = {f"worker {i}": m.refusal for i, m in zip(workers, sent, strict=True)}
             observer.refusals["the master"] = down.refusal
-
-
-def _send(algorithm: Algorithm, node: Any, worker: Any, f: Objective, t: Round) -> Message:
-    try:
-        return algorithm.worker_sends(node, worker, f, t)
-    except OverflowError as error:
-        return Message(REFUSED, refusal=error)
 
 
 def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed | None], t: Round) -> Message:

@@ -151,16 +151,17 @@ class Observer:
     def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
         """Add one round's messages to the counts, at rank 0; paper bits are those of what was decoded."""
         begun = time.perf_counter()
-        before = None
+        wire_up, paper_up, cost_up, elements_up, before = self.wire_up, self.paper_up, self.cost_up, self.elements, None
         for i, message in enumerate(arrived):
             if message is not before:  # silent workers hosted together share one message
                 content = message.content or uplink.unpack(message)
                 wire, paper, elements = message.wire_bits, uplink.paper_bits(content), content.elements
                 cost, before = self.cost.of(wire, paper), message
-            self.wire_up[i] += wire
-            self.paper_up[i] += paper
-            self.cost_up += cost
-            self.elements += elements
+            wire_up[i] += wire
+            paper_up[i] += paper
+            cost_up += cost
+            elements_up += elements
+        self.cost_up, self.elements = cost_up, elements_up
         if self.exchange.counts_down:
             bits = downlink.paper_bits(downlink.unpack(down))
             self.wire_down += self.exchange.n * down.wire_bits

@@ -24,6 +24,7 @@ CHOICES: tuple[type[Codec], ...] = (  # a message's first byte is the place in t
 )  # fmt: skip
 QUICK: tuple[type[IndexCodec], ...] = (Fixed, Bitmap, Rice)
 SETS: tuple[type[IndexCodec], ...] = (*QUICK, EliasDelta, EliasOmega, Entropy)
+_FIRST = {choice: np.array([place], dtype=np.uint8) for place, choice in enumerate(CHOICES)}
 
 
 @codecs.register("auto")
@@ -54,13 +55,13 @@ class Auto(Codec):
         return any(codec.writes(kind) for codec in self.choices)
 
     def encode(self, compressed: Compressed) -> Bytes:
-        if isinstance(compressed, Sparse | SignSparse):
-            chosen, message = self._by_set(compressed)
+        if type(compressed) in (Sparse, SignSparse):
+            chosen, message = self._by_set(compressed)  # type: ignore[arg-type]
         else:
             able = [codec for codec in self.choices if codec.writes(type(compressed))]
             messages = [codec.encode(compressed) for codec in able]
             chosen, message = min(zip(able, messages, strict=True), key=lambda pair: pair[1].size)
-        return np.concatenate([np.array([CHOICES.index(type(chosen))], dtype=np.uint8), message])
+        return np.concatenate([_FIRST[type(chosen)], message])
 
     def _by_set(self, c: Sparse | SignSparse) -> tuple[Codec, Bytes]:
         """The codec whose index set is shortest, for the rest of the message is the same; or dense."""
@@ -79,7 +80,7 @@ class Auto(Codec):
             raise CorruptMessage("the first byte names no codec")
         codec = self.choices[data.item(at)]
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
-            kind = Dense if isinstance(codec, DenseFloats) else Sparse
+            kind = Dense if type(codec) is DenseFloats else Sparse
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")  # type: ignore[attr-defined]
         return codec.decode(data, at + 1, dim, kind, known)

@@ -22,10 +22,10 @@ class Rice(IndexCodec):
         return out
 
     def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        if at >= data.size or data[at] > 31:
+        if at >= data.size or (k := data.item(at)) > 31:
             raise CorruptMessage(f"no Rice parameter stands at byte {at} of {data.size}")
         indices = np.empty(count, dtype=np.uint32)
-        end = kernels.read_set(data, 8 * (at + 1), np.uint64(data[at]), dim, indices)
+        end = kernels.read_set(data, 8 * (at + 1), np.uint64(k), dim, indices)
         if end == kernels.CORRUPT:
             raise CorruptMessage(f"no {count} Rice codes of indices below {dim} from byte {at} of {data.size} on")
         return indices, (end + 7) // 8
