@@ -4,7 +4,6 @@ alternating turns.
 python -m benchmarks.ef [gisette] [madelon] [sparse]
 """
 
-import itertools
 import math
 import sys
 import time
@@ -47,8 +46,12 @@ def dense_rows(n: int, dim: int, dtype: Any, shards: int) -> list[Rows]:
     """Standard normal samples with random labels, dealt to workers."""
     rng = np.random.default_rng(0)
     values, labels = rng.standard_normal((n, dim), dtype=np.float32).astype(dtype), rng.choice([-1.0, 1.0], n)
-    cuts = [i * n // shards for i in range(shards + 1)]
-    return [Rows((values[a:b],), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
+    return dealt(Rows((values,), labels, dim), shards)
+
+
+def dealt(whole: Rows, shards: int) -> list[Rows]:
+    """Neighbouring shards."""
+    return [whole.cut(i * len(whole) // shards, (i + 1) * len(whole) // shards) for i in range(shards)]
 
 
 def sparse_rows(n: int, dim: int, nnz: int, shards: int) -> list[Rows]:
@@ -57,11 +60,8 @@ def sparse_rows(n: int, dim: int, nnz: int, shards: int) -> list[Rows]:
     labels = rng.choice([-1.0, 1.0], n)
     indices = np.sort(rng.integers(dim // nnz, size=(n, nnz)) + np.arange(nnz) * (dim // nnz), axis=1).astype(np.uint32)
     values = rng.standard_normal((n, nnz)) / math.sqrt(nnz)
-    cuts = [i * n // shards for i in range(shards + 1)]
-    return [
-        Rows((np.arange(b - a + 1, dtype=np.uint64) * np.uint64(nnz), indices[a:b].ravel(), values[a:b].ravel()), labels[a:b], dim)
-        for a, b in itertools.pairwise(cuts)
-    ]
+    indptr = np.arange(n + 1, dtype=np.uint64) * np.uint64(nnz)
+    return dealt(Rows((indptr, indices.ravel(), values.ravel()), labels, dim), shards)
 
 
 def ours(
@@ -172,8 +172,9 @@ def gisette() -> None:
 
 def madelon() -> None:
     for dtype in (np.float64, np.float32):
-        parts = [Rows((np.round(480 + 40 * p.matrix[0]).astype(dtype),), p.labels, p.dim) for p in dense_rows(2000, 500, dtype, 20)]
-        whole = Rows((np.concatenate([p.matrix[0] for p in parts]),), np.concatenate([p.labels for p in parts]), 500)
+        normal = dense_rows(2000, 500, dtype, 1)[0]
+        whole = Rows((np.round(480 + 40 * normal.matrix[0]).astype(dtype),), normal.labels, 500)
+        parts = dealt(whole, 20)
         L = 0.25 * largest_eigenvalue(whole) / 2000
         start = minimize(Objective(whole, LOSSES["logistic"], 1 / 2000, 1e-4 * L)).x
         random = np.random.default_rng(5).standard_normal(500)

@@ -372,15 +372,16 @@ class Averager:
 
 def _telling(parts: Sequence[Compressed]) -> list[Sparse] | None:
     """Those that hold something, where all are sparse."""
-    telling, before = [], None
+    telling: list[Sparse] = []
+    before = sparse = None
     for part in parts:
         if part is not before:  # silent workers hosted together share one
             before, sparse = part, part.sparse()
-            if sparse is None:
-                return None
-        if sparse.indices.size:  # type: ignore[union-attr]
+        if sparse is None:
+            return None
+        if sparse.indices.size:
             telling.append(sparse)
-    return telling  # type: ignore[return-value]
+    return telling
 
 
 def _sum_of_few(dim: int, parts: Sequence[Sparse], divisor: int) -> Sparse:

@@ -9,7 +9,7 @@ from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.exchange import Exchange
 from mpi_compress.link import REFUSED, Message
-from mpi_compress.objective import Objective
+from mpi_compress.objective import LookAhead, Objective
 from mpi_compress.observer import Observer, Verdict
 from mpi_compress.streams import Role, Round, Streams
 
@@ -38,6 +38,7 @@ def run(
     workers = {i: algorithm.start_worker(node, f) for i, f in objectives.items()}
     master = algorithm.start_master(node) if exchange.has_master else None
     k, finite = 0, True
+    ahead = LookAhead.of(objectives.values())
     if keeper is not None:
         k, node, master, workers = keeper.restore(k, node, master, workers)
     clock = observer.clock
@@ -49,6 +50,9 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
+        asked = algorithm.asks_for(node)
+        if ahead is not None and asked is not None:
+            ahead.look(asked)
         sent = []
         for i, worker in workers.items():
             t = Round(k, streams, Role.WORKER, i)

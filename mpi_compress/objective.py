@@ -1,7 +1,9 @@
 """f_i on one shard: value, gradient, curvature; the mean over shards is f exactly, also where their sizes differ."""
 
+import itertools
 import math
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
 
 _ROWS_AT_ONCE = 8192
+_AHEAD_UP_TO = 2**20  # bytes: so many gradients stay in the cache until they are compressed
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,22 @@ class Rows:
     matrix: tuple[NDArray, ...]  # (indptr, indices, values) in CSR form, or (values (N, d),)
     labels: Vector  # (N,)
     dim: int
+    whole: "Rows | None" = None  # what these were cut from,
+    start: int = 0  # and from which row on
 
     def __len__(self) -> int:
         return self.labels.size
 
-    @property
-    def nbytes(self) -> int:
-        return sum(a.nbytes for a in self.matrix) + self.labels.nbytes
+    def cut(self, start: int, stop: int) -> "Rows":
+        """Rows start … stop − 1, in the same memory."""
+        matrix: tuple[NDArray, ...]
+        if len(self.matrix) == 1:
+            matrix = (self.matrix[0][start:stop],)
+        else:
+            indptr, indices, values = self.matrix
+            span = slice(int(indptr[start]), int(indptr[stop]))
+            matrix = (indptr[start : stop + 1] - indptr[start], indices[span], values[span])
+        return Rows(matrix, self.labels[start:stop], self.dim, self, start)
 
 
 class Objective:
@@ -68,11 +80,13 @@ class Objective:
         self.samples = 0
         self.seconds = 0.0
         self.borrowed = 0.0
-        self._all = np.arange(len(rows), dtype=np.uint64)
+        self._cuts = np.array([0, len(rows)], dtype=np.uint64)
+        self._value = np.zeros(1)
         self._gradient = np.zeros(rows.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept_at: Vector | None = None
         self._kept = (0.0, 0.0)  # value, seconds it took
+        self._ahead = False  # kept by `LookAhead`, and not asked for yet
 
     @property
     def dim(self) -> int:
@@ -82,8 +96,11 @@ class Objective:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count: kept, if x is not changed before `forget`."""
         if self._kept_at is not x:
             start = time.perf_counter()
-            value = self._pass(self._all, self.weight, x)
-            self._kept_at, self._kept = x, (value, time.perf_counter() - start)
+            kernels.losses_and_gradients(
+                self.rows.matrix, self.rows.labels, self._cuts, self.loss.code, self.weight, self.mu, x, self._value,
+                self._gradient.reshape(1, -1),
+            )  # fmt: skip
+            self.keep(x, float(self._value[0]), time.perf_counter() - start)
         return self._kept[0], self._gradient
 
     def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
@@ -91,10 +108,12 @@ class Objective:
         if rows is None:
             if self._kept_at is not x:
                 self.value_and_gradient(x)
+            elif self._ahead:
+                self._ahead = False
             else:
                 self.borrowed += self._kept[1]
             self.seconds += self._kept[1]
-            self.samples += self._all.size
+            self.samples += len(self.rows)
             return self._gradient
         self.forget()
         self._gradient[:] = 0.0
@@ -111,20 +130,6 @@ class Objective:
         batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, scale, out)
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
-
-    def add_shifted_gradient(self, out: Vector, x: Vector, h: Vector, level: float) -> float:
-        """out += ∇f_i(x) − h, all (d,), out not being what `gradient` returns; ‖out‖² if then all |out_j| < level, otherwise −1."""
-        if self._kept_at is x:
-            return batch_kernels.add_difference_below(self.gradient(x), h, level, out)
-        start = time.perf_counter()
-        value, squares = batch_kernels.add_shifted_gradient(
-            self.rows.matrix, self.rows.labels, self._all, self.loss.code, self.weight, self.mu, x, self._gradient, h, level, out
-        )
-        seconds = time.perf_counter() - start
-        self._kept_at, self._kept = x, (value, seconds)
-        self.seconds += seconds
-        self.samples += self._all.size
-        return squares
 
     @property
     def touches_little(self) -> bool:
@@ -153,9 +158,14 @@ class Objective:
         self._work[touched] = 0.0
         return Sparse(self.dim, touched, values)
 
+    def keep(self, x: Vector, value: float, seconds: float, ahead: bool = False) -> None:
+        """Take note that the gradient buffer holds ∇f_i(x): of an evaluation, or `ahead` of an algorithm that will ask for it."""
+        self._kept_at, self._kept, self._ahead = x, (value, seconds), ahead
+
     def forget(self) -> None:
         """x is about to change: drop the kept gradient."""
         self._kept_at = None
+        self._ahead = False
 
     def noise(self, x: Vector) -> float:
         """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
@@ -208,7 +218,44 @@ class Objective:
         span = slice(ends[0], ends[-1])
         return sp.csr_matrix((values[span], indices[span].astype(np.int64), ends - ends[0]), shape=(ends.size - 1, self.dim))
 
-    def _pass(self, rows: NDArray[np.uint64], weight: float, x: Vector) -> float:
-        return kernels.loss_and_gradient(
-            self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, self._gradient
+
+class LookAhead:
+    """Full gradients of all workers hosted here by one call, for on small shards a call takes a good part of the time.
+
+    They are what the objectives compute one by one, to the last bit, and count as if they had.
+
+    Args:
+        whole: what the rows of the objectives were cut from, one after the other.
+    """
+
+    def __init__(self, objectives: Sequence[Objective], whole: Rows):
+        first = objectives[0]
+        self._objectives, self._whole = objectives, whole
+        self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
+        self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
+        for f, gradient in zip(objectives, self._gradients, strict=True):
+            f._gradient = gradient
+            f.forget()
+
+    @classmethod
+    def of(cls, objectives: Iterable[Objective]) -> "LookAhead | None":
+        """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
+        fs = list(objectives)
+        whole = fs[0].rows.whole if len(fs) > 1 else None
+        if whole is None or 8 * len(fs) * whole.dim > _AHEAD_UP_TO or any(type(f) is not Objective for f in fs):
+            return None
+        together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
+        return cls(fs, whole) if together else None
+
+    def look(self, x: Vector) -> None:
+        """Keep the gradients that `gradient(x)` is about to ask for, on the algorithm's clock."""
+        f, whole = self._objectives[0], self._whole
+        if f._kept_at is x:  # by an evaluation, which looks at all
+            return
+        start = time.perf_counter()
+        kernels.losses_and_gradients(
+            whole.matrix, whole.labels, self._cuts, f.loss.code, f.weight, f.mu, x, self._values, self._gradients
         )
+        seconds = (time.perf_counter() - start) / len(self._objectives)
+        for f, value in zip(self._objectives, self._values.tolist(), strict=True):
+            f.keep(x, value, seconds, ahead=True)

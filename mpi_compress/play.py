@@ -177,7 +177,7 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> Non
 def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict[int, Rows]:
     """The rows of the workers hosted here: each rank reads its own, or gets them from rank 0 where not all see its cache."""
     if len(team.that_see(data.file)) == team.size:
-        return dict(zip(exchange.mine, data.shards(exchange.mine, n), strict=True))
+        return dict(zip(exchange.mine, data.shards_together(exchange.mine, n), strict=True))
     shards = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in (data.shards(range(n), n) if team.is_root else ()))
     return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
 

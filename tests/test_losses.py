@@ -1,11 +1,13 @@
 """Each loss against its formula in plain NumPy, finite differences and eigenvalues."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
-from mpi_compress.objective import LOSSES, Objective, Rows
+from mpi_compress.objective import LOSSES, LookAhead, Objective, Rows
 
 FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
     "logistic": lambda y, m: np.logaddexp(0, -y * m),
@@ -104,6 +106,64 @@ def test_gradient_of_a_minibatch_is_the_mean_over_its_rows(name, sparse, dtype, 
         slopes = np.array([loss_and_slope(LOSSES[name].code, u, m)[1] for u, m in zip(y, margins, strict=True)])
         gradient = f.gradient(x, np.array(rows, dtype=np.uint64), 0.5)
         np.testing.assert_allclose(gradient, a[rows].T @ slopes / len(rows) + 0.3 * 0.5 * x, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_cut_rows_are_those_rows(sparse, dtype):
+    whole, a = problem("logistic", sparse, dtype)
+    for start, stop in ((0, 40), (3, 5), (17, 40), (9, 9)):
+        cut = whole.rows.cut(start, stop)
+        again = cut.cut(0, stop - start)
+        for rows in (cut, again):
+            read = sp.csr_matrix(rows.matrix[::-1], shape=(stop - start, 7)).toarray() if sparse else rows.matrix[0]
+            assert np.array_equal(read, a[start:stop])
+            assert np.array_equal(rows.labels, whole.rows.labels[start:stop])
+            assert start == stop or np.shares_memory(rows.matrix[-1], whole.rows.matrix[-1])
+
+
+@ALL
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(name, sparse, dtype):
+    whole = problem(name, sparse, dtype)[0].rows
+    cuts = [4, 5, 12, 12 + 8, 40]
+
+    def workers() -> list[Objective]:
+        return [Objective(whole.cut(a, b), LOSSES[name], 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
+
+    ahead, alone = workers(), workers()
+    look = LookAhead.of(ahead)
+    assert look is not None
+    for x in np.random.default_rng(2).standard_normal((3, 7)):
+        look.look(x)
+        for f, g in zip(ahead, alone, strict=True):
+            assert f.gradient(x).tobytes() == g.gradient(x).tobytes()
+            assert f.value_and_gradient(x)[0] == g.value_and_gradient(x)[0]
+            f.forget()
+            g.forget()
+    assert [f.samples for f in ahead] == [g.samples for g in alone] == [3, 21, 24, 60]
+    assert all(f.seconds > 0 and f.borrowed == 0 for f in ahead)
+    ahead[0].value_and_gradient(x)  # an evaluation at x, before the round that asks for the gradient there
+    look.look(x)
+    ahead[0].gradient(x)
+    assert ahead[0].borrowed > 0
+
+
+def test_gradients_are_computed_by_one_call_only_where_shards_are_neighbours_and_small():
+    whole = problem("logistic", True)[0].rows
+    pieces = [whole.cut(a, a + 10) for a in (0, 10, 20)]
+    other = problem("logistic", True)[0].rows.cut(10, 20)
+    wide = Rows((np.zeros((4, 2**16)),), np.ones(4), 2**16)
+
+    def looks(*rows: Rows) -> bool:
+        return LookAhead.of([Objective(r, LOSSES["logistic"], 0.1, 0.0) for r in rows]) is not None
+
+    neighbours = [pieces, pieces[1:], [wide.cut(0, 2), wide.cut(2, 4)]]
+    assert all(looks(*rows) for rows in neighbours)
+    apart = [[pieces[0], pieces[2]], [pieces[1], pieces[0]], [pieces[0], other], [whole, whole]]
+    lone_or_large = [[], [pieces[0]], [wide.cut(i, i + 1) for i in range(3)]]
+    assert not any(looks(*rows) for rows in apart + lone_or_large)
 
 
 @SMOOTH

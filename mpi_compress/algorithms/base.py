@@ -137,6 +137,13 @@ class Algorithm(ABC):
         """The master's own memory before round 0."""
         return None
 
+    def asks_for(self, node: Any) -> Vector | None:
+        """The point whose full gradient every worker asks for in the coming round, where that is known.
+
+        It only saves time: the gradients of small problems are then computed by one call.
+        """
+        return None
+
     @abstractmethod
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         """A worker's message of round t.k. It must not change `node`."""

@@ -57,6 +57,9 @@ class DIANA(Algorithm):
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
+    def asks_for(self, node: Node) -> Vector:
+        return node.x
+
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
         self.up.unpack(m).add_to(worker.h, self.alpha)  # type: ignore[arg-type]

@@ -199,6 +199,9 @@ class DoubleEncoding(Algorithm):
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros_like(node.x))
 
+    def asks_for(self, node: Node) -> Vector | None:
+        return self.point(node)
+
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         worker.g[:] = self.gradient(node, f, t)
         if self.lattices and self.budget(t.k) < max(TINY, EPS * norm(worker.g), EPS * self.L * norm(self.point(node))):

@@ -50,6 +50,9 @@ class EF21(Algorithm):
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
+    def asks_for(self, node: Node) -> Vector:
+        return node.x
+
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         c = self.up.pack(f.gradient(node.x) - worker.g, t)
         self.up.unpack(c).add_to(worker.g)

@@ -6,6 +6,7 @@ from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Vector
+from mpi_compress.kernels.batches import add_difference_below
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -53,4 +54,5 @@ class EFGDStar(ErrorFeedback):
         γ = self.gamma(t.k)
         if γ != worker.step:
             worker.rescale(γ)
-        return self.send(node, worker, t, f.add_shifted_gradient(worker.e, node.x, worker.h, self.level))
+        squares = add_difference_below(f.gradient(node.x), worker.h, self.level, worker.e)
+        return self.send(node, worker, t, squares)

@@ -73,6 +73,9 @@ class GD(Algorithm):
     def start(self, x0: Vector) -> Node:
         return self.averaged(Node(x0.copy()))
 
+    def asks_for(self, node: Node) -> Vector | None:
+        return node.x if self.batch is None else None
+
     def worker_sends(self, node: Node, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
 

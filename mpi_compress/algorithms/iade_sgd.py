@@ -61,6 +61,9 @@ class IADESGD(DoubleEncoding):
     def batches(self) -> Batches:
         return Batches(self.batch, self.sampling)
 
+    def asks_for(self, node: Node) -> None:
+        return None
+
     def gradient(self, node: Node, f: Objective, t: Round) -> Vector:
         return f.gradient(node.x, self.batches.rows(len(f.rows), t))
 

@@ -75,6 +75,9 @@ class MARINA(Algorithm):
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
+    def asks_for(self, node: Node) -> Vector:
+        return node.x
+
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         g = f.gradient(node.x)
         message = self.whole.pack(g, t) if node.full else self.up.pack(g - worker.before, t)

@@ -42,6 +42,9 @@ class Nesterov(GD):
     def start(self, x0: Vector) -> Node:
         return self.averaged(Node(x0.copy(), m=x0.copy()))
 
+    def asks_for(self, node: Node) -> Vector | None:
+        return node.m if self.batch is None else None
+
     def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.m, self.rows(f, t)), t)
 

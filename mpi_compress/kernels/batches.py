@@ -4,7 +4,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel, reassociating_kernel
 from mpi_compress.kernels.losses import loss_and_slope
-from mpi_compress.kernels.rows import loss_and_gradient, row_add, row_add_with, row_dot
+from mpi_compress.kernels.rows import row_add, row_add_with, row_dot
 from mpi_compress.kernels.threshold import squares_below
 
 
@@ -57,13 +57,6 @@ def add_difference_below(g, h, threshold, out):
     for j in range(out.size):
         out[j] += g[j] - h[j]
     return squares_below(out, threshold)
-
-
-@kernel
-def add_shifted_gradient(matrix, labels, rows, loss, weight, mu, x, gradient, h, threshold, out):
-    """`loss_and_gradient`, and `add_difference_below` of the gradient; returns what both do."""
-    value = loss_and_gradient(matrix, labels, rows, loss, weight, mu, x, gradient)
-    return value, add_difference_below(gradient, h, threshold, out)
 
 
 @reassociating_kernel

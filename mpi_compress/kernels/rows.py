@@ -13,7 +13,7 @@ from mpi_compress.kernels import kernel
 from mpi_compress.kernels.losses import loss_and_slope
 
 _DENSE: Any = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "error_model": "numpy"}
-_ONE, _THREE, _FOUR = np.uint64(1), np.uint64(3), np.uint64(4)
+_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 def row_dot(matrix, i, x):
@@ -35,13 +35,13 @@ def row_add_with(matrix, i, scale, c, x, out):
     raise NotImplementedError("for kernels only")
 
 
-def four_dots(matrix, rows, x, out):
-    """out (4,) = a_i · x for four rows i; dense ones side by side, so that x is read once."""
+def four_dots(matrix, i, x, out):
+    """out (4,) = a_i · x … a_{i+3} · x; dense rows side by side, so that x is read once."""
     raise NotImplementedError("for kernels only")
 
 
-def add_four(matrix, rows, scales, out):
-    """out += Σ scales_r · a_{rows_r} for four rows; dense ones side by side, so that `out` is read and written once."""
+def add_four(matrix, i, scales, out):
+    """out += Σ scales_r · a_{i+r} for four rows; dense ones side by side, so that `out` is read and written once."""
     raise NotImplementedError("for kernels only")
 
 
@@ -58,7 +58,7 @@ def _sparse_dot(start, stop, indices, values, x):
     while p < whole:
         a += values[p] * x[indices[p]]
         b += values[p + _ONE] * x[indices[p + _ONE]]
-        c += values[p + np.uint64(2)] * x[indices[p + np.uint64(2)]]
+        c += values[p + _TWO] * x[indices[p + _TWO]]
         d += values[p + _THREE] * x[indices[p + _THREE]]
         p += _FOUR
     while p < stop:
@@ -117,13 +117,13 @@ def _row_add_with(matrix, i, scale, c, x, out):
 
 
 @overload(four_dots, jit_options=_DENSE)
-def _four_dots(matrix, rows, x, out):
-    def sparse(matrix, rows, x, out):
+def _four_dots(matrix, i, x, out):
+    def sparse(matrix, i, x, out):
         for r in range(_FOUR):
-            out[r] = row_dot(matrix, rows[r], x)
+            out[r] = row_dot(matrix, i + r, x)
 
-    def dense(matrix, rows, x, out):
-        a, b, c, d = matrix[0][rows[0]], matrix[0][rows[1]], matrix[0][rows[2]], matrix[0][rows[3]]
+    def dense(matrix, i, x, out):
+        a, b, c, d = matrix[0][i], matrix[0][i + _ONE], matrix[0][i + _TWO], matrix[0][i + _THREE]
         s = t = u = v = 0.0
         for j in range(x.size):
             s += a[j] * x[j]
@@ -136,14 +136,14 @@ def _four_dots(matrix, rows, x, out):
 
 
 @overload(add_four, jit_options=_DENSE)
-def _add_four(matrix, rows, scales, out):
-    def sparse(matrix, rows, scales, out):
+def _add_four(matrix, i, scales, out):
+    def sparse(matrix, i, scales, out):
         for r in range(_FOUR):
             if scales[r] != 0.0:
-                row_add(matrix, rows[r], scales[r], out)
+                row_add(matrix, i + r, scales[r], out)
 
-    def dense(matrix, rows, scales, out):
-        a, b, c, d = matrix[0][rows[0]], matrix[0][rows[1]], matrix[0][rows[2]], matrix[0][rows[3]]
+    def dense(matrix, i, scales, out):
+        a, b, c, d = matrix[0][i], matrix[0][i + _ONE], matrix[0][i + _TWO], matrix[0][i + _THREE]
         s, t, u, v = scales[0], scales[1], scales[2], scales[3]
         for j in range(out.size):
             out[j] += (s * a[j] + t * b[j]) + (u * c[j] + v * d[j])
@@ -170,38 +170,45 @@ def _row_square(matrix, i):
 
 
 @kernel
-def loss_and_gradient(matrix, labels, rows, loss, weight, mu, x, gradient):
-    """Σ weight·ℓ(y_i, a_i·x) + (µ/2)‖x‖² over `rows` uint64, and its gradient (d,), in one pass.
+def loss_and_gradient(matrix, labels, start, stop, loss, weight, mu, x, gradient):
+    """Σ weight·ℓ(y_i, a_i·x) + (µ/2)‖x‖² over rows start … stop − 1, and its gradient (d,), in one pass.
 
     The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
     """
     gradient[:] = 0.0
     total, lost = 0.0, 0.0
     numbers = np.empty(4)  # of four rows: margins, then what they are weighed with
-    for start in range(np.uint64(0), np.uint64(rows.size), _FOUR):
-        some = rows[start : start + _FOUR]
-        if some.size == 4:
-            four_dots(matrix, some, x, numbers)
+    for i in range(start, stop, _FOUR):
+        some = min(_FOUR, stop - i)
+        if some == _FOUR:
+            four_dots(matrix, i, x, numbers)
         else:
-            for r in range(some.size):
-                numbers[r] = row_dot(matrix, some[r], x)
-        for r in range(some.size):
-            value, slope = loss_and_slope(loss, labels[some[r]], numbers[r])
+            for r in range(some):
+                numbers[r] = row_dot(matrix, i + r, x)
+        for r in range(some):
+            value, slope = loss_and_slope(loss, labels[i + r], numbers[r])
             sum_ = total + value
             lost += (total - sum_) + value if total >= value else (value - sum_) + total
             total = sum_
             numbers[r] = weight * slope
-        if some.size == 4:
-            add_four(matrix, some, numbers, gradient)
+        if some == _FOUR:
+            add_four(matrix, i, numbers, gradient)
         else:
-            for r in range(some.size):
-                row_add(matrix, some[r], numbers[r], gradient)
+            for r in range(some):
+                row_add(matrix, i + r, numbers[r], gradient)
     squares = 0.0
     if mu != 0.0:
         for j in range(x.size):
             gradient[j] += mu * x[j]
             squares += x[j] * x[j]
     return weight * (total + lost) + 0.5 * mu * squares
+
+
+@kernel
+def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
+    """The same for m shards, the i-th from row cuts_i uint64 up to cuts_{i+1}: values (m,), gradients (m, d)."""
+    for i in range(values.size):
+        values[i] = loss_and_gradient(matrix, labels, cuts[i], cuts[i + 1], loss, weight, mu, x, gradients[i])
 
 
 @kernel
