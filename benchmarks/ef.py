@@ -21,8 +21,9 @@ from mpi_compress.costs import costs
 from mpi_compress.exchange import Local
 from mpi_compress.link import Link
 from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.observer import Observer, Stop, Verdict
+from mpi_compress.observer import Observer
 from mpi_compress.reference import largest_eigenvalue, minimize
+from mpi_compress.stop import Stop, Verdict
 from mpi_compress.streams import Streams
 
 

@@ -13,7 +13,8 @@ from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Vector
 from mpi_compress.exchange import Exchange
 from mpi_compress.objective import Objective
-from mpi_compress.observer import Observer, Verdict
+from mpi_compress.observer import Observer
+from mpi_compress.stop import Verdict
 from mpi_compress.streams import Pool, Role, Round, Streams
 
 _GLANCE = 1e-3  # seconds between two looks of a rank that has nothing to do

@@ -26,8 +26,9 @@ from mpi_compress.errors import UserError
 from mpi_compress.exchange import Exchange
 from mpi_compress.expressions import seconds
 from mpi_compress.objective import Objective
-from mpi_compress.observer import Observer, Verdict
+from mpi_compress.observer import Observer
 from mpi_compress.recorder import Mark, Recorder, sync_folder
+from mpi_compress.stop import Verdict
 
 FORMAT = f"mpi-compress checkpoint/1 of version {metadata.version('mpi-compress')}"
 _PREFIX = struct.Struct("<QI")  # bytes of a frame, and their CRC-32

@@ -10,7 +10,8 @@ from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.exchange import Exchange
 from mpi_compress.link import REFUSED, Message
 from mpi_compress.objective import LookAhead, Objective
-from mpi_compress.observer import Observer, Verdict
+from mpi_compress.observer import Observer
+from mpi_compress.stop import Verdict
 from mpi_compress.streams import Role, Round, Streams
 
 

@@ -28,12 +28,13 @@ from mpi_compress.interrupts import Interrupts, Stopped
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.launch import Alone, Team, at_root
 from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.observer import Observer, Stop, Verdict
+from mpi_compress.observer import Observer
 from mpi_compress.prepared import Prepared
 from mpi_compress.problem import Problem
 from mpi_compress.progress import Progress, bits_text, tell
 from mpi_compress.recorder import BeingWritten, LostRows, Mark, Recorder, part_of
 from mpi_compress.registry import is_ours
+from mpi_compress.stop import Stop, Verdict
 from mpi_compress.streams import Streams
 from mpi_compress.theory import Theory
 

@@ -20,10 +20,10 @@ from mpi_compress.datasets import generators
 from mpi_compress.datasets.table import DataTable, content_id, digest
 from mpi_compress.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.errors import UserError, nearest
-from mpi_compress.observer import Stop
 from mpi_compress.plugins import source_of
 from mpi_compress.registry import checked, is_ours, parameters
 from mpi_compress.results import read
+from mpi_compress.stop import Stop
 from mpi_compress.tables import LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
 
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}

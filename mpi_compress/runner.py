@@ -14,13 +14,13 @@ from mpi_compress.interrupts import Interrupts
 from mpi_compress.job import Job
 from mpi_compress.launch import Alone, Team, team_of
 from mpi_compress.objective import Rows
-from mpi_compress.observer import Stop
 from mpi_compress.play import How, play
 from mpi_compress.prepared import prepare
 from mpi_compress.problem import Problem
 from mpi_compress.progress import tell
 from mpi_compress.results import Run, read
 from mpi_compress.run_spec import RunSpec
+from mpi_compress.stop import Stop
 
 
 def run(

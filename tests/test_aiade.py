@@ -16,8 +16,8 @@ from mpi_compress.algorithms.double_encoding import rounded_up, xi
 from mpi_compress.algorithms.dqgd import DQGD
 from mpi_compress.algorithms.iade import IADE
 from mpi_compress.algorithms.iade_sgd import IADESGD
-from mpi_compress.observer import Verdict
 from mpi_compress.report import summary
+from mpi_compress.stop import Verdict
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
 HEADER = 64 + 32 + 64  # the coder's few bits, the length, M

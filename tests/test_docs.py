@@ -16,7 +16,7 @@ from conftest import BIN
 from mpi_compress import tables
 from mpi_compress.checkpoint import Every
 from mpi_compress.datasets.table import DataTable
-from mpi_compress.observer import Stop
+from mpi_compress.stop import Stop
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -16,11 +16,12 @@ from functools import cached_property
 from math import nan
 from typing import Any, ClassVar, get_type_hints
 
-from mpi_compress.compressed import Averager, Compressed, Vector
+from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.costs import CostModel
 from mpi_compress.expressions import Expression, evaluate, names_in
 from mpi_compress.link import Link, Message
+from mpi_compress.means import Averager
 from mpi_compress.objective import Objective
 from mpi_compress.registry import Registry
 from mpi_compress.steps import Step, bind, formulas_in
