@@ -159,7 +159,8 @@ class Observer:
         if self.exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
             return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
         told = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
-        told = self.exchange.consult(told, lambda each: next(filter(None, each), ""))
+        rose = f"; the loss had risen from {first:.3g} to {last:.3g}: a smaller step may help" if last > first else ""
+        told = self.exchange.consult(told, lambda each: next(filter(None, each), "") + rose)
         return Verdict.DIVERGED, f"the update of round {k} is not finite{told}"
 
     def _spent(self) -> bool:

@@ -155,6 +155,8 @@ def test_a_value_that_overflows_short_floats_ends_the_run_as_diverged(tmp_path):
     assert run.status == "diverged"
     assert "worker 0: a value of magnitude" in run.attrs["reason"]
     assert "use float = 64" in run.attrs["reason"]
+    losses = run.trace["loss"]
+    assert f"; the loss had risen from {losses[0]:.3g} to {losses[-1]:.3g}: a smaller step may help" in run.attrs["reason"]
     assert np.isfinite(run.trace["loss"]).all()
 
 

@@ -273,7 +273,7 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
     first = command("reproduce", *arguments)
     assert first.returncode == 3, first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
-    assert "2 claims hold, 1 do not, 0 are not run" in first.stdout
+    assert "2 claims hold, 1 does not, 0 are not run" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
     assert len(written) == 7
     again = command("reproduce", *good, "--out", tmp_path, "-o", tmp_path / "r.html")

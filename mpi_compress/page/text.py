@@ -26,7 +26,10 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
             if v.holds is False:
                 yield f"{o.key}: {v}"
     hold, fail, open_ = (sum(o.count(holds) for o in found) for holds in (True, False, None))
-    yield f"{hold} claims hold, {fail} do not, {open_} are not run"
+    yield (
+        f"{hold} {'claim holds' if hold == 1 else 'claims hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
+        f"{open_} {'is' if open_ == 1 else 'are'} not run"
+    )
 
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:
