@@ -80,7 +80,8 @@ class Objective:
         self.samples = 0
         self.seconds = 0.0
         self.borrowed = 0.0
-        self._cuts = np.array([0, len(rows)], dtype=np.uint64)
+        self._n = len(rows)
+        self._cuts = np.array([0, self._n], dtype=np.uint64)
         self._value = np.zeros(1)
         self._gradient = np.zeros(rows.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
@@ -113,7 +114,7 @@ class Objective:
             else:
                 self.borrowed += self._kept[1]
             self.seconds += self._kept[1]
-            self.samples += len(self.rows)
+            self.samples += self._n
             return self._gradient
         self.forget()
         self._gradient[:] = 0.0
@@ -126,7 +127,7 @@ class Objective:
             out += self.gradient(x)
             return
         start = time.perf_counter()
-        weight = self.weight * len(self.rows) / rows.size
+        weight = self.weight * self._n / rows.size
         batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, scale, out)
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
@@ -141,7 +142,7 @@ class Objective:
         start = time.perf_counter()
         indptr, indices, values = self.rows.matrix
         touched = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
-        weight = self.weight * len(self.rows) / rows.size
+        weight = self.weight * self._n / rows.size
         growth = batch_kernels.add_touching(
             indptr, indices, values, self.rows.labels, rows, self.loss.code, weight, x, scale, out, touched
         )
