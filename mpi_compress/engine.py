@@ -51,7 +51,7 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
-        asked = algorithm.asks_for(node)
+        asked = algorithm.asks_for(node) if ahead is not None else None
         if ahead is not None and asked is not None:
             ahead.look(asked)
         sent = []

@@ -33,10 +33,11 @@ class Shape:
     nonzeros: float
 
     def bytes(self, dtype: str, share: float = 1.0) -> float:
-        """Of rows in memory: the shorter of sparse and dense."""
+        """Of rows in memory, the shorter of sparse and dense, with labels and, of sparse ones, where they begin: all together, and
+        each worker's."""
         item = 4 if dtype == "float32" else 8
         if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
-            return share * self.samples * (self.dim * item + 16)
+            return share * self.samples * (self.dim * item + 8)
         return share * (self.nonzeros * (4 + item) + self.samples * 24)
 
 

@@ -81,30 +81,33 @@ class GuardedObjective(Objective):
     _seen: Vector = np.empty(0)  # the point of the gradient that is kept, as it was
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
-        x = self._point(x)
+        x = self.point(x)
         self._forget_what_moved(x)
         value, gradient = super().value_and_gradient(x)
-        self._seen = x.copy()
         return value, gradient.copy()
 
+    def keep(self, x: Vector, value: float, seconds: float, ahead: bool = False) -> None:
+        super().keep(x, value, seconds, ahead)
+        self._seen = x.copy()
+
     def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
-        x = self._point(x)
+        x = self.point(x)
         self._forget_what_moved(x)
         return super().gradient(x, None if rows is None else self._rows(rows), scale).copy()
 
     def add_gradient(self, out: Vector, x: Vector, rows: NDArray[np.uint64] | None, scale: float = 1.0) -> None:
         if not (isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == (self.dim,) and out.flags.carray):
             raise UserError(f"add_gradient: out is {_shown(out)}; it should be an array of float64 ({self.dim},) to write to")
-        super().add_gradient(out, self._point(x), None if rows is None else self._rows(rows), scale)
+        super().add_gradient(out, self.point(x), None if rows is None else self._rows(rows), scale)
 
     def add_touching(self, out: Vector, x: Vector, rows: NDArray[np.uint64], scale: float) -> tuple[Indices, float]:
-        return super().add_touching(out, self._point(x), self._rows(rows), scale)
+        return super().add_touching(out, self.point(x), self._rows(rows), scale)
 
     def _forget_what_moved(self, x: Vector) -> None:
         if self._kept_at is x and not np.array_equal(x, self._seen):
             self.forget()
 
-    def _point(self, x: Any) -> Vector:
+    def point(self, x: Any) -> Vector:
         try:
             return _floats(x, (self.dim,), "coordinates of x")
         except ValueError as error:

@@ -93,6 +93,10 @@ class Objective:
     def dim(self) -> int:
         return self.rows.dim
 
+    def point(self, x: Vector) -> Vector:
+        """x as an array that kernels take."""
+        return x
+
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count: kept, if x is not changed before `forget`."""
         if self._kept_at is not x:
@@ -243,7 +247,7 @@ class LookAhead:
         """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
         fs = list(objectives)
         whole = fs[0].rows.whole if len(fs) > 1 else None
-        if whole is None or 8 * len(fs) * whole.dim > _AHEAD_UP_TO or any(type(f) is not Objective for f in fs):
+        if whole is None or 8 * len(fs) * whole.dim > _AHEAD_UP_TO:
             return None
         together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
         return cls(fs, whole) if together else None
@@ -251,6 +255,7 @@ class LookAhead:
     def look(self, x: Vector) -> None:
         """Keep the gradients that `gradient(x)` is about to ask for, on the algorithm's clock."""
         f, whole = self._objectives[0], self._whole
+        x = f.point(x)
         if f._kept_at is x:  # by an evaluation, which looks at all
             return
         start = time.perf_counter()

@@ -49,6 +49,7 @@ TAKEN = {
 """Columns that a trace has whatever the algorithm."""
 
 _LONGEST = 300  # letters of the reason that an error gives
+_SMALLER = "a smaller step size may help"
 
 _COUNTED = (
     "wire_up", "paper_up", "elements", "wire_down", "cost_up", "cost_down", "paper_down",
@@ -138,7 +139,9 @@ class Observer:
         begun = time.perf_counter()
         verdict = Verdict.GO_ON
         if not finite:
+            logged = self._log(k, algorithm, node, workers)  # what became of the loss helps to tell why
             verdict, self.reason = self._why_not(k)
+            verdict = max(verdict, logged)
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(self._spent())):
             verdict = Verdict.COMPLETE
         if verdict or k % self.every == 0:
@@ -158,10 +161,15 @@ class Observer:
         first, last = self._losses
         if self.exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
             return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+
+        def why(told: list[str]) -> str:
+            refusal = next(filter(None, told), "")
+            if last > first:
+                return f"{refusal}; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
+            return refusal or f": {_SMALLER}"
+
         told = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
-        rose = f"; the loss had risen from {first:.3g} to {last:.3g}: a smaller step may help" if last > first else ""
-        told = self.exchange.consult(told, lambda each: next(filter(None, each), "") + rose)
-        return Verdict.DIVERGED, f"the update of round {k} is not finite{told}"
+        return Verdict.DIVERGED, f"the update of round {k} is not finite{self.exchange.consult(told, why)}"
 
     def _spent(self) -> bool:
         s = self.stop
@@ -204,7 +212,7 @@ class Observer:
             verdict = self._judge(loss, columns.get("distance", math.nan))
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED and not self.reason:
-            self.reason = f"the loss is not finite after {k} rounds"
+            self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)
         return verdict
 
     def _judge(self, loss: float, distance: float) -> Verdict:

@@ -156,8 +156,26 @@ def test_a_value_that_overflows_short_floats_ends_the_run_as_diverged(tmp_path):
     assert "worker 0: a value of magnitude" in run.attrs["reason"]
     assert "use float = 64" in run.attrs["reason"]
     losses = run.trace["loss"]
-    assert f"; the loss had risen from {losses[0]:.3g} to {losses[-1]:.3g}: a smaller step may help" in run.attrs["reason"]
+    assert f"; the loss had risen from {losses[0]:.3g} to {losses[-1]:.3g}: a smaller step size may help" in run.attrs["reason"]
     assert np.isfinite(run.trace["loss"]).all()
+
+
+@pytest.mark.parametrize("algorithm", ["dqgd", "gd"])
+def test_what_becomes_of_a_run_does_not_depend_on_how_often_it_is_logged(algorithm, tmp_path):
+    tables = {
+        "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": "1e-2 L", "loss": "least-squares"},
+        "workers": {"count": 2}, "stop": {"rounds": 500},
+        "algorithm": {"name": algorithm, "step": "30/L"},
+    }  # fmt: skip
+    found = [
+        mc.run(parse_job({**tables, "log": {"every": every}}, "test", tmp_path, {}), out=tmp_path / str(every))[0]
+        for every in (1, 100, 1000)
+    ]
+    assert {run.status for run in found} == {"diverged"}
+    for run in found:
+        assert "a smaller step size may help" in run.attrs["reason"]
+    ends = [run.trace["round"][-1] for run in found if "update" in run.attrs["reason"]]
+    assert len(set(ends)) <= 1
 
 
 @pytest.mark.parametrize(

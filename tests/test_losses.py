@@ -108,6 +108,12 @@ def test_gradient_of_a_minibatch_is_the_mean_over_its_rows(name, sparse, dtype, 
         np.testing.assert_allclose(gradient, a[rows].T @ slopes / len(rows) + 0.3 * 0.5 * x, rtol=1e-10, atol=1e-10)
 
 
+def test_a_loss_beyond_floats_is_infinite():
+    y = np.array([1.0, -1.0, 1.0])
+    f = Objective(Rows((np.array([[1.0], [1e160], [1e200]]),), y, 1), LOSSES["least-squares"], 1 / 3, 0.0)
+    assert f.value_and_gradient(np.array([1.0]))[0] == np.inf
+
+
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_cut_rows_are_those_rows(sparse, dtype):

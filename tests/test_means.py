@@ -1,3 +1,5 @@
+"""Means of what workers sent, against plain sums."""
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -81,10 +81,12 @@ up = { compressor = "stochastic" }
 """
 
 
-def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(tmp_path, monkeypatch):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(dtype, tmp_path, monkeypatch):
     """Ranks of one run have both: one compiles, the others read what it wrote."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    compiled, cached = (played_in_one_process(tmp_path / folder, "compiled", COMPILED)[1] for folder in ("first", "second"))
+    text = COMPILED.replace("dim = 5000", f'dim = 5000\ndtype = "{dtype}"')
+    compiled, cached = (played_in_one_process(tmp_path / folder, "compiled", text)[1] for folder in ("first", "second"))
     for file in compiled.glob("*.h5"):
         assert_equal(file, cached / file.name)
 

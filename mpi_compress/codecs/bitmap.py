@@ -28,7 +28,7 @@ class Bitmap(IndexCodec):
         return indices, end
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
-        return (dim + 7) // 8
+        return self.planned_set_bytes(indices.size, dim)
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (dim + 7) // 8

@@ -71,7 +71,7 @@ class Fixed(IndexCodec):
         return indices, at + self.set_bytes(indices, dim)
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
-        return (indices.size * index_bits(dim) + 7) // 8
+        return self.planned_set_bytes(indices.size, dim)
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (T * index_bits(dim) + 7) // 8

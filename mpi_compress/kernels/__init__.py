@@ -2,11 +2,16 @@
 
 `kernel` compiles with the disk cache and without fast-math: the result is that of the loop as it is written, on any rank.
 `reassociating_kernel` lets sums be reordered so that they use vector registers; it is for values that one node computes and no
-other recomputes, and NaN and infinity still propagate. `inlined_kernel` is for a few lines that kernels share in their inner loops.
+other recomputes, and NaN and infinity still propagate. Kernels that call one hold all of its code: of a function that stays apart
+there are copies, each optimised by itself, and which one runs depends on what was compiled in this process and what was cached.
+`inlined_kernel` is for a few lines that kernels share in their inner loops.
 """
+
+from typing import Any
 
 from numba import njit
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 inlined_kernel = njit(cache=True, nogil=True, error_model="numpy", inline="always")
-reassociating_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
+reassociating_kernel = njit(cache=True, nogil=True, **REASSOCIATING)

@@ -4,15 +4,12 @@ A matrix is a tuple of arrays: (indptr (N+1,) uint64, indices (nnz,) uint32, val
 kernels are written once, over `row_dot` and `row_add`; values may be float32 or float64, sums are float64.
 """
 
-from typing import Any
-
 import numpy as np
 from numba.extending import overload
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import REASSOCIATING, kernel
 from mpi_compress.kernels.losses import loss_and_slope
 
-_DENSE: Any = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "error_model": "numpy"}
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -73,7 +70,7 @@ def _sparse_add(start, stop, indices, values, scale, out):
         out[indices[p]] += scale * values[p]
 
 
-@overload(row_dot, jit_options=_DENSE)
+@overload(row_dot, jit_options=REASSOCIATING)
 def _row_dot(matrix, i, x):
     if len(matrix) == 3:
         return lambda matrix, i, x: _sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
@@ -88,7 +85,7 @@ def _row_dot(matrix, i, x):
     return dense
 
 
-@overload(row_add, jit_options=_DENSE)
+@overload(row_add, jit_options=REASSOCIATING)
 def _row_add(matrix, i, scale, out):
     if len(matrix) == 3:
         return lambda matrix, i, scale, out: _sparse_add(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], scale, out)
@@ -101,7 +98,7 @@ def _row_add(matrix, i, scale, out):
     return dense
 
 
-@overload(row_add_with, jit_options=_DENSE)
+@overload(row_add_with, jit_options=REASSOCIATING)
 def _row_add_with(matrix, i, scale, c, x, out):
     def sparse(matrix, i, scale, c, x, out):
         row_add(matrix, i, scale, out)
@@ -116,7 +113,7 @@ def _row_add_with(matrix, i, scale, c, x, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(four_dots, jit_options=_DENSE)
+@overload(four_dots, jit_options=REASSOCIATING)
 def _four_dots(matrix, i, x, out):
     def sparse(matrix, i, x, out):
         for r in range(_FOUR):
@@ -135,7 +132,7 @@ def _four_dots(matrix, i, x, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(add_four, jit_options=_DENSE)
+@overload(add_four, jit_options=REASSOCIATING)
 def _add_four(matrix, i, scales, out):
     def sparse(matrix, i, scales, out):
         for r in range(_FOUR):
@@ -151,7 +148,7 @@ def _add_four(matrix, i, scales, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(row_square, jit_options=_DENSE)
+@overload(row_square, jit_options=REASSOCIATING)
 def _row_square(matrix, i):
     def sparse(matrix, i):
         total = 0.0
@@ -170,45 +167,43 @@ def _row_square(matrix, i):
 
 
 @kernel
-def loss_and_gradient(matrix, labels, start, stop, loss, weight, mu, x, gradient):
-    """Σ weight·ℓ(y_i, a_i·x) + (µ/2)‖x‖² over rows start … stop − 1, and its gradient (d,), in one pass.
+def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
+    """Of m shards, the i-th from row cuts_i uint64 up to cuts_{i+1}: Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over its rows, and the
+    gradient, in one pass. Values (m,), gradients (m, d).
 
     The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
     """
-    gradient[:] = 0.0
-    total, lost = 0.0, 0.0
     numbers = np.empty(4)  # of four rows: margins, then what they are weighed with
-    for i in range(start, stop, _FOUR):
-        some = min(_FOUR, stop - i)
-        if some == _FOUR:
-            four_dots(matrix, i, x, numbers)
-        else:
+    for shard in range(values.size):
+        gradient, stop = gradients[shard], cuts[shard + 1]
+        gradient[:] = 0.0
+        total, lost = 0.0, 0.0
+        for i in range(cuts[shard], stop, _FOUR):
+            some = min(_FOUR, stop - i)
+            if some == _FOUR:
+                four_dots(matrix, i, x, numbers)
+            else:
+                for r in range(some):
+                    numbers[r] = row_dot(matrix, i + r, x)
             for r in range(some):
-                numbers[r] = row_dot(matrix, i + r, x)
-        for r in range(some):
-            value, slope = loss_and_slope(loss, labels[i + r], numbers[r])
-            sum_ = total + value
-            lost += (total - sum_) + value if total >= value else (value - sum_) + total
-            total = sum_
-            numbers[r] = weight * slope
-        if some == _FOUR:
-            add_four(matrix, i, numbers, gradient)
-        else:
-            for r in range(some):
-                row_add(matrix, i + r, numbers[r], gradient)
-    squares = 0.0
-    if mu != 0.0:
-        for j in range(x.size):
-            gradient[j] += mu * x[j]
-            squares += x[j] * x[j]
-    return weight * (total + lost) + 0.5 * mu * squares
-
-
-@kernel
-def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
-    """The same for m shards, the i-th from row cuts_i uint64 up to cuts_{i+1}: values (m,), gradients (m, d)."""
-    for i in range(values.size):
-        values[i] = loss_and_gradient(matrix, labels, cuts[i], cuts[i + 1], loss, weight, mu, x, gradients[i])
+                value, slope = loss_and_slope(loss, labels[i + r], numbers[r])
+                sum_ = total + value
+                lost += (total - sum_) + value if total >= value else (value - sum_) + total
+                total = sum_
+                numbers[r] = weight * slope
+            if some == _FOUR:
+                add_four(matrix, i, numbers, gradient)
+            else:
+                for r in range(some):
+                    row_add(matrix, i + r, numbers[r], gradient)
+        if abs(total) < np.inf:  # or infinity would become NaN
+            total += lost
+        squares = 0.0
+        if mu != 0.0:
+            for j in range(x.size):
+                gradient[j] += mu * x[j]
+                squares += x[j] * x[j]
+        values[shard] = weight * total + 0.5 * mu * squares
 
 
 @kernel
