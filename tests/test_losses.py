@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mpi_compress.guard import GuardedObjective
 from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
 from mpi_compress.objective import LOSSES, LookAhead, Objective, Rows
 
@@ -131,12 +132,13 @@ def test_cut_rows_are_those_rows(sparse, dtype):
 @ALL
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(name, sparse, dtype):
+@pytest.mark.parametrize("kind", [Objective, GuardedObjective])
+def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(kind, name, sparse, dtype):
     whole = problem(name, sparse, dtype)[0].rows
     cuts = [4, 5, 12, 12 + 8, 40]
 
     def workers() -> list[Objective]:
-        return [Objective(whole.cut(a, b), LOSSES[name], 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
+        return [kind(whole.cut(a, b), LOSSES[name], 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
 
     ahead, alone = workers(), workers()
     look = LookAhead.of(ahead)
@@ -154,6 +156,20 @@ def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(nam
     look.look(x)
     ahead[0].gradient(x)
     assert ahead[0].borrowed > 0
+
+
+def test_a_point_that_an_algorithm_of_ones_own_moves_or_gives_in_another_type_is_looked_at_anew():
+    whole = problem("logistic", True)[0].rows
+    f, g = (GuardedObjective(whole.cut(a, a + 20), LOSSES["logistic"], 1 / 20, 0.3) for a in (0, 20))
+    look = LookAhead.of([f, g])
+    assert look is not None
+    x = np.arange(7.0)
+    look.look(x)
+    x += 1
+    assert g.gradient(x).tobytes() == Objective(g.rows, g.loss, 1 / 20, 0.3).gradient(x).tobytes()
+    short = x.astype(np.float32)
+    look.look(short)
+    assert g.gradient(short).tobytes() == g.gradient(short.astype(np.float64)).tobytes()
 
 
 def test_gradients_are_computed_by_one_call_only_where_shards_are_neighbours_and_small():
