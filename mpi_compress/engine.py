@@ -51,8 +51,7 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
-        asked = algorithm.asks_for(node) if ahead is not None else None
-        if ahead is not None and asked is not None:
+        if ahead is not None and (asked := algorithm.asks_for(node)) is not None:
             ahead.look(asked)
         sent = []
         for i, worker in workers.items():
