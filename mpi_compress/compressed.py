@@ -1,6 +1,7 @@
 """What a compressor makes of a vector, and what a receiver decodes: it costs what it holds, not d."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import ceil, inf, isfinite, log2, nan, sqrt
@@ -110,6 +111,22 @@ class Sparse(Compressed):
 
     def is_finite(self) -> bool:
         return not self.values.size or bool(kernels.all_finite(self.values))
+
+
+@dataclass(eq=False)
+class SparseRows:
+    """m sparse vectors of `dim` coordinates, one after the other: what is compressed, written and read by one call."""
+
+    dim: int
+    indices: Indices  # (T,) of all, those of each increasing
+    values: Vector  # (T,)
+    ends: NDArray[np.int64]  # (m,) where each one's end
+
+    def __iter__(self) -> Iterator[Sparse]:
+        start = 0
+        for end in self.ends.tolist():
+            yield Sparse(self.dim, self.indices[start:end], self.values[start:end])
+            start = end
 
 
 @dataclass(frozen=True, eq=False)

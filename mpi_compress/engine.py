@@ -8,11 +8,12 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.exchange import Exchange
-from mpi_compress.link import REFUSED, Message
-from mpi_compress.objective import LookAhead, Objective
+from mpi_compress.link import REFUSED, Message, attempt
+from mpi_compress.objective import Objective
 from mpi_compress.observer import Observer
 from mpi_compress.stop import Verdict
 from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.team import Team
 
 
 def run(
@@ -39,9 +40,9 @@ def run(
     workers = {i: algorithm.start_worker(node, f) for i, f in objectives.items()}
     master = algorithm.start_master(node) if exchange.has_master else None
     k, finite = 0, True
-    ahead = LookAhead.of(objectives.values())
     if keeper is not None:
         k, node, master, workers = keeper.restore(k, node, master, workers)
+    team = Team(objectives, workers, streams)
     clock = observer.clock
     while True:
         verdict = observer.look(k, algorithm, node, workers, finite)
@@ -51,15 +52,7 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
-        if ahead is not None and (asked := algorithm.asks_for(node)) is not None:
-            ahead.look(asked)
-        sent = []
-        for i, worker in workers.items():
-            t = Round(k, streams, Role.WORKER, i)
-            try:
-                sent.append(algorithm.worker_sends(node, worker, objectives[i], t))
-            except OverflowError as error:
-                sent.append(Message(REFUSED, refusal=error))
+        sent = algorithm.team_sends(node, team, k)
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)
         down = None
@@ -93,10 +86,7 @@ def _answer(algorithm: Algorithm, node: Any, master: Any, ups: list[Compressed |
     """An update that cannot be finite is not computed: the empty message tells every rank that the run has diverged."""
     if not _all_finite(ups):
         return Message(REFUSED)
-    try:
-        return algorithm.master_answers(node, master, ups, t)  # type: ignore[arg-type]
-    except OverflowError as error:
-        return Message(REFUSED, refusal=error)
+    return attempt(algorithm.master_answers, node, master, ups, t)
 
 
 def _all_finite(ups: list[Compressed | None]) -> bool:

@@ -24,6 +24,8 @@ _NUMBERS, _WHOLE = "fiu", "iu"  # NumPy's kinds
 class GuardedLink(Link):
     """A link whose compressor, codec or user is not of this package."""
 
+    in_bulk = False  # each vector is looked at
+
     def compress(self, v: Vector, t: Round) -> Compressed:
         with self._telling("pack"):
             v = read_only(v, self.dim)

@@ -1,7 +1,9 @@
 """One direction of the network: how a vector becomes bytes, and bytes a vector."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -39,6 +41,14 @@ class Message:
 
 REFUSED = np.empty(0, dtype=np.uint8)
 """No codec writes an empty message: it says that its sender's values could not be encoded (they overflow, or end)."""
+
+
+def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
+    """The message that `send` returns, or the empty one that knows why there is none."""
+    try:
+        return send(*arguments)
+    except OverflowError as error:
+        return Message(REFUSED, refusal=error)
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,22 @@ class Link:
         if type(compressed) is Sparse and compressed.indices.size == 0:
             return self.nothing
         return Message(self.write(compressed))
+
+    @cached_property
+    def in_bulk(self) -> bool:
+        """Whether there is a call that packs many vectors."""
+        return self.compressor.in_bulk and self.codec.in_bulk
+
+    def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> list[Message] | None:
+        """The messages of some rows of vs (m, dim), `in_bulk`, with what the receiver sees; None: `pack` refuses one of them."""
+        if not rows.size:
+            return []
+        written = self.codec.encode_all(self.compressor.compress_all(vs, rows))
+        if written is None:
+            return None
+        data, ends = written
+        contents, starts = self.codec.decode_all(data, ends, self.dim), [0, *ends.tolist()]
+        return [Message(data[a:b], c) for (a, b), c in zip(pairwise(starts), contents, strict=True)]
 
     @cached_property
     def nothing(self) -> Message:

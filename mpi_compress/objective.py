@@ -117,8 +117,7 @@ class Objective:
                 self._ahead = False
             else:
                 self.borrowed += self._kept[1]
-            self.seconds += self._kept[1]
-            self.samples += self._n
+            self.charge(self._kept[1])
             return self._gradient
         self.forget()
         self._gradient[:] = 0.0
@@ -162,6 +161,11 @@ class Objective:
         values = self._work[touched]
         self._work[touched] = 0.0
         return Sparse(self.dim, touched, values)
+
+    def charge(self, seconds: float) -> None:
+        """Count a full gradient."""
+        self.seconds += seconds
+        self.samples += self._n
 
     def keep(self, x: Vector, value: float, seconds: float, ahead: bool = False) -> None:
         """Take note that the gradient buffer holds ∇f_i(x): of an evaluation, or `ahead` of an algorithm that will ask for it."""
@@ -254,14 +258,32 @@ class LookAhead:
 
     def look(self, x: Vector) -> None:
         """Keep the gradients that `gradient(x)` is about to ask for, on the algorithm's clock."""
-        f, whole = self._objectives[0], self._whole
-        x = f.point(x)
-        if f._kept_at is x:  # by an evaluation, which looks at all
-            return
-        start = time.perf_counter()
+        x = self._objectives[0].point(x)
+        if not self._has(x):
+            seconds = self._compute(x)
+            for f, value in zip(self._objectives, self._values.tolist(), strict=True):
+                f.keep(x, value, seconds, ahead=True)
+
+    def gradients(self, x: Vector) -> NDArray[np.float64]:
+        """What `gradient(x)` of all returns, as rows (m, d)."""
+        if self._has(x):
+            for f in self._objectives:
+                f.gradient(x)
+        else:
+            seconds = self._compute(x)
+            for f in self._objectives:
+                f.forget()
+                f.charge(seconds)
+        return self._gradients
+
+    def _has(self, x: Vector) -> bool:
+        """Whether the gradients at x are kept, of an evaluation, which is of all."""
+        return self._objectives[0]._kept_at is x
+
+    def _compute(self, x: Vector) -> float:
+        """Values and gradients at x. Returns the seconds that each took."""
+        f, whole, start = self._objectives[0], self._whole, time.perf_counter()
         kernels.losses_and_gradients(
             whole.matrix, whole.labels, self._cuts, f.loss.code, f.weight, f.mu, x, self._values, self._gradients
         )
-        seconds = (time.perf_counter() - start) / len(self._objectives)
-        for f, value in zip(self._objectives, self._values.tolist(), strict=True):
-            f.keep(x, value, seconds, ahead=True)
+        return (time.perf_counter() - start) / len(self._objectives)

@@ -68,9 +68,8 @@ class EF(ErrorFeedback):
 
     def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
         rows = self.rows(f, t)
-        γ = self.gamma(t.k)
-        if γ != worker.step:
-            worker.rescale(γ, kept=bool(self.momentum))
+        if (γ := self.gamma(t.k)) != worker.step:
+            self.rescale(worker, γ)
         if worker.m.size:
             g = f.gradient(node.x, rows, node.scale)
             worker.m *= self.momentum
@@ -79,6 +78,8 @@ class EF(ErrorFeedback):
             worker.e += g
         elif rows is not None and f.touches_little and self.looks_where_touched:
             return self.send_touched(node, worker, *f.add_touching(worker.e, node.x, rows, node.scale), t)
+        elif rows is None:
+            return self.send(node, worker, t, self.grow(worker, f.gradient(node.x)))
         else:
             f.add_gradient(worker.e, node.x, rows, node.scale)
         message = self.send(node, worker, t)
@@ -87,6 +88,13 @@ class EF(ErrorFeedback):
             held = sent.sparse()
             worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
         return message
+
+    @property
+    def grows_by_gradients(self) -> bool:
+        return type(self) is EF and self.batch is None and not (self.momentum and self.form == "update")
+
+    def rescale(self, worker: Memory, γ: float) -> None:
+        worker.rescale(γ, kept=bool(self.momentum))
 
     @property
     def looks_where_touched(self) -> bool:

@@ -1,21 +1,14 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
-from mpi_compress.compressed import Vector
-from mpi_compress.kernels.batches import add_difference_below
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
-
-
-@dataclass
-class Shifted(Memory):
-    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) ∇f_i(x*)
 
 
 @algorithms.register("ef-gdstar")
@@ -44,15 +37,17 @@ class EFGDStar(ErrorFeedback):
         if self.setting.x_star is None:
             raise ValueError("ef-gdstar needs x*, which is not known here")
 
-    def start_worker(self, node: Node, f: Objective) -> Shifted:
+    def start_worker(self, node: Node, f: Objective) -> Memory:
         assert self.setting.x_star is not None
         h = f.value_and_gradient(self.setting.x_star)[1].copy()
         f.forget()
-        return Shifted(np.zeros(f.dim), h=h)
+        return Memory(np.zeros(f.dim), h=h)
 
-    def worker_sends(self, node: Node, worker: Shifted, f: Objective, t: Round) -> Message:
-        γ = self.gamma(t.k)
-        if γ != worker.step:
-            worker.rescale(γ)
-        squares = add_difference_below(f.gradient(node.x), worker.h, self.level, worker.e)
-        return self.send(node, worker, t, squares)
+    def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
+        if (γ := self.gamma(t.k)) != worker.step:
+            self.rescale(worker, γ)
+        return self.send(node, worker, t, self.grow(worker, f.gradient(node.x)))
+
+    @property
+    def grows_by_gradients(self) -> bool:
+        return type(self) is EFGDStar

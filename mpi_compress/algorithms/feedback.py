@@ -14,13 +14,15 @@ from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.compressors.accordion import Accordion
 from mpi_compress.compressors.hard_threshold import HardThreshold
+from mpi_compress.kernels import batches as kernels
 from mpi_compress.kernels.threshold import squares_below
-from mpi_compress.link import Link, Message
+from mpi_compress.link import Link, Message, attempt
 from mpi_compress.memory import LOGS, Memory, trace_columns
 from mpi_compress.objective import Objective
 from mpi_compress.regimes import Regime
 from mpi_compress.steps import falls_at
 from mpi_compress.streams import Round
+from mpi_compress.team import Team
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class ErrorFeedback(GD):
             return replace(self.up, compressor=compressor.at_step(self.gamma(k), self.setting.dim))
         return self.up
 
+    def link_of(self, node: Node, k: int) -> Link:
+        """`uplink_of`, at once where all rounds have the same."""
+        return self.uplink_of(node, k) if self.follows else self.up
+
     def start(self, x0: Vector) -> Node:
         node = super().start(x0)
         if isinstance(self.up.compressor, Accordion):
@@ -64,6 +70,42 @@ class ErrorFeedback(GD):
     def start_worker(self, node: Node, f: Objective) -> Memory:
         return Memory(np.zeros(f.dim))
 
+    @property
+    def grows_by_gradients(self) -> bool:
+        """Whether `worker_sends` is `rescale`, `grow` by a full gradient, and `send`, so that a team may do it together."""
+        return False
+
+    def team_sends(self, node: Node, team: Team, k: int) -> list[Message]:
+        gradients = team.gradients(node.x) if self.grows_by_gradients else None
+        if gradients is None:
+            return super().team_sends(node, team, k)
+        γ, workers, squares = self.gamma(k), team.workers, np.empty(len(gradients))
+        for worker in workers.values():
+            if γ != worker.step:
+                self.rescale(worker, γ)
+        p = team.side_by_side("e")
+        kernels.grow(p, gradients, team.side_by_side("h"), self.level, squares)
+        link, below = self.link_of(node, k), squares.tolist()
+        packed = link.pack_all(p, np.flatnonzero(squares < 0)) if link.in_bulk else None
+        if packed is None:
+            ts = [team.round(i, k) for i in workers]
+            return [attempt(self.send, node, *each) for each in zip(workers.values(), ts, below, strict=True)]
+        messages = iter(packed)
+        return [
+            self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k)
+            for worker, s in zip(workers.values(), below, strict=True)
+        ]
+
+    def rescale(self, worker: Memory, γ: float) -> None:
+        """Go on with another step γ."""
+        worker.rescale(γ)
+
+    def grow(self, worker: Memory, g: Vector) -> float:
+        """p/γ ← e_i/γ + g_i − h_i, in `worker.e`. Returns what `send` takes as `squares`."""
+        squares = np.empty(1)
+        kernels.grow(worker.e[np.newaxis], g[np.newaxis], worker.h[np.newaxis], self.level, squares)
+        return squares.item()
+
     def send(self, node: Node, worker: Memory, t: Round, squares: float | None = None) -> Message:
         """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ).
 
@@ -72,15 +114,26 @@ class ErrorFeedback(GD):
         if squares is None:
             squares = squares_below(worker.e, self.level) if self.level else -1.0
         if squares >= 0:
-            message = self.silence
-            worker.keep_all(squares)
-        else:
-            link = self.uplink_of(node, t.k) if self.follows else self.up
-            message = link.pack(worker.e, t)
-            worker.keep(link.unpack(message))
+            return self.keep_all(worker, squares, t.k)
+        link = self.link_of(node, t.k)
+        message = link.pack(worker.e, t)
+        link.unpack(message)
+        return self.keep(worker, message, t.k)
+
+    def keep(self, worker: Memory, message: Message, k: int) -> Message:
+        """e ← p − γ C(p/γ), as the receiver sees it; the message."""
+        assert message.content is not None
+        worker.keep(message.content)
         if self.forgets:
-            self.forget(worker, t.k)
+            self.forget(worker, k)
         return message
+
+    def keep_all(self, worker: Memory, squares: float, k: int) -> Message:
+        """The same where nothing is sent, and ‖p/γ‖² is known."""
+        worker.keep_all(squares)
+        if self.forgets:
+            self.forget(worker, k)
+        return self.silence
 
     @cached_property
     def level(self) -> float:

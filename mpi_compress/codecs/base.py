@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.compressed import Compressed, SparseRows, Vector
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.kernels.floats import put_count, shorten, take_floats
 from mpi_compress.registry import Registry
@@ -55,6 +55,19 @@ class Codec(ABC):
         Raises:
             CorruptMessage: bytes that `encode` cannot have written.
         """
+
+    in_bulk: ClassVar[bool] = False  # whether it has the next two
+
+    def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
+        """The messages of many vectors, as `encode` writes them, one after the other, and where each ends.
+
+        None: a finite value overflows.
+        """
+        raise NotImplementedError
+
+    def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
+        """What such messages say."""
+        raise NotImplementedError
 
     def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:
         """The length of a message with T coordinates, whole numbers or an array of them; None: T alone does not decide it."""

@@ -3,10 +3,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.codecs.base import NOTHING, Bytes, codecs, count_length, float_bytes, read_floats, refuse
 from mpi_compress.codecs.indexed import IndexCodec
-from mpi_compress.compressed import Compressed, Dense, Drawn, Indices, Sparse, index_bits
+from mpi_compress.compressed import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.kernels import bits, pairs, sets
 
@@ -16,6 +17,8 @@ from mpi_compress.kernels import bits, pairs, sets
 class Fixed(IndexCodec):
     """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).  A dense vector has none: it is its d floats. Nor have
     coordinates that are drawn from a shared seed: they are the seed's 64 bits and T floats."""
+
+    in_bulk = True
 
     def writes(self, kind: type[Compressed]) -> bool:
         return kind in (Dense, Drawn) or super().writes(kind)
@@ -50,6 +53,16 @@ class Fixed(IndexCodec):
             if end <= data.size and pairs.take_pairs(data, at + 1, width, self.float, dim, indices, values):
                 return Sparse(dim, indices, values), end
         return super().decode(data, at, dim, kind, known)
+
+    def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
+        data, ends, right = pairs.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float)
+        return (data, ends) if right else None
+
+    def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
+        indices, values, stops, right = pairs.take_rows(data, ends, index_bits(dim), self.float, dim)
+        if not right:
+            raise CorruptMessage(f"indices are no increasing ones below {dim}")
+        return SparseRows(dim, indices, values, stops)
 
     def _drawn(self, data: Bytes, at: int, dim: int, kappa: float) -> tuple[Compressed, int]:
         if at + 8 > data.size:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator
 
-from mpi_compress.compressed import Compressed, Sparse, Vector
+from mpi_compress.compressed import Compressed, Sparse, SparseRows, Vector
 from mpi_compress.registry import Registry
 from mpi_compress.streams import Round
 
@@ -29,6 +31,12 @@ class Compressor(ABC):
     @abstractmethod
     def compress(self, v: Vector, t: Round) -> Compressed:
         """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`."""
+
+    in_bulk: ClassVar[bool] = False  # whether it has the next one: nothing it does is random
+
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        """C of some rows of vs (m, d)."""
+        raise NotImplementedError
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         """C of a vector that is held in compressed form."""

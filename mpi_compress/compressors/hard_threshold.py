@@ -2,10 +2,11 @@ from dataclasses import dataclass
 from math import inf, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpi_compress.compressed import Compressed, Indices, Sparse, Vector, no_coordinates
+from mpi_compress.compressed import Compressed, Indices, Sparse, SparseRows, Vector, no_coordinates
 from mpi_compress.compressors.base import Compressor, compressors, one_of, positive
-from mpi_compress.kernels.threshold import reaching
+from mpi_compress.kernels.threshold import reaching, reaching_of_rows
 from mpi_compress.streams import Round
 
 
@@ -25,6 +26,7 @@ class HardThreshold(Compressor):
     like_k: int | None = None
     estimate: bool = False
     paper = "HT §4.2"
+    in_bulk = True
 
     def __post_init__(self) -> None:
         one_of(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
@@ -35,6 +37,9 @@ class HardThreshold(Compressor):
     def compress(self, v: Vector, t: Round) -> Sparse:
         indices, values = self._reaching(v)
         return Sparse(v.size, indices, values) if indices.size else no_coordinates(v.size)
+
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        return SparseRows(vs.shape[1], *reaching_of_rows(vs, rows, self.level))
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         if not isinstance(c, Sparse):

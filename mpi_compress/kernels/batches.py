@@ -52,11 +52,17 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
 
 
 @kernel
-def add_difference_below(g, h, threshold, out):
-    """out += g − h, all (d,). Returns what `squares_below` then says of out."""
-    for j in range(out.size):
-        out[j] += g[j] - h[j]
-    return squares_below(out, threshold)
+def grow(e, g, h, threshold, squares):
+    """e += g − h, or e += g where h (m, 0) has no columns, all (m, d); `squares` (m,) get what `squares_below` then says of the
+    rows of e, −1 where the threshold is 0."""
+    for i in range(e.shape[0]):
+        if h.shape[1] == 0:
+            for j in range(e.shape[1]):
+                e[i, j] += g[i, j]
+        else:
+            for j in range(e.shape[1]):
+                e[i, j] += g[i, j] - h[i, j]
+        squares[i] = squares_below(e[i], threshold) if threshold > 0.0 else -1.0
 
 
 @reassociating_kernel

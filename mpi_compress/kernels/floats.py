@@ -53,6 +53,27 @@ def put_count(count, out):
 
 
 @kernel
+def count_length(count):
+    """The length of what `put_count` writes."""
+    at = 1
+    while count >= 128:
+        count >>= 7
+        at += 1
+    return at
+
+
+@kernel
+def take_count(data, at):
+    """The count that `put_count` wrote at data[at], and where it ends."""
+    count = shift = 0
+    while data[at] >= 128:
+        count |= int(data[at] & 127) << shift
+        shift += 7
+        at += 1
+    return count | int(data[at]) << shift, at + 1
+
+
+@kernel
 def put_count_and_floats(values, nbits, out):
     """Write T = values.size and the values; the return value is that of `put_floats`."""
     return put_floats(values, nbits, out[put_count(values.size, out) :])

@@ -1,8 +1,10 @@
-"""Short messages of indices and values, each written and read by one call."""
+"""Short messages of indices and values, each written and read by one call, or many of them by one."""
+
+import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import pack_fields
-from mpi_compress.kernels.floats import put_count_and_floats, take_floats
+from mpi_compress.kernels.floats import count_length, put_count_and_floats, take_count, take_floats
 from mpi_compress.kernels.sets import read_fields
 
 
@@ -21,3 +23,45 @@ def take_pairs(data, at, width, nbits, dim, indices, values):
     """
     take_floats(data, at, nbits, values)
     return read_fields(data, at + values.size * nbits // 8, width, dim, indices)
+
+
+@kernel
+def put_rows(indices, values, ends, width, nbits):
+    """The messages of m = ends.size sparse vectors, written as by `put_pairs`, one after the other.
+
+    Returns them in an array that is 8 bytes longer, where each ends, and whether no finite value overflows.
+    """
+    stops = np.empty(ends.size, dtype=np.int64)
+    start = stop = 0
+    for i in range(ends.size):
+        T = ends[i] - start
+        stop += count_length(T) + T * nbits // 8 + (T * width + 7) // 8
+        start, stops[i] = ends[i], stop
+    out = np.zeros(stop + 8, dtype=np.uint8)
+    right = True
+    start = stop = 0
+    for i in range(ends.size):
+        T = ends[i] - start
+        ahead = count_length(T) + T * nbits // 8
+        right &= put_pairs(indices[start : ends[i]], values[start : ends[i]], width, nbits, ahead, out[stop : stops[i]])
+        start, stop = ends[i], stops[i]
+    return out, stops, right
+
+
+@kernel
+def take_rows(data, stops, width, nbits, dim):
+    """Read what `put_rows` wrote: indices, values, where each vector's end, and whether it is right."""
+    ends = np.empty(stops.size, dtype=np.int64)
+    at = end = 0
+    for i in range(stops.size):
+        T, _ = take_count(data, at)
+        end += T
+        at, ends[i] = stops[i], end
+    indices, values = np.empty(end, dtype=np.uint32), np.empty(end)
+    right = True
+    at = start = 0
+    for i in range(stops.size):
+        _, first = take_count(data, at)
+        right &= take_pairs(data, first, width, nbits, dim, indices[start : ends[i]], values[start : ends[i]])
+        at, start = stops[i], ends[i]
+    return indices, values, ends, right

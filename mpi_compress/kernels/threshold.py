@@ -96,6 +96,17 @@ def reaching(v, threshold, indices, values):
     return n
 
 
+@kernel
+def reaching_of_rows(vs, rows, threshold):
+    """`reaching` in `rows` int64 of vs (m, d): indices and values, those of one row after the other's, and where each's end."""
+    n, dim, ends = 0, vs.shape[1], np.empty(rows.size, dtype=np.int64)
+    indices, values = np.empty(rows.size * dim, dtype=np.uint32), np.empty(rows.size * dim)
+    for r in range(rows.size):
+        n += int(reaching(vs[rows[r]], threshold, indices[n : n + dim], values[n : n + dim]))
+        ends[r] = n
+    return indices[:n].copy(), values[:n].copy(), ends
+
+
 @reassociating_kernel
 def squares_below(v, threshold):
     """‖v‖² if all |v_j| < threshold, otherwise −1."""

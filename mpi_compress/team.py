@@ -1,0 +1,48 @@
+"""The workers that one process hosts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.compressed import Vector
+from mpi_compress.objective import LookAhead, Objective
+from mpi_compress.streams import Role, Round, Streams
+
+
+class Team:
+    """The workers that one process hosts, in order: what can be done for all of them by one call.
+
+    Args:
+        objectives: f_i of each.
+        workers: their own memories.
+        streams: what they draw from.
+    """
+
+    def __init__(self, objectives: Mapping[int, Objective], workers: Mapping[int, Any], streams: Streams):
+        self.objectives, self.workers, self._streams = objectives, workers, streams
+        self._ahead = LookAhead.of(objectives.values())
+        self._laid: dict[str, NDArray[np.float64]] = {}
+
+    def round(self, i: int, k: int) -> Round:
+        """What worker i knows of round k."""
+        return Round(k, self._streams, Role.WORKER, i)
+
+    def look_ahead(self, x: Vector | None) -> None:
+        """∇f_i(x) of all by one call, where that is sooner and x is known: the workers are about to ask for them."""
+        if self._ahead is not None and x is not None:
+            self._ahead.look(x)
+
+    def gradients(self, x: Vector) -> NDArray[np.float64] | None:
+        """What every worker gets from `gradient(x)` (m, d), where they can be computed by one call."""
+        return None if self._ahead is None else self._ahead.gradients(x)
+
+    def side_by_side(self, name: str) -> NDArray[np.float64]:
+        """The arrays `name` of the workers' memories (d,) as rows of one (m, d), where they stay: to write to one is to write to
+        the other, as long as the memories do not put another array in its place."""
+        if name not in self._laid:
+            self._laid[name] = np.array([getattr(worker, name) for worker in self.workers.values()])
+            for worker, row in zip(self.workers.values(), self._laid[name], strict=True):
+                setattr(worker, name, row)
+        return self._laid[name]
