@@ -17,7 +17,7 @@ from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
 
 _ROWS_AT_ONCE = 8192
-_AHEAD_UP_TO = 2**20  # bytes: so many gradients stay in the cache until they are compressed
+_CACHED = 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,11 @@ LOSSES = {
     "hinge": Loss(loss_kernels.HINGE, math.inf, "max(1 − y m, 0)"),
     "least-squares": Loss(loss_kernels.LEAST_SQUARES, 1.0, "½ (m − y)²"),
 }
+
+
+def stay_cached(m: int, dim: int) -> bool:
+    """Whether m vectors (dim,) stay in the cache until they are looked at again."""
+    return 8 * m * dim <= _CACHED
 
 
 @dataclass(frozen=True)
@@ -251,7 +256,7 @@ class LookAhead:
         """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
         fs = list(objectives)
         whole = fs[0].rows.whole if len(fs) > 1 else None
-        if whole is None or 8 * len(fs) * whole.dim > _AHEAD_UP_TO:
+        if whole is None or not stay_cached(len(fs), whole.dim):
             return None
         together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
         return cls(fs, whole) if together else None

@@ -1,13 +1,14 @@
 """The workers that one process hosts."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.compressed import Vector
-from mpi_compress.objective import LookAhead, Objective
+from mpi_compress.objective import LookAhead, Objective, stay_cached
 from mpi_compress.streams import Role, Round, Streams
 
 
@@ -24,6 +25,12 @@ class Team:
         self.objectives, self.workers, self._streams = objectives, workers, streams
         self._ahead = LookAhead.of(objectives.values())
         self._laid: dict[str, NDArray[np.float64]] = {}
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether a vector (d,) of each stays in the cache from one step of a round to the next."""
+        fs = list(self.objectives.values())
+        return bool(fs) and stay_cached(len(fs), fs[0].dim)
 
     def round(self, i: int, k: int) -> Round:
         """What worker i knows of round k."""

@@ -8,7 +8,7 @@ from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.kernels.threshold import reaching_among
+from mpi_compress.kernels.threshold import reaching_among, squares_below
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -51,7 +51,7 @@ class EF(ErrorFeedback):
         super().check()
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
-        if self.masking and not (self.momentum and self.form == "update"):
+        if self.masking and not self.workers_have_momentum:
             raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
 
     def start(self, x0: Vector) -> Node:
@@ -62,47 +62,59 @@ class EF(ErrorFeedback):
 
     def start_worker(self, node: Node, f: Objective) -> Memory:
         worker = super().start_worker(node, f)
-        if self.momentum and self.form == "update":
+        if self.workers_have_momentum:
             worker.m = np.zeros(f.dim)
         return worker
 
-    def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
-        rows = self.rows(f, t)
-        if (γ := self.gamma(t.k)) != worker.step:
+    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
+        γ = self.gamma(t.k)
+        if self.adds_gradients:
+            return self.add(worker, f.gradient(node.x), γ)
+        if γ != worker.step:
             self.rescale(worker, γ)
+        rows = self.rows(f, t)
         if worker.m.size:
             g = f.gradient(node.x, rows, node.scale)
             worker.m *= self.momentum
             worker.m += g
             worker.e += worker.m
             worker.e += g
-        elif rows is not None and f.touches_little and self.looks_where_touched:
-            return self.send_touched(node, worker, *f.add_touching(worker.e, node.x, rows, node.scale), t)
-        elif rows is None:
-            return self.send(node, worker, t, self.grow(worker, f.gradient(node.x)))
         else:
             f.add_gradient(worker.e, node.x, rows, node.scale)
-        message = self.send(node, worker, t)
+        return squares_below(worker.e, self.level) if self.level else -1.0
+
+    @property
+    def workers_have_momentum(self) -> bool:
+        return self.momentum > 0 and self.form == "update"
+
+    @property
+    def adds_gradients(self) -> bool:
+        return self.batch is None and not self.workers_have_momentum
+
+    def rescale(self, worker: Memory, γ: float) -> None:
+        worker.rescale(γ, kept=bool(self.momentum))
+
+    def keep(self, worker: Memory, message: Message, k: int) -> Message:
+        super().keep(worker, message, k)
         if self.masking:
             sent = self.up.unpack(message)
             held = sent.sparse()
             worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
         return message
 
-    @property
-    def grows_by_gradients(self) -> bool:
-        return type(self) is EF and self.batch is None and not (self.momentum and self.form == "update")
+    def looks_at_all(self, f: Objective) -> bool:
+        """False: no coordinate can reach the threshold but those that the gradient touches, as |e_j/γ| < λ for all others."""
+        constant = isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and not self.forgets
+        return not (constant and self.batch is not None and f.touches_little) or self.workers_have_momentum
 
-    def rescale(self, worker: Memory, γ: float) -> None:
-        worker.rescale(γ, kept=bool(self.momentum))
-
-    @property
-    def looks_where_touched(self) -> bool:
-        """Whether no coordinate can reach the threshold but those that the gradient touches: |e_j/γ| < λ for all others."""
-        return isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and not self.forgets
-
-    def send_touched(self, node: Node, worker: Memory, touched: np.ndarray, growth: float, t: Round) -> Message:
-        """`send` at the cost of what the gradient touched."""
+    def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
+        if self.looks_at_all(f):
+            return super().worker_sends(node, worker, f, t)
+        γ, rows = self.gamma(t.k), self.rows(f, t)
+        assert rows is not None
+        if γ != worker.step:
+            self.rescale(worker, γ)
+        touched, growth = f.add_touching(worker.e, node.x, rows, node.scale)
         chosen = reaching_among(worker.e, touched, self.up.compressor.level)  # type: ignore[attr-defined]
         message = self.up.encode(Sparse(worker.e.size, *chosen))
         worker.keep_touched(self.up.unpack(message), growth)

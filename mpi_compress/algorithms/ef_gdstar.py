@@ -5,7 +5,6 @@ import numpy as np
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
-from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
 from mpi_compress.streams import Round
@@ -43,11 +42,5 @@ class EFGDStar(ErrorFeedback):
         f.forget()
         return Memory(np.zeros(f.dim), h=h)
 
-    def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
-        if (γ := self.gamma(t.k)) != worker.step:
-            self.rescale(worker, γ)
-        return self.send(node, worker, t, self.grow(worker, f.gradient(node.x)))
-
-    @property
-    def grows_by_gradients(self) -> bool:
-        return type(self) is EFGDStar
+    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
+        return self.add(worker, f.gradient(node.x), self.gamma(t.k))

@@ -1,12 +1,14 @@
 """What algorithms with error feedback share: the memory, compressors that follow the run, and what is logged."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Setting
 from mpi_compress.algorithms.gd import GD, Node
@@ -15,7 +17,6 @@ from mpi_compress.compressors import Compressor
 from mpi_compress.compressors.accordion import Accordion
 from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.kernels import batches as kernels
-from mpi_compress.kernels.threshold import squares_below
 from mpi_compress.link import Link, Message, attempt
 from mpi_compress.memory import LOGS, Memory, trace_columns
 from mpi_compress.objective import Objective
@@ -70,49 +71,62 @@ class ErrorFeedback(GD):
     def start_worker(self, node: Node, f: Objective) -> Memory:
         return Memory(np.zeros(f.dim))
 
-    @property
-    def grows_by_gradients(self) -> bool:
-        """Whether `worker_sends` is `rescale`, `grow` by a full gradient, and `send`, so that a team may do it together."""
-        return False
+    @abstractmethod
+    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
+        """p/γ ← e_i/γ + g_i, in `worker.e`. Returns ‖p/γ‖² if all of it is below `level`, otherwise −1."""
+
+    def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
+        return self.send(node, worker, self.grow(node, worker, f, t), t)
 
     def team_sends(self, node: Node, team: Team, k: int) -> list[Message]:
-        gradients = team.gradients(node.x) if self.grows_by_gradients else None
-        if gradients is None:
+        link = self.link_of(node, k)
+        if not (link.in_bulk and team.is_small and self.looks_at_all(next(iter(team.objectives.values())))):
             return super().team_sends(node, team, k)
-        γ, workers, squares = self.gamma(k), team.workers, np.empty(len(gradients))
-        for worker in workers.values():
+        squares = self.grow_all(node, team, k)
+        packed = link.pack_all(team.side_by_side("e"), np.flatnonzero(squares < 0))
+        each = list(zip(team.workers.values(), squares.tolist(), strict=True))
+        if packed is None:
+            ts = [team.round(i, k) for i in team.workers]
+            return [attempt(self.send, node, worker, s, t) for (worker, s), t in zip(each, ts, strict=True)]
+        messages = iter(packed)
+        return [self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k) for worker, s in each]
+
+    def looks_at_all(self, f: Objective) -> bool:
+        """Whether a worker sends what `grow` leaves, all of which it looks at."""
+        return True
+
+    def grow_all(self, node: Node, team: Team, k: int) -> NDArray[np.float64]:
+        """What `grow` returns, of all workers (m,)."""
+        gradients = team.gradients(node.x) if self.adds_gradients else None
+        if gradients is None:
+            fs = team.objectives
+            return np.array([self.grow(node, worker, fs[i], team.round(i, k)) for i, worker in team.workers.items()])
+        γ, squares = self.gamma(k), np.empty(len(gradients))
+        for worker in team.workers.values():
             if γ != worker.step:
                 self.rescale(worker, γ)
-        p = team.side_by_side("e")
-        kernels.grow(p, gradients, team.side_by_side("h"), self.level, squares)
-        link, below = self.link_of(node, k), squares.tolist()
-        packed = link.pack_all(p, np.flatnonzero(squares < 0)) if link.in_bulk else None
-        if packed is None:
-            ts = [team.round(i, k) for i in workers]
-            return [attempt(self.send, node, *each) for each in zip(workers.values(), ts, below, strict=True)]
-        messages = iter(packed)
-        return [
-            self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k)
-            for worker, s in zip(workers.values(), below, strict=True)
-        ]
+        kernels.grow(team.side_by_side("e"), gradients, team.side_by_side("h"), self.level, squares)
+        return squares
+
+    @property
+    def adds_gradients(self) -> bool:
+        """Whether `grow` is `add` of the full gradient."""
+        return self.batch is None
 
     def rescale(self, worker: Memory, γ: float) -> None:
         """Go on with another step γ."""
         worker.rescale(γ)
 
-    def grow(self, worker: Memory, g: Vector) -> float:
-        """p/γ ← e_i/γ + g_i − h_i, in `worker.e`. Returns what `send` takes as `squares`."""
+    def add(self, worker: Memory, g: Vector, γ: float) -> float:
+        """`grow` by g, less what the worker takes from gradients."""
+        if γ != worker.step:
+            self.rescale(worker, γ)
         squares = np.empty(1)
         kernels.grow(worker.e[np.newaxis], g[np.newaxis], worker.h[np.newaxis], self.level, squares)
         return squares.item()
 
-    def send(self, node: Node, worker: Memory, t: Round, squares: float | None = None) -> Message:
-        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ).
-
-        `squares` is ‖p/γ‖² if all of it is below `level`, otherwise −1, where that has been seen.
-        """
-        if squares is None:
-            squares = squares_below(worker.e, self.level) if self.level else -1.0
+    def send(self, node: Node, worker: Memory, squares: float, t: Round) -> Message:
+        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ). `squares` as from `grow`."""
         if squares >= 0:
             return self.keep_all(worker, squares, t.k)
         link = self.link_of(node, t.k)

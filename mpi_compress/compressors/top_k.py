@@ -1,6 +1,9 @@
 from dataclasses import dataclass
 
-from mpi_compress.compressed import Compressed, Sparse, Vector
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.compressed import Compressed, Sparse, SparseRows, Vector
 from mpi_compress.compressors.base import Compressor, Count, compressors, count_of
 from mpi_compress.kernels import select
 from mpi_compress.streams import Round
@@ -13,9 +16,16 @@ class TopK(Compressor):
 
     k: Count | None = None
     paper = "CAT eq. 2"
+    in_bulk = True
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         return Sparse(v.size, *select.largest_with_values(v, count_of(self.k, v.size)))
+
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        dim = vs.shape[1]
+        k = count_of(self.k, dim)
+        indices, values = select.largest_of_rows(vs, rows, k)
+        return SparseRows(dim, indices, values, k * np.arange(1, rows.size + 1))
 
     def check(self, dim: int) -> None:
         count_of(self.k, dim)

@@ -46,6 +46,16 @@ def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArra
     return out, values
 
 
+def largest_of_rows(vs: NDArray[np.float64], rows: NDArray[np.int64], k: int) -> tuple[Indices, NDArray[np.float64]]:
+    """The same of some rows of vs (m, d), one after the other: (k · rows.size,) each."""
+    r, dim = rows.size, vs.shape[1]
+    if k >= dim:
+        return np.tile(np.arange(dim, dtype=np.uint32), r), vs[rows].ravel()
+    indices, values = np.empty((r, k), dtype=np.uint32), np.empty((r, k))
+    take_largest_of_rows(vs, rows, k <= _FEW, indices, values)
+    return indices.ravel(), values.ravel()
+
+
 def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
     """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
     return collect_above(np.ascontiguousarray(v, dtype=np.float64), np.float64(threshold).view(np.int64) - 1)
@@ -189,6 +199,16 @@ def take_largest(v, out, values):
     _take_from(keys, kth_largest(among[:n], rank), chosen)
     for i in range(k):
         out[i], values[i] = indices[chosen[i]], kept[chosen[i]]
+
+
+@kernel
+def take_largest_of_rows(vs, rows, few, out, values):
+    """`take_few_largest` or `take_largest` of `rows` int64 of vs (m, d) to the rows of `out` and `values` (rows.size, k)."""
+    for r in range(rows.size):
+        if few:
+            take_few_largest(vs[rows[r]], out[r], values[r])
+        else:
+            take_largest(vs[rows[r]], out[r], values[r])
 
 
 @kernel
