@@ -91,6 +91,7 @@ class Sparse(Compressed):
     dim: int
     indices: Indices  # (T,) increasing
     values: Vector  # (T,)
+    seen_finite: bool = False  # whether all values are known to be finite
 
     @property
     def elements(self) -> int:
@@ -110,7 +111,7 @@ class Sparse(Compressed):
         return index_bits(dim) * indices_counted + fpp
 
     def is_finite(self) -> bool:
-        return not self.values.size or bool(kernels.all_finite(self.values))
+        return self.seen_finite or not self.values.size or bool(kernels.all_finite(self.values))
 
 
 @dataclass(eq=False)
@@ -123,9 +124,9 @@ class SparseRows:
     ends: NDArray[np.int64]  # (m,) where each one's end
 
     def __iter__(self) -> Iterator[Sparse]:
-        start = 0
+        finite, start = bool(kernels.all_finite(self.values)), 0
         for end in self.ends.tolist():
-            yield Sparse(self.dim, self.indices[start:end], self.values[start:end])
+            yield Sparse(self.dim, self.indices[start:end], self.values[start:end], finite)
             start = end
 
 
