@@ -23,7 +23,7 @@ class Memory:
     corrected: float = 0.0  # ‖p_i/γ‖² of the last round
     density: float = 0.0  # share of the coordinates that the last message sent
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
-    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) what is taken from gradients, where they are shifted
+    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) what gradients are shifted by, where they are
     squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
     lost: float = 0.0  # and what its additions rounded off
     turned: float = 0.0  # Σ of what was added to it and taken from it since it was last taken from e itself

@@ -39,21 +39,30 @@ def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart
     )  # fmt: skip
 
 
-def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, x_star=None, codec=None, down=None):
-    """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end.
-
-    `algorithm` is a job's table, or an algorithm of the test's own.
-    """
+def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None):
+    """An algorithm, from a job's table or of the test's own, in the setting of a problem."""
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
     back = Link(compressors.build("identity", "down"), codecs.build("auto", "down"), p.dim)
     if down:
         back = Link(compressors.build(down, "down"), codecs.build(codec or compressors.build(down, "down").codec, "down"), p.dim)
-    cost = costs.build("payload", "cost")
     method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm
-    x0 = np.full(p.dim, 0.1) if x0 is None else x0
+    x0 = start(p, x0)
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
-    method = method.within(Setting(p.count, p.dim, link, back, cost, p.apart, {**p.numbers, "g0": g0}, x_star))
+    for f in p.fs.values():
+        f.forget()
+    cost = costs.build("payload", "cost")
+    return method.within(Setting(p.count, p.dim, link, back, cost, p.apart, {**p.numbers, "g0": g0}, x_star))
+
+
+def start(p, x0=None):
+    """The point that runs start from."""
+    return np.full(p.dim, 0.1) if x0 is None else x0
+
+
+def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, seed=0, **setting):
+    """The bound algorithm, its rows and its last point; `look` sees the states before every round and at the end."""
+    method = bound(p, algorithm, up, x0, **setting)
     rows = []
 
     class Watch(Observer):
@@ -61,9 +70,8 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
             look(k, node, workers)
             return super().look(k, algorithm, node, workers, finite)
 
-    watch = Watch(Local(p.count), p.fs, p.N, p.apart, np.nan, cost, Stop(rounds=rounds), 1, rows.append, lambda *_: None)
-    for f in p.fs.values():
-        f.forget()
-    verdict, x = engine.run(method, p.fs, Local(p.count), Streams(seed), x0, watch)
+    stop, cost = Stop(rounds=rounds), method.setting.cost
+    watch = Watch(Local(p.count), p.fs, p.N, p.apart, np.nan, cost, stop, 1, rows.append, lambda *_: None)
+    verdict, x = engine.run(method, p.fs, Local(p.count), Streams(seed), start(p, x0), watch)
     trace = {c: np.array([r.trace[c] for r in rows]) for c in rows[0].trace}
     return SimpleNamespace(method=method, x=x, verdict=verdict, reason=watch.reason, trace=trace, rows=rows)

@@ -24,6 +24,8 @@ RUNS = {
     "ef hard, falling": ('name = "ef", batch = 1, average = "linear", step = { form = "1/t", a = "4/mu", b = "16 L/mu" }', 'name = "hard-threshold", accuracy = 1e-3'),
     "ef master": ('name = "ef", batch = 2, sampling = "epoch", regularizer = "master"', 'name = "qsgd", levels = 4'),
     "accordion": ('name = "ef", batch = 1', 'name = "accordion", k_min = 1, k_max = 5, every = 2'),
+    "ef hard": ('name = "ef"', 'name = "hard-threshold", threshold = 0.05'),
+    "gdstar hard": ('name = "ef-gdstar"', 'name = "hard-threshold", accuracy = 1e-5'),
     "gdstar": ('name = "ef-gdstar"', 'name = "top-k", k = 1'),
     "gradient": ('name = "ef", batch = 1, momentum = 0.5, step = "0.2/L"', 'name = "top-k", k = 3'),
     "update": ('name = "ef", batch = 1, momentum = 0.5, form = "update", masking = true, step = "0.2/L"', 'name = "top-k", k = 3'),

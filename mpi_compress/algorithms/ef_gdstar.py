@@ -43,4 +43,5 @@ class EFGDStar(ErrorFeedback):
         return Memory(np.zeros(f.dim), h=h)
 
     def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
+        """p/γ ← e_i/γ + ∇f_i(x) − h_i."""
         return self.add(worker, f.gradient(node.x), self.gamma(t.k))

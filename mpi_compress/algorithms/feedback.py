@@ -84,19 +84,18 @@ class ErrorFeedback(GD):
             return super().team_sends(node, team, k)
         squares = self.grow_all(node, team, k)
         packed = link.pack_all(team.side_by_side("e"), np.flatnonzero(squares < 0))
-        each = list(zip(team.workers.values(), squares.tolist(), strict=True))
+        each = list(zip(team.workers.items(), squares.tolist(), strict=True))
         if packed is None:
-            ts = [team.round(i, k) for i in team.workers]
-            return [attempt(self.send, node, worker, s, t) for (worker, s), t in zip(each, ts, strict=True)]
+            return [attempt(self.send, node, worker, s, team.round(i, k)) for (i, worker), s in each]
         messages = iter(packed)
-        return [self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k) for worker, s in each]
+        return [self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k) for (_, worker), s in each]
 
     def looks_at_all(self, f: Objective) -> bool:
         """Whether a worker sends what `grow` leaves, all of which it looks at."""
         return True
 
     def grow_all(self, node: Node, team: Team, k: int) -> NDArray[np.float64]:
-        """What `grow` returns, of all workers (m,)."""
+        """`grow` of all workers: what it returns (m,)."""
         gradients = team.gradients(node.x) if self.adds_gradients else None
         if gradients is None:
             fs = team.objectives
@@ -118,7 +117,7 @@ class ErrorFeedback(GD):
         worker.rescale(γ)
 
     def add(self, worker: Memory, g: Vector, γ: float) -> float:
-        """`grow` by g, less what the worker takes from gradients."""
+        """`grow` by g − h_i."""
         if γ != worker.step:
             self.rescale(worker, γ)
         squares = np.empty(1)
