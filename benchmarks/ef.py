@@ -177,28 +177,35 @@ def gisette() -> None:
 
 def madelon() -> None:
     for dtype in (np.float64, np.float32):
-        normal = dense_rows(2000, 500, dtype, 1)[0]
-        whole = Rows((np.round(480 + 40 * normal.matrix[0]).astype(dtype),), normal.labels, 500)
-        parts = dealt(whole, 20)
-        L = 0.25 * largest_eigenvalue(whole) / 2000
-        start = minimize(Objective(whole, LOSSES["logistic"], 1 / 2000, 1e-4 * L)).x
-        random = np.random.default_rng(5).standard_normal(500)
+        _madelon(dtype)
 
-        def gdstar(offset: Any) -> Callable:
-            hard = {"name": "hard-threshold", "accuracy": 5e-12}
-            return ours(parts, {"name": "ef-gdstar"}, hard, {"name": "fixed"}, 500, L=L, start=start, warm=500, offset=offset)
 
-        side_by_side(
-            f"madelon's shape 2000×500, 20 workers, full gradients, {np.dtype(dtype).name}, logged every 500 rounds",
-            {
-                "ef-gdstar, hard-threshold, near x* as most of HT-3": gdstar(2e-7 * random),
-                "the same, farther off, as HT-3's first 5000 rounds": gdstar(1e-6 * random),
-                "its 20 gradients alone, by one call": gradients_alone(parts, start + 2e-7 * random, 1e-4 * L, together=True),
-                "its 20 gradients alone, one by one": gradients_alone(parts, start + 2e-7 * random, 1e-4 * L),
-            },
-            500,
-            9,
-        )
+def _madelon(dtype: Any) -> None:
+    normal = dense_rows(2000, 500, dtype, 1)[0]
+    whole = Rows((np.round(480 + 40 * normal.matrix[0]).astype(dtype),), normal.labels, 500)
+    parts = dealt(whole, 20)
+    L = 0.25 * largest_eigenvalue(whole) / 2000
+    start = minimize(Objective(whole, LOSSES["logistic"], 1 / 2000, 1e-4 * L)).x
+    random = np.random.default_rng(5).standard_normal(500)
+
+    def gdstar(off: float) -> Callable:
+        hard = {"name": "hard-threshold", "accuracy": 5e-12}
+        return ours(parts, {"name": "ef-gdstar"}, hard, {"name": "fixed"}, 500, L=L, start=start, warm=500, offset=off * random)
+
+    def alone(together: bool) -> Callable:
+        return gradients_alone(parts, start + 2e-7 * random, 1e-4 * L, together)
+
+    side_by_side(
+        f"madelon's shape 2000×500, 20 workers, full gradients, {np.dtype(dtype).name}, logged every 500 rounds",
+        {
+            "ef-gdstar, hard-threshold, near x* as most of HT-3": gdstar(2e-7),
+            "the same, farther off, as HT-3's first 5000 rounds": gdstar(1e-6),
+            "its 20 gradients alone, by one call": alone(True),
+            "its 20 gradients alone, one by one": alone(False),
+        },
+        500,
+        9,
+    )
 
 
 def sparse() -> None:
