@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.codecs import Codec
-from mpi_compress.codecs.base import number_bytes, read_number
+from mpi_compress.codecs.base import BulkCodec, number_bytes, read_number
 from mpi_compress.compressed import Compressed, Dense, Sparse, Vector, no_coordinates
 from mpi_compress.compressors import Compressor
+from mpi_compress.compressors.base import BulkCompressor
 from mpi_compress.errors import CorruptMessage
 from mpi_compress.streams import Round
 
@@ -96,17 +97,20 @@ class Link:
     @cached_property
     def in_bulk(self) -> bool:
         """Whether there is a call that packs many vectors."""
-        return self.compressor.in_bulk and self.codec.in_bulk
+        return isinstance(self.compressor, BulkCompressor) and isinstance(self.codec, BulkCodec)
 
     def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> list[Message] | None:
         """The messages of some rows of vs (m, dim), `in_bulk`, with what the receiver sees; None: `pack` refuses one of them."""
+        compressor, codec = self.compressor, self.codec
+        assert isinstance(compressor, BulkCompressor)
+        assert isinstance(codec, BulkCodec)
         if not rows.size:
             return []
-        written = self.codec.encode_all(self.compressor.compress_all(vs, rows))
+        written = codec.encode_all(compressor.compress_all(vs, rows))
         if written is None:
             return None
         data, ends = written
-        contents, starts = self.codec.decode_all(data, ends, self.dim), [0, *ends.tolist()]
+        contents, starts = codec.decode_all(data, ends, self.dim), [0, *ends.tolist()]
         return [Message(data[a:b], c) for (a, b), c in zip(pairwise(starts), contents, strict=True)]
 
     @cached_property

@@ -91,7 +91,7 @@ class ErrorFeedback(GD):
         return [self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k) for (_, worker), s in each]
 
     def looks_at_all(self, f: Objective) -> bool:
-        """Whether a worker sends what `grow` leaves, all of which it looks at."""
+        """Whether `worker_sends` is `grow` and `send`, which look at all coordinates."""
         return True
 
     def grow_all(self, node: Node, team: Team, k: int) -> NDArray[np.float64]:

@@ -56,19 +56,6 @@ class Codec(ABC):
             CorruptMessage: bytes that `encode` cannot have written.
         """
 
-    in_bulk: ClassVar[bool] = False  # whether it has the next two
-
-    def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
-        """The messages of many vectors, as `encode` writes them, one after the other, and where each ends.
-
-        None: a finite value overflows.
-        """
-        raise NotImplementedError
-
-    def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
-        """What such messages say."""
-        raise NotImplementedError
-
     def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:
         """The length of a message with T coordinates, whole numbers or an array of them; None: T alone does not decide it."""
         return None
@@ -78,6 +65,18 @@ class Codec(ABC):
         if self.element_bits is not None:
             return self.element_bits * content.dim
         return content.paper_bits(self.float, self.indices == "counted")
+
+
+class BulkCodec(ABC):
+    """A codec that writes and reads many sparse vectors by one call."""
+
+    @abstractmethod
+    def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
+        """The messages, as `encode` writes them, one after the other, and where each ends; None: a finite value overflows."""
+
+    @abstractmethod
+    def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
+        """What messages say that `encode_all` wrote."""
 
 
 codecs: Registry[Codec] = Registry("codec", Codec)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.codecs.base import NOTHING, Bytes, codecs, count_length, float_bytes, read_floats, refuse
+from mpi_compress.codecs.base import NOTHING, BulkCodec, Bytes, codecs, count_length, float_bytes, read_floats, refuse
 from mpi_compress.codecs.indexed import IndexCodec
 from mpi_compress.compressed import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
 from mpi_compress.errors import CorruptMessage
@@ -14,11 +14,9 @@ from mpi_compress.kernels import bits, pairs, sets
 
 @codecs.register("fixed")
 @dataclass(frozen=True)
-class Fixed(IndexCodec):
+class Fixed(IndexCodec, BulkCodec):
     """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).  A dense vector has none: it is its d floats. Nor have
     coordinates that are drawn from a shared seed: they are the seed's 64 bits and T floats."""
-
-    in_bulk = True
 
     def writes(self, kind: type[Compressed]) -> bool:
         return kind in (Dense, Drawn) or super().writes(kind)

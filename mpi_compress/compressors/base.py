@@ -32,12 +32,6 @@ class Compressor(ABC):
     def compress(self, v: Vector, t: Round) -> Compressed:
         """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`."""
 
-    in_bulk: ClassVar[bool] = False  # whether it has the next one: nothing it does is random
-
-    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
-        """C of some rows of vs (m, d)."""
-        raise NotImplementedError
-
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         """C of a vector that is held in compressed form."""
         return self.compress(c.dense(), t)
@@ -68,6 +62,14 @@ class Compressor(ABC):
     def unbiased(self, dim: int) -> bool:
         """Whether E C(v) = v for every v."""
         return self.omega(dim) is not None
+
+
+class BulkCompressor(ABC):
+    """A compressor that takes many vectors by one call; nothing it does is random."""
+
+    @abstractmethod
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        """C of some rows of vs (m, d), as `compress` has it."""
 
 
 compressors: Registry[Compressor] = Registry("compressor", Compressor)

@@ -5,14 +5,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.compressed import Compressed, Indices, Sparse, SparseRows, Vector, no_coordinates
-from mpi_compress.compressors.base import Compressor, compressors, one_of, positive
+from mpi_compress.compressors.base import BulkCompressor, Compressor, compressors, one_of, positive
 from mpi_compress.kernels.threshold import reaching, reaching_of_rows
 from mpi_compress.streams import Round
 
 
 @compressors.register("hard-threshold")
 @dataclass(frozen=True)
-class HardThreshold(Compressor):
+class HardThreshold(Compressor, BulkCompressor):
     """All coordinates with |v_j| ≥ λ (HT §4.2).  Absolute with v² = dλ² (HT §5).
 
     λ is `threshold`; or follows from `accuracy` ε and the step size γ by dγ²λ² = ε, which only an algorithm that has a step can
@@ -26,7 +26,6 @@ class HardThreshold(Compressor):
     like_k: int | None = None
     estimate: bool = False
     paper = "HT §4.2"
-    in_bulk = True
 
     def __post_init__(self) -> None:
         one_of(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
