@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.codecs import Codec
 from mpi_compress.codecs.base import BulkCodec, number_bytes, read_number
-from mpi_compress.compressed import Compressed, Dense, Sparse, Vector, no_coordinates
+from mpi_compress.compressed import Compressed, Dense, Sparse, SparseRows, Vector, no_coordinates
 from mpi_compress.compressors import Compressor
 from mpi_compress.compressors.base import BulkCompressor
 from mpi_compress.errors import CorruptMessage
@@ -99,19 +99,17 @@ class Link:
         """Whether there is a call that packs many vectors."""
         return isinstance(self.compressor, BulkCompressor) and isinstance(self.codec, BulkCodec)
 
-    def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> list[Message] | None:
-        """The messages of some rows of vs (m, dim), `in_bulk`, with what the receiver sees; None: `pack` refuses one of them."""
+    def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[list[Message], SparseRows] | None:
+        """The messages of some rows of vs (m, dim), `in_bulk`, and what the receiver sees; None: `pack` refuses one of them."""
         compressor, codec = self.compressor, self.codec
         assert isinstance(compressor, BulkCompressor)
         assert isinstance(codec, BulkCodec)
-        if not rows.size:
-            return []
         written = codec.encode_all(compressor.compress_all(vs, rows))
         if written is None:
             return None
         data, ends = written
         contents, starts = codec.decode_all(data, ends, self.dim), [0, *ends.tolist()]
-        return [Message(data[a:b], c) for (a, b), c in zip(pairwise(starts), contents, strict=True)]
+        return [Message(data[a:b], c) for (a, b), c in zip(pairwise(starts), contents, strict=True)], contents
 
     @cached_property
     def nothing(self) -> Message:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mpi_compress.compressed import Compressed, Sparse, Vector
-from mpi_compress.kernels import batches as kernels
+from mpi_compress.kernels import feedback as kernels
 
 _FOLLOWED = 1e-8  # share of what was added and taken out below which a sum is taken anew
 
@@ -39,21 +39,19 @@ class Memory:
     def keep(self, sent: Compressed) -> None:
         """e ← p − Δ, both over γ: `self.e` holds p/γ, and what was sent of it is taken out."""
         if type(sent) is Sparse:
-            self.corrected, left = kernels.take_out_and_measure(sent.indices, sent.values, self.e)
-            self.error = self.step * self.step * left
-            self.total += self.error
-            self.density = sent.indices.size / sent.dim
+            corrected, left = kernels.take_out_and_measure(sent.indices, sent.values, self.e)
+            self.note(corrected, left, sent.indices.size)
         else:
             before = kernels.squares(self.e)
             sent.add_to(self.e, -1.0)
-            self._note(sent, before, kernels.squares(self.e))
+            self.note(before, kernels.squares(self.e), sent.elements)
 
-    def keep_all(self, squares: float) -> None:
-        """The same where nothing was sent and ‖e/γ‖² is known."""
-        self.corrected = squares
-        self.error = self.step * self.step * squares
+    def note(self, corrected: float, left: float, elements: int) -> None:
+        """Take note of ‖p/γ‖², of what is `left` of it in ‖e/γ‖², and of how many elements were sent."""
+        self.corrected = corrected
+        self.error = self.step * self.step * left
         self.total += self.error
-        self.density = 0.0
+        self.density = elements / self.e.size
 
     def keep_touched(self, sent: Compressed, growth: float) -> None:
         """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`.
@@ -71,7 +69,7 @@ class Memory:
         self.turned += abs(growth) + before + after
         if self.squares + self.lost < _FOLLOWED * self.turned:
             self._settle()
-        self._note(sent, corrected, self.squares + self.lost)
+        self.note(corrected, self.squares + self.lost, sent.elements)
 
     def drop(self) -> None:
         """e ← 0."""
@@ -81,12 +79,6 @@ class Memory:
     def logs(self) -> tuple[float, ...]:
         """‖e_i‖², its sum over rounds, density, ‖p_i/γ‖²."""
         return self.error, self.total, self.density, self.corrected
-
-    def _note(self, sent: Compressed, corrected: float, left: float) -> None:
-        self.error = self.step * self.step * left
-        self.total += self.error
-        self.corrected = corrected
-        self.density = sent.elements / sent.dim
 
     def _settle(self) -> None:
         self.squares, self.lost, self.turned = kernels.squares(self.e), 0.0, 0.0

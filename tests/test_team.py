@@ -44,7 +44,8 @@ def test_messages_packed_by_one_call_are_those_packed_one_by_one(vectors, up, bi
         assert together is None
         return
     assert together is not None
-    for one, other in zip(one_by_one, together, strict=True):
+    messages, _ = together
+    for one, other in zip(one_by_one, messages, strict=True):
         assert one.data.tobytes() == other.data.tobytes()
         seen, kept = link.unpack(Message(one.data)), other.content
         assert seen.indices.tobytes() == kept.indices.tobytes()

@@ -8,7 +8,8 @@ from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.kernels.threshold import reaching_among, squares_below
+from mpi_compress.kernels.feedback import squares_below
+from mpi_compress.kernels.threshold import reaching_among
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
 from mpi_compress.objective import Objective
@@ -94,13 +95,12 @@ class EF(ErrorFeedback):
     def rescale(self, worker: Memory, γ: float) -> None:
         worker.rescale(γ, kept=bool(self.momentum))
 
-    def keep(self, worker: Memory, message: Message, k: int) -> Message:
-        super().keep(worker, message, k)
+    def sent(self, worker: Memory, message: Message, k: int) -> Message:
         if self.masking:
             sent = self.up.unpack(message)
             held = sent.sparse()
             worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
-        return message
+        return super().sent(worker, message, k)
 
     def looks_at_all(self, f: Objective) -> bool:
         """False: no coordinate can reach the threshold but those that the gradient touches, as |e_j/γ| < λ for all others."""

@@ -16,7 +16,7 @@ from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.compressors.accordion import Accordion
 from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.kernels import batches as kernels
+from mpi_compress.kernels import feedback as kernels
 from mpi_compress.link import Link, Message, attempt
 from mpi_compress.memory import LOGS, Memory, trace_columns
 from mpi_compress.objective import Objective
@@ -82,13 +82,27 @@ class ErrorFeedback(GD):
         link = self.link_of(node, k)
         if not (link.in_bulk and team.is_small and self.looks_at_all(next(iter(team.objectives.values())))):
             return super().team_sends(node, team, k)
-        squares = self.grow_all(node, team, k)
-        packed = link.pack_all(team.side_by_side("e"), np.flatnonzero(squares < 0))
-        each = list(zip(team.workers.items(), squares.tolist(), strict=True))
-        if packed is None:
-            return [attempt(self.send, node, worker, s, team.round(i, k)) for (i, worker), s in each]
-        messages = iter(packed)
-        return [self.keep_all(worker, s, k) if s >= 0 else self.keep(worker, next(messages), k) for (_, worker), s in each]
+        squares, p = self.grow_all(node, team, k), team.side_by_side("e")
+        speaking = np.flatnonzero(squares < 0)
+        messages: list[Message] = []
+        norms = np.empty((speaking.size, 2))
+        if speaking.size:
+            packed = link.pack_all(p, speaking)
+            if packed is None:
+                each = zip(team.workers.items(), squares.tolist(), strict=True)
+                return [attempt(self.send, node, worker, s, team.round(i, k)) for (i, worker), s in each]
+            messages, seen = packed
+            kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, speaking, p, norms)
+        said = zip(messages, norms.tolist(), strict=True)
+        sent = []
+        for worker, s in zip(team.workers.values(), squares.tolist(), strict=True):
+            if s >= 0:
+                sent.append(self.silent(worker, s, k))
+            else:
+                message, (corrected, left) = next(said)
+                worker.note(corrected, left, link.unpack(message).elements)
+                sent.append(self.sent(worker, message, k))
+        return sent
 
     def looks_at_all(self, f: Objective) -> bool:
         """Whether `worker_sends` is `grow` and `send`, which look at all coordinates."""
@@ -104,7 +118,7 @@ class ErrorFeedback(GD):
         for worker in team.workers.values():
             if γ != worker.step:
                 self.rescale(worker, γ)
-        kernels.grow(team.side_by_side("e"), gradients, team.side_by_side("h"), self.level, squares)
+        kernels.grow_all(team.side_by_side("e"), gradients, team.side_by_side("h"), self.level, squares)
         return squares
 
     @property
@@ -120,33 +134,27 @@ class ErrorFeedback(GD):
         """`grow` by g − h_i."""
         if γ != worker.step:
             self.rescale(worker, γ)
-        squares = np.empty(1)
-        kernels.grow(worker.e[np.newaxis], g[np.newaxis], worker.h[np.newaxis], self.level, squares)
-        return squares.item()
+        return kernels.grow(worker.e, g, worker.h, self.level)
 
     def send(self, node: Node, worker: Memory, squares: float, t: Round) -> Message:
         """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ). `squares` as from `grow`."""
         if squares >= 0:
-            return self.keep_all(worker, squares, t.k)
+            return self.silent(worker, squares, t.k)
         link = self.link_of(node, t.k)
         message = link.pack(worker.e, t)
-        link.unpack(message)
-        return self.keep(worker, message, t.k)
+        worker.keep(link.unpack(message))
+        return self.sent(worker, message, t.k)
 
-    def keep(self, worker: Memory, message: Message, k: int) -> Message:
-        """e ← p − γ C(p/γ), as the receiver sees it; the message."""
-        assert message.content is not None
-        worker.keep(message.content)
+    def silent(self, worker: Memory, squares: float, k: int) -> Message:
+        """The same where no coordinate reaches the threshold."""
+        worker.note(squares, squares, 0)
+        return self.sent(worker, self.silence, k)
+
+    def sent(self, worker: Memory, message: Message, k: int) -> Message:
+        """The message, after what becomes of a worker that has sent it."""
         if self.forgets:
             self.forget(worker, k)
         return message
-
-    def keep_all(self, worker: Memory, squares: float, k: int) -> Message:
-        """The same where nothing is sent, and ‖p/γ‖² is known."""
-        worker.keep_all(squares)
-        if self.forgets:
-            self.forget(worker, k)
-        return self.silence
 
     @cached_property
     def level(self) -> float:

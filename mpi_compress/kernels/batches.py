@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from mpi_compress.kernels import kernel, reassociating_kernel
+from mpi_compress.kernels import kernel
 from mpi_compress.kernels.losses import loss_and_slope
 from mpi_compress.kernels.rows import row_add, row_add_with, row_dot
-from mpi_compress.kernels.threshold import squares_below
 
 
 @kernel
@@ -49,48 +48,3 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
             touched[n] = j
             n += np.uint64(1)
     return growth
-
-
-@kernel
-def grow(e, g, h, threshold, squares):
-    """e += g − h, or e += g where h (m, 0) has no columns, all (m, d); `squares` (m,) get what `squares_below` then says of the
-    rows of e, −1 where the threshold is 0."""
-    for i in range(e.shape[0]):
-        if h.shape[1] == 0:
-            for j in range(e.shape[1]):
-                e[i, j] += g[i, j]
-        else:
-            for j in range(e.shape[1]):
-                e[i, j] += g[i, j] - h[i, j]
-        squares[i] = squares_below(e[i], threshold) if threshold > 0.0 else -1.0
-
-
-@reassociating_kernel
-def squares(v):
-    """Σ v_j²."""
-    total = 0.0
-    for j in range(v.size):
-        total += v[j] * v[j]
-    return total
-
-
-@kernel
-def take_out(indices, values, v):
-    """v[indices] −= values. Returns Σ v² there, before and after."""
-    before = after = 0.0
-    for j in range(indices.size):
-        i = indices[j]
-        a = v[i]
-        b = a - values[j]
-        v[i] = b
-        before += a * a
-        after += b * b
-    return before, after
-
-
-@kernel
-def take_out_and_measure(indices, values, v):
-    """v[indices] −= values. Returns ‖v‖² before and after."""
-    before, after = take_out(indices, values, v)
-    left = squares(v)
-    return left - after + before, left

@@ -6,7 +6,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel, reassociating_kernel
+from mpi_compress.kernels import kernel
 
 _BLOCK = 32  # coordinates compared at once
 _CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
@@ -105,16 +105,6 @@ def reaching_of_rows(vs, rows, threshold):
         n += int(reaching(vs[rows[r]], threshold, indices[n : n + dim], values[n : n + dim]))
         ends[r] = n
     return indices[:n].copy(), values[:n].copy(), ends
-
-
-@reassociating_kernel
-def squares_below(v, threshold):
-    """‖v‖² if all |v_j| < threshold, otherwise −1."""
-    n, total = np.int64(0), 0.0
-    for j in range(v.size):
-        n += not abs(v[j]) < threshold
-        total += v[j] * v[j]
-    return total if n == 0 else -1.0
 
 
 @kernel

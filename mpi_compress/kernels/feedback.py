@@ -1,0 +1,136 @@
+"""Errors of error feedback, e_i/γ: how they grow, what is taken out of them, and ‖·‖² of them.
+
+Squares are added in an order that is written down, so that they are the same to the last bit whatever a kernel does around them and
+however wide a processor's registers are: 32 sums of every 32nd square, folded half onto half, then the last d mod 32.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from mpi_compress.kernels import kernel
+
+_LANES = 32
+
+
+@intrinsic
+def _squares_in_lanes(typing_context, v, threshold):
+    """The sum of squares of as much of v as fills all lanes, and whether any |v_j| there reaches the threshold, NaN included."""
+
+    def generate(context, builder, signature, arguments):
+        number, count, index = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+        numbers, flags = ir.VectorType(number, _LANES), ir.VectorType(ir.IntType(1), _LANES)
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        magnitude = cgutils.get_or_insert_function(builder.module, ir.FunctionType(numbers, [numbers]), f"llvm.fabs.v{_LANES}f64")
+        level = builder.insert_element(ir.Constant(numbers, ir.Undefined), arguments[1], ir.Constant(index, 0))
+        level = builder.shuffle_vector(level, level, ir.Constant(ir.VectorType(index, _LANES), [0] * _LANES))
+        stop = builder.and_(array.nitems, ir.Constant(count, -_LANES))
+        before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+        builder.cbranch(builder.icmp_unsigned("!=", stop, ir.Constant(count, 0)), loop, after)
+        builder.position_at_end(loop)
+        at, sums, reached = builder.phi(count), builder.phi(numbers), builder.phi(flags)
+        x = builder.load(builder.bitcast(builder.gep(array.data, [at]), numbers.as_pointer()))
+        x.align = 8
+        grown = builder.fadd(sums, builder.fmul(x, x))
+        found = builder.or_(reached, builder.fcmp_unordered(">=", builder.call(magnitude, [x]), level))
+        next_ = builder.add(at, ir.Constant(count, _LANES))
+        builder.cbranch(builder.icmp_unsigned("<", next_, stop), loop, after)
+        builder.position_at_end(after)
+        total, any_ = builder.phi(numbers), builder.phi(flags)
+        for phi, first, later in ((at, 0, next_), (sums, None, grown), (reached, None, found)):
+            phi.add_incoming(ir.Constant(phi.type, first), before)
+            phi.add_incoming(later, loop)
+        for phi, later in ((total, grown), (any_, found)):
+            phi.add_incoming(ir.Constant(phi.type, None), before)
+            phi.add_incoming(later, loop)
+        width = _LANES
+        while width > 1:
+            width //= 2
+            halves = (
+                builder.shuffle_vector(total, total, ir.Constant(ir.VectorType(index, width), list(range(start, start + width))))
+                for start in (0, width)
+            )
+            total = builder.fadd(*halves)
+        total = builder.extract_element(total, ir.Constant(index, 0))
+        any_ = builder.icmp_unsigned("!=", builder.bitcast(any_, index), ir.Constant(index, 0))
+        return context.make_tuple(builder, signature.return_type, (total, any_))
+
+    return types.Tuple((types.float64, types.boolean))(v, types.float64), generate
+
+
+squares_in_lanes: Any = _squares_in_lanes
+
+
+@kernel
+def squares(v):
+    """Σ v_j²."""
+    total, _ = squares_in_lanes(v, np.inf)
+    for j in range(v.size - v.size % _LANES, v.size):
+        total += v[j] * v[j]
+    return total
+
+
+@kernel
+def squares_below(v, threshold):
+    """‖v‖² if all |v_j| < threshold, otherwise −1."""
+    total, reached = squares_in_lanes(v, threshold)
+    for j in range(v.size - v.size % _LANES, v.size):
+        total += v[j] * v[j]
+        reached |= not abs(v[j]) < threshold
+    return -1.0 if reached else total
+
+
+@kernel
+def grow(e, g, h, threshold):
+    """e += g − h, or e += g where h (0,) is empty, all (d,). Returns what `squares_below` then says of e, −1 where there is no
+    threshold: it is 0."""
+    if h.size == 0:
+        for j in range(e.size):
+            e[j] += g[j]
+    else:
+        for j in range(e.size):
+            e[j] += g[j] - h[j]
+    return squares_below(e, threshold) if threshold > 0.0 else -1.0
+
+
+@kernel
+def grow_all(e, g, h, threshold, found):
+    """`grow` of all rows (m, d), h (m, 0) if empty; what it returns goes to `found` (m,)."""
+    for i in range(found.size):
+        found[i] = grow(e[i], g[i], h[i], threshold)
+
+
+@kernel
+def take_out(indices, values, v):
+    """v[indices] −= values. Returns Σ v² there, before and after."""
+    before = after = 0.0
+    for j in range(indices.size):
+        i = indices[j]
+        a = v[i]
+        b = a - values[j]
+        v[i] = b
+        before += a * a
+        after += b * b
+    return before, after
+
+
+@kernel
+def take_out_and_measure(indices, values, v):
+    """v[indices] −= values. Returns ‖v‖² before and after."""
+    before, after = take_out(indices, values, v)
+    left = squares(v)
+    return left - after + before, left
+
+
+@kernel
+def take_out_of_rows(indices, values, ends, rows, vs, found):
+    """`take_out_and_measure` of `rows` int64 (r,) of vs (m, d), each with its own of `SparseRows`; what it returns goes to
+    `found` (r, 2)."""
+    start = 0
+    for r in range(rows.size):
+        found[r] = take_out_and_measure(indices[start : ends[r]], values[start : ends[r]], vs[rows[r]])
+        start = ends[r]
