@@ -83,19 +83,16 @@ class ErrorFeedback(GD):
         if not (link.in_bulk and team.is_small and self.looks_at_all(next(iter(team.objectives.values())))):
             return super().team_sends(node, team, k)
         squares, p = self.grow_all(node, team, k), team.side_by_side("e")
+        each = list(zip(team.workers.items(), squares.tolist(), strict=True))
         speaking = np.flatnonzero(squares < 0)
-        messages: list[Message] = []
+        packed = link.pack_all(p, speaking)
+        if packed is None:
+            return [attempt(self.send, node, worker, s, team.round(i, k)) for (i, worker), s in each]
+        messages, seen = packed
         norms = np.empty((speaking.size, 2))
-        if speaking.size:
-            packed = link.pack_all(p, speaking)
-            if packed is None:
-                each = zip(team.workers.items(), squares.tolist(), strict=True)
-                return [attempt(self.send, node, worker, s, team.round(i, k)) for (i, worker), s in each]
-            messages, seen = packed
-            kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, speaking, p, norms)
-        said = zip(messages, norms.tolist(), strict=True)
-        sent = []
-        for worker, s in zip(team.workers.values(), squares.tolist(), strict=True):
+        kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, speaking, p, norms)
+        said, sent = zip(messages, norms.tolist(), strict=True), []
+        for (_, worker), s in each:
             if s >= 0:
                 sent.append(self.silent(worker, s, k))
             else:
