@@ -30,7 +30,7 @@ from mpi_compress.observer import Observer
 from mpi_compress.recorder import Mark, Recorder, sync_folder
 from mpi_compress.stop import Verdict
 
-FORMAT = f"mpi-compress checkpoint/1 of version {metadata.version('mpi-compress')}"
+FORMAT = f"mpi-compress checkpoint/2 of version {metadata.version('mpi-compress')}"
 _PREFIX = struct.Struct("<QI")  # bytes of a frame, and their CRC-32
 _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
 

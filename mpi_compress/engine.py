@@ -7,13 +7,13 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.checkpoint import Keeper
 from mpi_compress.compressed import Compressed, Vector
+from mpi_compress.crew import Crew
 from mpi_compress.exchange import Exchange
 from mpi_compress.link import REFUSED, Message, attempt
 from mpi_compress.objective import Objective
 from mpi_compress.observer import Observer
 from mpi_compress.stop import Verdict
 from mpi_compress.streams import Role, Round, Streams
-from mpi_compress.team import Team
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
     k, finite = 0, True
     if keeper is not None:
         k, node, master, workers = keeper.restore(k, node, master, workers)
-    team = Team(objectives, workers, streams)
+    crew = Crew(objectives, workers, streams)
     clock = observer.clock
     while True:
         verdict = observer.look(k, algorithm, node, workers, finite)
@@ -52,7 +52,7 @@ def run(
             return verdict, algorithm.iterate(node)
 
         start = time.perf_counter()
-        sent = algorithm.team_sends(node, team, k)
+        sent = algorithm.crew_sends(node, crew, k)
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)
         down = None

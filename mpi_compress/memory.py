@@ -23,7 +23,7 @@ class Memory:
     corrected: float = 0.0  # ‖p_i/γ‖² of the last round
     density: float = 0.0  # share of the coordinates that the last message sent
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
-    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) what gradients are shifted by, where they are
+    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) what gradients are shifted by, where they are: ef-gdstar's
     squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
     lost: float = 0.0  # and what its additions rounded off
     turned: float = 0.0  # Σ of what was added to it and taken from it since it was last taken from e itself
@@ -33,7 +33,7 @@ class Memory:
         if self.step not in (0.0, step) and not kept:
             ratio = self.step / step
             self.e *= ratio
-            self.squares, self.lost, self.turned = (v * ratio**2 for v in (self.squares, self.lost, self.turned))
+            self.squares, self.lost, self.turned = (v * ratio * ratio for v in (self.squares, self.lost, self.turned))
         self.step = step
 
     def keep(self, sent: Compressed) -> None:

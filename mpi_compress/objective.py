@@ -282,7 +282,7 @@ class LookAhead:
         return self._gradients
 
     def _has(self, x: Vector) -> bool:
-        """Whether the gradients at x are kept, of an evaluation, which is of all."""
+        """Whether the gradients at x are kept, of one as of all: of an evaluation, which asks all of them."""
         return self._objectives[0]._kept_at is x
 
     def _compute(self, x: Vector) -> float:

@@ -27,7 +27,7 @@ class Clock:
     """Seconds of the algorithm on this rank, cumulative."""
 
     wall: float = 0.0
-    sends: float = 0.0  # in worker_sends: gradients, compression and coding
+    sends: float = 0.0  # in what workers send: gradients, compression and coding
     update: float = 0.0  # in the master's answer and in hearing it
     evaluate: float = 0.0
 

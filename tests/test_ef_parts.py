@@ -13,6 +13,7 @@ from mpi_compress.objective import LOSSES, Objective, Rows
 from mpi_compress.reference import gradient_noise
 from mpi_compress.sampling import Batches
 from mpi_compress.steps import bind
+from mpi_compress.stop import Verdict
 from mpi_compress.streams import Role, Round, Streams
 
 NUMBERS = {"L": 4.0, "mu": 0.5, "n": 3.0, "d": 10.0, "N": 20.0}
@@ -358,3 +359,11 @@ def test_hinge_loss_with_error_feedback_comes_near_the_optimum(tmp_path):
 def test_a_start_whose_noise_overflows_settles_no_threshold(tmp_path):
     with pytest.raises(UserError, match=r"up.compressor: estimate = true finds .* not finite"):
         run_of(tmp_path, {"name": "ef"}, {"name": "hard-threshold", "like_k": 3, "estimate": True}, start={"offset": 1e200})
+
+
+@pytest.mark.parametrize("algorithm", [{"name": "ef"}, {"name": "ef", "batch": 2}, {"name": "ef-gdstar"}])
+def test_a_step_that_falls_by_more_than_floats_can_square_ends_a_run_and_not_the_program(algorithm):
+    steps, up = [[0, 1e160], [5, 1e-10]], {"name": "hard-threshold", "threshold": 1e30}
+    with np.errstate(over="ignore", invalid="ignore"):
+        run = play(problem(), {**algorithm, "step": steps}, up, 20, x_star=np.zeros(30))
+    assert run.verdict is Verdict.DIVERGED

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, get_type_hints
 from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.costs import CostModel
+from mpi_compress.crew import Crew
 from mpi_compress.expressions import Expression, evaluate, names_in
 from mpi_compress.link import Link, Message, attempt
 from mpi_compress.means import Averager
@@ -26,7 +27,6 @@ from mpi_compress.objective import Objective
 from mpi_compress.registry import Registry
 from mpi_compress.steps import Step, bind, formulas_in
 from mpi_compress.streams import Round
-from mpi_compress.team import Team
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,12 @@ class Algorithm(ABC):
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         """A worker's message of round t.k. It must not change `node`."""
 
-    def team_sends(self, node: Any, team: Team, k: int) -> list[Message]:
+    def crew_sends(self, node: Any, crew: Crew, k: int) -> list[Message]:
         """The messages of all workers hosted here, of round k: by `worker_sends`, where a method does not do it sooner together."""
-        team.look_ahead(self.asks_for(node))
-        fs = team.objectives
-        return [attempt(self.worker_sends, node, worker, fs[i], team.round(i, k)) for i, worker in team.workers.items()]
+        if crew.looks_ahead:
+            crew.look_ahead(self.asks_for(node))
+        fs = crew.objectives
+        return [attempt(self.worker_sends, node, worker, fs[i], crew.round(i, k)) for i, worker in crew.workers.items()]
 
     @abstractmethod
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:

@@ -68,13 +68,10 @@ class EF(ErrorFeedback):
         return worker
 
     def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
-        γ = self.gamma(t.k)
         if self.adds_gradients:
-            return self.add(worker, f.gradient(node.x), γ)
-        if γ != worker.step:
-            self.rescale(worker, γ)
+            return self.add(worker, f.gradient(node.x))
         rows = self.rows(f, t)
-        if worker.m.size:
+        if self.workers_have_momentum:
             g = f.gradient(node.x, rows, node.scale)
             worker.m *= self.momentum
             worker.m += g
@@ -92,28 +89,28 @@ class EF(ErrorFeedback):
     def adds_gradients(self) -> bool:
         return self.batch is None and not self.workers_have_momentum
 
-    def rescale(self, worker: Memory, γ: float) -> None:
-        worker.rescale(γ, kept=bool(self.momentum))
+    def at_step(self, worker: Memory, γ: float) -> None:
+        if γ != worker.step:
+            worker.rescale(γ, kept=self.momentum > 0)
 
-    def sent(self, worker: Memory, message: Message, k: int) -> Message:
+    def after_sending(self, worker: Memory, message: Message, k: int) -> Message:
         if self.masking:
             sent = self.up.unpack(message)
             held = sent.sparse()
             worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
-        return super().sent(worker, message, k)
+        return super().after_sending(worker, message, k)
 
-    def looks_at_all(self, f: Objective) -> bool:
-        """False: no coordinate can reach the threshold but those that the gradient touches, as |e_j/γ| < λ for all others."""
-        constant = isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and not self.forgets
-        return not (constant and self.batch is not None and f.touches_little) or self.workers_have_momentum
+    def touches_only(self, f: Objective) -> bool:
+        """No coordinate can reach a threshold that stays but those that the gradient touches, as |e_j/γ| < λ for all others."""
+        stays = isinstance(self.up.compressor, HardThreshold) and isinstance(self.step, float) and not self.forgets
+        return stays and self.batch is not None and f.touches_little and not self.workers_have_momentum
 
     def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
-        if self.looks_at_all(f):
+        if not self.touches_only(f):
             return super().worker_sends(node, worker, f, t)
-        γ, rows = self.gamma(t.k), self.rows(f, t)
+        rows = self.rows(f, t)
         assert rows is not None
-        if γ != worker.step:
-            self.rescale(worker, γ)
+        self.at_step(worker, self.gamma(t.k))
         touched, growth = f.add_touching(worker.e, node.x, rows, node.scale)
         chosen = reaching_among(worker.e, touched, self.up.compressor.level)  # type: ignore[attr-defined]
         message = self.up.encode(Sparse(worker.e.size, *chosen))

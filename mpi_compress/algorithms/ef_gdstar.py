@@ -44,4 +44,4 @@ class EFGDStar(ErrorFeedback):
 
     def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
         """p/γ ← e_i/γ + ∇f_i(x) − h_i."""
-        return self.add(worker, f.gradient(node.x), self.gamma(t.k))
+        return self.add(worker, f.gradient(node.x))

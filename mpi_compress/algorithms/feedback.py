@@ -16,6 +16,7 @@ from mpi_compress.compressed import Compressed, Vector
 from mpi_compress.compressors import Compressor
 from mpi_compress.compressors.accordion import Accordion
 from mpi_compress.compressors.hard_threshold import HardThreshold
+from mpi_compress.crew import Crew
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.link import Link, Message, attempt
 from mpi_compress.memory import LOGS, Memory, trace_columns
@@ -23,7 +24,6 @@ from mpi_compress.objective import Objective
 from mpi_compress.regimes import Regime
 from mpi_compress.steps import falls_at
 from mpi_compress.streams import Round
-from mpi_compress.team import Team
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class ErrorFeedback(GD):
 
     def within(self, setting: Setting) -> "ErrorFeedback":
         bound: ErrorFeedback = super().within(setting)  # type: ignore[assignment]
-        if bound.settles(setting.up.compressor) and isinstance(bound.step, float):
-            object.__setattr__(bound, "setting", replace(setting, up=bound.uplink_of(bound.start(np.zeros(setting.dim)), 0)))
+        if isinstance(setting.up.compressor, HardThreshold) and isinstance(bound.step, float):
+            settled = setting.up.compressor.at_step(bound.step, setting.dim)
+            object.__setattr__(bound, "setting", replace(setting, up=replace(setting.up, compressor=settled)))
         return bound
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
@@ -51,16 +52,13 @@ class ErrorFeedback(GD):
 
     def uplink_of(self, node: Node, k: int) -> Link:
         """The uplink of round k: the threshold of an accuracy settled by γ_k, ACCORDION's k by its regime."""
+        if not self.follows:
+            return self.up
         compressor = self.up.compressor
-        if node.regime is not None:
-            return self.up.at(k=node.regime.budget(compressor))  # type: ignore[arg-type]
-        if isinstance(compressor, HardThreshold) and compressor.accuracy is not None:
+        if isinstance(compressor, HardThreshold):
             return replace(self.up, compressor=compressor.at_step(self.gamma(k), self.setting.dim))
-        return self.up
-
-    def link_of(self, node: Node, k: int) -> Link:
-        """`uplink_of`, at once where all rounds have the same."""
-        return self.uplink_of(node, k) if self.follows else self.up
+        assert node.regime is not None
+        return self.up.at(k=node.regime.budget(compressor))  # type: ignore[arg-type]
 
     def start(self, x0: Vector) -> Node:
         node = super().start(x0)
@@ -76,18 +74,57 @@ class ErrorFeedback(GD):
         """p/γ ← e_i/γ + g_i, in `worker.e`. Returns ‖p/γ‖² if all of it is below `level`, otherwise −1."""
 
     def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
-        return self.send(node, worker, self.grow(node, worker, f, t), t)
+        self.at_step(worker, self.gamma(t.k))
+        return self.send(node, worker, t, self.grow(node, worker, f, t))
 
-    def team_sends(self, node: Node, team: Team, k: int) -> list[Message]:
-        link = self.link_of(node, k)
-        if not (link.in_bulk and team.is_small and self.looks_at_all(next(iter(team.objectives.values())))):
-            return super().team_sends(node, team, k)
-        squares, p = self.grow_all(node, team, k), team.side_by_side("e")
-        each = list(zip(team.workers.items(), squares.tolist(), strict=True))
+    def at_step(self, worker: Memory, γ: float) -> None:
+        """Go on with the step γ."""
+        if γ != worker.step:
+            worker.rescale(γ)
+
+    def add(self, worker: Memory, g: Vector) -> float:
+        """`grow` by g − h_i."""
+        return kernels.grow(worker.e, g, worker.h, self.level)
+
+    def send(self, node: Node, worker: Memory, t: Round, squares: float) -> Message:
+        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ). `squares` as from `grow`."""
+        if squares >= 0:
+            return self.silent(worker, squares, t.k)
+        link = self.uplink_of(node, t.k)
+        message = link.pack(worker.e, t)
+        worker.keep(link.unpack(message))
+        return self.after_sending(worker, message, t.k)
+
+    def silent(self, worker: Memory, squares: float, k: int) -> Message:
+        """The same where no coordinate reaches the threshold."""
+        worker.note(squares, squares, 0)
+        return self.after_sending(worker, self.silence, k)
+
+    def after_sending(self, worker: Memory, message: Message, k: int) -> Message:
+        """The message, after what becomes of a worker that has sent it."""
+        if self.forgets:
+            self.forget(worker, k)
+        return message
+
+    def touches_only(self, f: Objective) -> bool:
+        """Whether `worker_sends` looks only at what the gradient touches: then it is not `grow` and `send`."""
+        return False
+
+    @property
+    def adds_gradients(self) -> bool:
+        """Whether `grow` is `add` of the full gradient."""
+        return self.batch is None
+
+    def crew_sends(self, node: Node, crew: Crew, k: int) -> list[Message]:
+        link = self.uplink_of(node, k)
+        if not (crew.acts_together and link.in_bulk) or self.touches_only(crew.any_objective):
+            return super().crew_sends(node, crew, k)
+        squares, p = self.grow_all(node, crew, k), crew.side_by_side("e")
         speaking = np.flatnonzero(squares < 0)
         packed = link.pack_all(p, speaking)
+        each = list(zip(crew.workers.items(), squares.tolist(), strict=True))
         if packed is None:
-            return [attempt(self.send, node, worker, s, team.round(i, k)) for (i, worker), s in each]
+            return [attempt(self.send, node, worker, crew.round(i, k), s) for (i, worker), s in each]
         messages, seen = packed
         norms = np.empty((speaking.size, 2))
         kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, speaking, p, norms)
@@ -98,60 +135,21 @@ class ErrorFeedback(GD):
             else:
                 message, (corrected, left) = next(said)
                 worker.note(corrected, left, link.unpack(message).elements)
-                sent.append(self.sent(worker, message, k))
+                sent.append(self.after_sending(worker, message, k))
         return sent
 
-    def looks_at_all(self, f: Objective) -> bool:
-        """Whether `worker_sends` is `grow` and `send`, which look at all coordinates."""
-        return True
-
-    def grow_all(self, node: Node, team: Team, k: int) -> NDArray[np.float64]:
-        """`grow` of all workers: what it returns (m,)."""
-        gradients = team.gradients(node.x) if self.adds_gradients else None
-        if gradients is None:
-            fs = team.objectives
-            return np.array([self.grow(node, worker, fs[i], team.round(i, k)) for i, worker in team.workers.items()])
-        γ, squares = self.gamma(k), np.empty(len(gradients))
-        for worker in team.workers.values():
+    def grow_all(self, node: Node, crew: Crew, k: int) -> NDArray[np.float64]:
+        """`at_step` and `grow` of all workers: what it returns (m,)."""
+        γ, workers, fs = self.gamma(k), crew.workers, crew.objectives
+        for worker in workers.values():
             if γ != worker.step:
-                self.rescale(worker, γ)
-        kernels.grow_all(team.side_by_side("e"), gradients, team.side_by_side("h"), self.level, squares)
+                self.at_step(worker, γ)
+        if not (self.adds_gradients and crew.looks_ahead):
+            crew.look_ahead(self.asks_for(node))
+            return np.array([self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()])
+        squares = np.empty(len(workers))
+        kernels.grow_all(crew.side_by_side("e"), crew.gradients(node.x), crew.side_by_side("h"), self.level, squares)
         return squares
-
-    @property
-    def adds_gradients(self) -> bool:
-        """Whether `grow` is `add` of the full gradient."""
-        return self.batch is None
-
-    def rescale(self, worker: Memory, γ: float) -> None:
-        """Go on with another step γ."""
-        worker.rescale(γ)
-
-    def add(self, worker: Memory, g: Vector, γ: float) -> float:
-        """`grow` by g − h_i."""
-        if γ != worker.step:
-            self.rescale(worker, γ)
-        return kernels.grow(worker.e, g, worker.h, self.level)
-
-    def send(self, node: Node, worker: Memory, squares: float, t: Round) -> Message:
-        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ). `squares` as from `grow`."""
-        if squares >= 0:
-            return self.silent(worker, squares, t.k)
-        link = self.link_of(node, t.k)
-        message = link.pack(worker.e, t)
-        worker.keep(link.unpack(message))
-        return self.sent(worker, message, t.k)
-
-    def silent(self, worker: Memory, squares: float, k: int) -> Message:
-        """The same where no coordinate reaches the threshold."""
-        worker.note(squares, squares, 0)
-        return self.sent(worker, self.silence, k)
-
-    def sent(self, worker: Memory, message: Message, k: int) -> Message:
-        """The message, after what becomes of a worker that has sent it."""
-        if self.forgets:
-            self.forget(worker, k)
-        return message
 
     @cached_property
     def level(self) -> float:

@@ -9,9 +9,20 @@ there are copies, each optimised by itself, and which one runs depends on what w
 
 from typing import Any
 
-from numba import njit
+from numba import njit, types
+from numba.core.errors import TypingError
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 inlined_kernel = njit(cache=True, nogil=True, error_model="numpy", inline="always")
 REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 reassociating_kernel = njit(cache=True, nogil=True, **REASSOCIATING)
+
+
+def side_by_side(v: Any) -> None:
+    """Refuse, as a kernel is typed, an array that is no vector of float64 side by side: what reads blocks of it sees no strides.
+
+    Raises:
+        TypingError: for any other.
+    """
+    if not (isinstance(v, types.Array) and (v.ndim, v.layout, v.dtype) == (1, "C", types.float64)):
+        raise TypingError(f"an array of float64 (d,) side by side is needed, not {v}")

@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import kernel, side_by_side
 
 _LANES = 32
 
@@ -20,6 +20,7 @@ _LANES = 32
 @intrinsic
 def _squares_in_lanes(typing_context, v, threshold):
     """The sum of squares of as much of v as fills all lanes, and whether any |v_j| there reaches the threshold, NaN included."""
+    side_by_side(v)
 
     def generate(context, builder, signature, arguments):
         number, count, index = ir.DoubleType(), ir.IntType(64), ir.IntType(32)

@@ -6,7 +6,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import kernel, side_by_side
 
 _BLOCK = 32  # coordinates compared at once
 _CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
@@ -17,6 +17,7 @@ _PLACES = np.array([sorted(range(8), key=lambda j: ~byte >> j & 1) for byte in r
 @intrinsic
 def _reaching_of_block(typing_context, v, start, threshold):
     """A bit for each of a block of v from `start`, the lowest for the first: whether it reaches the threshold, NaN included."""
+    side_by_side(v)
 
     def generate(context, builder, signature, arguments):
         _, start, level = arguments

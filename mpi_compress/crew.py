@@ -12,7 +12,7 @@ from mpi_compress.objective import LookAhead, Objective, stay_cached
 from mpi_compress.streams import Role, Round, Streams
 
 
-class Team:
+class Crew:
     """The workers that one process hosts, in order: what can be done for all of them by one call.
 
     Args:
@@ -27,23 +27,34 @@ class Team:
         self._laid: dict[str, NDArray[np.float64]] = {}
 
     @cached_property
-    def is_small(self) -> bool:
-        """Whether a vector (d,) of each stays in the cache from one step of a round to the next."""
-        fs = list(self.objectives.values())
-        return bool(fs) and stay_cached(len(fs), fs[0].dim)
+    def acts_together(self) -> bool:
+        """Whether a call for all is sooner than one for each: they are several, and a vector (d,) of each stays in the cache."""
+        m = len(self.objectives)
+        return m > 1 and stay_cached(m, self.any_objective.dim)
+
+    @cached_property
+    def any_objective(self) -> Objective:
+        """One of the f_i, which are all of a kind."""
+        return next(iter(self.objectives.values()))
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether full gradients of all can be computed by one call."""
+        return self._ahead is not None
 
     def round(self, i: int, k: int) -> Round:
         """What worker i knows of round k."""
         return Round(k, self._streams, Role.WORKER, i)
 
     def look_ahead(self, x: Vector | None) -> None:
-        """∇f_i(x) of all by one call, where that is sooner and x is known: the workers are about to ask for them."""
+        """∇f_i(x) of all by one call, if it `looks_ahead` and x is known: the workers are about to ask for them."""
         if self._ahead is not None and x is not None:
             self._ahead.look(x)
 
-    def gradients(self, x: Vector) -> NDArray[np.float64] | None:
-        """What every worker gets from `gradient(x)` (m, d), where they can be computed by one call."""
-        return None if self._ahead is None else self._ahead.gradients(x)
+    def gradients(self, x: Vector) -> NDArray[np.float64]:
+        """What every worker gets from `gradient(x)` (m, d), if it `looks_ahead`."""
+        assert self._ahead is not None
+        return self._ahead.gradients(x)
 
     def side_by_side(self, name: str) -> NDArray[np.float64]:
         """The arrays `name` of the workers' memories (d,) as rows of one (m, d), where they stay: to write to one is to write to

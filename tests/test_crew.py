@@ -14,10 +14,10 @@ from mpi_compress.algorithms.base import Algorithm
 from mpi_compress.codecs import codecs
 from mpi_compress.compressed import SparseRows
 from mpi_compress.compressors import compressors
+from mpi_compress.crew import Crew
 from mpi_compress.link import REFUSED, Link, Message, attempt
 from mpi_compress.objective import Objective, Rows
 from mpi_compress.streams import Role, Round, Streams
-from mpi_compress.team import Team
 
 ROUND = Round(0, Streams(0), Role.WORKER, 0)
 CHOOSING = st.one_of(
@@ -103,23 +103,25 @@ def test_workers_of_one_process_send_and_remember_together_what_they_would_one_b
         whole = Rows((np.ascontiguousarray(p.A),), p.labels, p.dim)
         ends = np.cumsum([0, *(len(f.rows) for f in p.fs.values())]).tolist()
         p.fs = {i: Objective(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu) for i, f in p.fs.items()}
-    teams = []
+    crews = []
     for _ in range(2):
         method = bound(p, algorithm, up, x_star=np.linspace(-1, 1, p.dim))
         fs = {i: Objective(f.rows, f.loss, f.weight, f.mu) for i, f in p.fs.items()}
         node = method.start(np.full(p.dim, 0.1))
-        teams.append((method, node, Team(fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))))
+        crews.append((method, node, Crew(fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))))
     for k in range(8):
-        (method, node, team), (alone, its_node, each) = teams
-        sent, wanted = method.team_sends(node, team, k), Algorithm.team_sends(alone, its_node, each, k)
+        (method, node, crew), (alone, its_node, each) = crews
+        sent, wanted = method.crew_sends(node, crew, k), Algorithm.crew_sends(alone, its_node, each, k)
         assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
-        for worker, other in zip(team.workers.values(), each.workers.values(), strict=True):
+        for worker, other in zip(crew.workers.values(), each.workers.values(), strict=True):
             assert [np.array(getattr(worker, f.name)).tobytes() for f in fields(worker)] == [
                 np.array(getattr(other, f.name)).tobytes() for f in fields(other)
             ]
-        assert [f.samples for f in team.objectives.values()] == [f.samples for f in each.objectives.values()]
-        for method, node, team in teams:
-            for f in team.objectives.values():
+        assert [f.samples for f in crew.objectives.values()] == [f.samples for f in each.objectives.values()]
+        shares = {f.seconds for f in crew.objectives.values()}
+        assert (len(shares) == 1) == (together and "batch" not in algorithm)  # of the one call that computed all gradients
+        for method, node, crew in crews:
+            for f in crew.objectives.values():
                 f.forget()
             down = method.master_answers(node, None, [method.up.unpack(m) for m in sent], Round(k, Streams(3), Role.MASTER))
             method.all_hear(node, method.down.unpack(down), Round(k, Streams(3), Role.MASTER))
