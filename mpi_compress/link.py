@@ -104,8 +104,6 @@ class Link:
         compressor, codec = self.compressor, self.codec
         assert isinstance(compressor, BulkCompressor)
         assert isinstance(codec, BulkCodec)
-        if not rows.size:
-            return [], SparseRows(self.dim, np.empty(0, dtype=np.uint32), np.empty(0), np.empty(0, dtype=np.int64))
         written = codec.encode_all(compressor.compress_all(vs, rows))
         if written is None:
             return None

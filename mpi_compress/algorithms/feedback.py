@@ -2,13 +2,12 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Setting
 from mpi_compress.algorithms.gd import GD, Node
@@ -24,6 +23,8 @@ from mpi_compress.objective import Objective
 from mpi_compress.regimes import Regime
 from mpi_compress.steps import falls_at
 from mpi_compress.streams import Round
+
+_FEW = 4  # messages, which are sooner packed one by one
 
 
 @dataclass(frozen=True)
@@ -119,37 +120,44 @@ class ErrorFeedback(GD):
         link = self.uplink_of(node, k)
         if not (crew.acts_together and link.in_bulk) or self.touches_only(crew.any_objective):
             return super().crew_sends(node, crew, k)
-        squares, p = self.grow_all(node, crew, k), crew.side_by_side("e")
-        speaking = np.flatnonzero(squares < 0)
-        packed = link.pack_all(p, speaking)
-        each = list(zip(crew.workers.items(), squares.tolist(), strict=True))
-        if packed is None:
-            return [attempt(self.send, node, worker, crew.round(i, k), s) for (i, worker), s in each]
-        messages, seen = packed
-        norms = np.empty((speaking.size, 2))
-        kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, speaking, p, norms)
-        said, sent = zip(messages, norms.tolist(), strict=True), []
-        for (_, worker), s in each:
+        squares = self.grow_all(node, crew, k)
+        speaking = [row for row, s in enumerate(squares) if s < 0]
+        packed = self.pack_all(link, crew, speaking) if len(speaking) > _FEW else None
+        sent = []
+        for (i, worker), s in zip(crew.workers.items(), squares, strict=True):
             if s >= 0:
                 sent.append(self.silent(worker, s, k))
+            elif packed is None:
+                sent.append(attempt(self.send, node, worker, crew.round(i, k), s))
             else:
-                message, (corrected, left) = next(said)
+                message, (corrected, left) = next(packed)
                 worker.note(corrected, left, link.unpack(message).elements)
                 sent.append(self.after_sending(worker, message, k))
         return sent
 
-    def grow_all(self, node: Node, crew: Crew, k: int) -> NDArray[np.float64]:
-        """`at_step` and `grow` of all workers: what it returns (m,)."""
+    def pack_all(self, link: Link, crew: Crew, speaking: list[int]) -> Iterator[tuple[Message, list[float]]] | None:
+        """`send` of some workers by few calls: each one's message, ‖p/γ‖² and ‖e/γ‖²; None: one of them is refused."""
+        rows, p = np.array(speaking), crew.side_by_side("e")
+        packed = link.pack_all(p, rows)
+        if packed is None:
+            return None
+        messages, seen = packed
+        norms = np.empty((rows.size, 2))
+        kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, rows, p, norms)
+        return zip(messages, norms.tolist(), strict=True)
+
+    def grow_all(self, node: Node, crew: Crew, k: int) -> list[float]:
+        """`at_step` and `grow` of all workers: what it returns."""
         γ, workers, fs = self.gamma(k), crew.workers, crew.objectives
         for worker in workers.values():
             if γ != worker.step:
                 self.at_step(worker, γ)
         if not (self.adds_gradients and crew.looks_ahead):
             crew.look_ahead(self.asks_for(node))
-            return np.array([self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()])
+            return [self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()]
         squares = np.empty(len(workers))
         kernels.grow_all(crew.side_by_side("e"), crew.gradients(node.x), crew.side_by_side("h"), self.level, squares)
-        return squares
+        return squares.tolist()
 
     @cached_property
     def level(self) -> float:
