@@ -11,6 +11,10 @@ from mpi_compress.kernels import feedback as kernels
 
 _FOLLOWED = 1e-8  # share of what was added and taken out below which a sum is taken anew
 
+LOGS = ("error_norm", "total_error", "density", "corrected_norm")
+"""Columns of the trace. Of one worker: ‖e_i‖², its sum over the rounds so far, the share of the coordinates that its last message
+sent, ‖p_i/γ‖² of the last round."""
+
 
 @dataclass
 class Memory:
@@ -18,10 +22,7 @@ class Memory:
 
     e: Vector  # (d,) e_i/γ
     step: float = 0.0  # γ of the last round
-    error: float = 0.0  # ‖e_i‖²
-    total: float = 0.0  # Σ_t ‖e_i‖² over the rounds so far
-    corrected: float = 0.0  # ‖p_i/γ‖² of the last round
-    density: float = 0.0  # share of the coordinates that the last message sent
+    sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # what LOGS names, of one worker
     m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
     h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) what gradients are shifted by, where they are: ef-gdstar's
     squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
@@ -39,19 +40,11 @@ class Memory:
     def keep(self, sent: Compressed) -> None:
         """e ← p − Δ, both over γ: `self.e` holds p/γ, and what was sent of it is taken out."""
         if type(sent) is Sparse:
-            corrected, left = kernels.take_out_and_measure(sent.indices, sent.values, self.e)
-            self.note(corrected, left, sent.indices.size)
+            kernels.take_out_and_note(sent.indices, sent.values, self.e, self.step, self.sizes)
         else:
             before = kernels.squares(self.e)
             sent.add_to(self.e, -1.0)
-            self.note(before, kernels.squares(self.e), sent.elements)
-
-    def note(self, corrected: float, left: float, elements: int) -> None:
-        """Take note of ‖p/γ‖², of what is `left` of it in ‖e/γ‖², and of how many elements were sent."""
-        self.corrected = corrected
-        self.error = self.step * self.step * left
-        self.total += self.error
-        self.density = elements / self.e.size
+            self._note(before, kernels.squares(self.e), sent)
 
     def keep_touched(self, sent: Compressed, growth: float) -> None:
         """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`.
@@ -69,16 +62,15 @@ class Memory:
         self.turned += abs(growth) + before + after
         if self.squares + self.lost < _FOLLOWED * self.turned:
             self._settle()
-        self.note(corrected, self.squares + self.lost, sent.elements)
+        self._note(corrected, self.squares + self.lost, sent)
 
     def drop(self) -> None:
         """e ← 0."""
         self.e[:] = 0.0
         self.squares = self.lost = self.turned = 0.0
 
-    def logs(self) -> tuple[float, ...]:
-        """‖e_i‖², its sum over rounds, density, ‖p_i/γ‖²."""
-        return self.error, self.total, self.density, self.corrected
+    def _note(self, corrected: float, left: float, sent: Compressed) -> None:
+        kernels.note(self.sizes, self.step, corrected, left, sent.elements / sent.dim)
 
     def _settle(self) -> None:
         self.squares, self.lost, self.turned = kernels.squares(self.e), 0.0, 0.0
@@ -88,9 +80,6 @@ class Memory:
         big, small = (self.squares, change) if abs(self.squares) >= abs(change) else (change, self.squares)
         self.lost += (big - total) + small
         self.squares = total
-
-
-LOGS = ("error_norm", "total_error", "density", "corrected_norm")
 
 
 def trace_columns(means: Mapping[str, float]) -> Mapping[str, float]:

@@ -277,7 +277,7 @@ class LookAhead:
         else:
             seconds = self._compute(x)
             for f in self._objectives:
-                f.forget()
+                f._kept_at = None  # an older point
                 f.charge(seconds)
         return self._gradients
 

@@ -247,9 +247,10 @@ def test_the_followed_size_of_the_error_is_its_size(threshold, codec):
 
     def look(k, node, workers):
         for w in workers.values():
-            assert w.error == pytest.approx(w.step**2 * np.sum(w.e**2), rel=1e-7)
-            assert w.error <= w.step**2 * w.e.size * threshold**2
-            assert w.corrected >= 0
+            error, _, _, corrected = w.sizes
+            assert error == pytest.approx(w.step**2 * np.sum(w.e**2), rel=1e-7)
+            assert error <= w.step**2 * w.e.size * threshold**2
+            assert corrected >= 0
 
     play(sparse, method, up, 3000 if codec is None else 300, look, codec=codec)
 

@@ -60,12 +60,16 @@ def test_errors_grow_by_gradients_less_their_shifts(g, shifted, threshold, m, da
     h = 0.3 * g[:, ::-1].copy() if shifted else np.empty((m, 0))
     e = np.stack([np.linspace(-1, 1, g.shape[1])] * m)
     wanted = e + (g - h if shifted else g)
-    found, alone = np.empty(m), e.copy()
-    kernels.grow_all(e, g, h, threshold, found)
+    alone, sizes, own = e.copy(), np.full((m, 4), 0.25), np.full((m, 4), 0.25)
+    silent = np.empty(m, dtype=np.bool_)
+    kernels.grow_all(e, g, h, threshold, 0.5, sizes, silent)
     for i in range(m):
         below = threshold > 0 and bool(np.all(np.abs(wanted[i]) < threshold))
-        np.testing.assert_equal(found[i], squares(wanted[i]) if below else -1.0)
-        np.testing.assert_equal(kernels.grow(alone[i], g[i], h[i], threshold), found[i])
+        assert silent[i] == below
+        assert kernels.grow(alone[i], g[i], h[i], threshold, 0.5, own[i]) == below
+        size = squares(wanted[i])
+        np.testing.assert_equal(sizes[i], [0.25 * size, 0.25 + 0.25 * size, 0.0, size] if below else 0.25)
+    np.testing.assert_equal(own, sizes)
     np.testing.assert_equal(e, wanted)
     np.testing.assert_equal(alone, wanted)
 
@@ -78,16 +82,20 @@ def test_what_was_sent_is_taken_out_of_rows_as_out_of_each(vectors, data):
     sets = [np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=dim, max_size=dim))).astype(np.uint32) for _ in rows]
     indices = np.concatenate([np.empty(0, dtype=np.uint32), *sets])
     values = np.concatenate([np.empty(0), *(np.float32(vs[r][s]) for r, s in zip(rows, sets, strict=True))])
-    wanted, alone, found, start = vs.copy(), vs.copy(), np.empty((rows.size, 2)), 0
     ends = np.cumsum([s.size for s in sets], dtype=np.int64)
-    kernels.take_out_of_rows(indices, values, ends, rows, vs, found)
+    wanted, alone, start = vs.copy(), vs.copy(), 0
+    sizes, own = np.zeros((len(vs), 4)), np.zeros((len(vs), 4))
+    kernels.take_out_of_rows(indices, values, ends, rows, vs, 0.5, sizes)
     for r, row in enumerate(rows):
         chosen = values[start : ends[r]]
         start = ends[r]
         before = squares(wanted[row])
         wanted[row, sets[r]] -= chosen
-        np.testing.assert_equal(found[r], kernels.take_out_and_measure(sets[r], chosen, alone[row]))
-        np.testing.assert_allclose(found[r], [before, squares(wanted[row])], rtol=1e-9, atol=1e-300)
-        assert found[r, 1] == squares(wanted[row])
+        kernels.take_out_and_note(sets[r], chosen, alone[row], 0.5, own[row])
+        error, total, density, corrected = sizes[row]
+        assert error == total == 0.25 * squares(wanted[row])
+        assert density == sets[r].size / dim
+        np.testing.assert_allclose(corrected, before, rtol=1e-9, atol=1e-300)
     assert np.array_equal(vs, wanted)
     assert np.array_equal(alone, wanted)
+    assert np.array_equal(sizes, own)

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.compressed import Compressed, Sparse, Vector
 from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.kernels.feedback import squares_below
+from mpi_compress.kernels.feedback import is_silent
 from mpi_compress.kernels.threshold import reaching_among
 from mpi_compress.link import Message
 from mpi_compress.memory import Memory
@@ -67,7 +68,7 @@ class EF(ErrorFeedback):
             worker.m = np.zeros(f.dim)
         return worker
 
-    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
+    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> bool:
         if self.adds_gradients:
             return self.add(worker, f.gradient(node.x))
         rows = self.rows(f, t)
@@ -79,7 +80,7 @@ class EF(ErrorFeedback):
             worker.e += g
         else:
             f.add_gradient(worker.e, node.x, rows, node.scale)
-        return squares_below(worker.e, self.level) if self.level else -1.0
+        return is_silent(worker.e, self.level, worker.step, worker.sizes)
 
     @property
     def workers_have_momentum(self) -> bool:
@@ -93,12 +94,16 @@ class EF(ErrorFeedback):
         if γ != worker.step:
             worker.rescale(γ, kept=self.momentum > 0)
 
-    def after_sending(self, worker: Memory, message: Message, k: int) -> Message:
+    @cached_property
+    def clears(self) -> bool:
+        return self.forgets or self.masking
+
+    def clear(self, worker: Memory, message: Message, k: int) -> None:
+        super().clear(worker, message, k)
         if self.masking:
             sent = self.up.unpack(message)
             held = sent.sparse()
             worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
-        return super().after_sending(worker, message, k)
 
     def touches_only(self, f: Objective) -> bool:
         """No coordinate can reach a threshold that stays but those that the gradient touches, as |e_j/γ| < λ for all others."""

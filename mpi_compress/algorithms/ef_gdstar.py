@@ -42,6 +42,6 @@ class EFGDStar(ErrorFeedback):
         f.forget()
         return Memory(np.zeros(f.dim), h=h)
 
-    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
+    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> bool:
         """p/γ ← e_i/γ + ∇f_i(x) − h_i."""
         return self.add(worker, f.gradient(node.x))

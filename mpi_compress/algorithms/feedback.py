@@ -2,12 +2,13 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Setting
 from mpi_compress.algorithms.gd import GD, Node
@@ -71,40 +72,30 @@ class ErrorFeedback(GD):
         return Memory(np.zeros(f.dim))
 
     @abstractmethod
-    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> float:
-        """p/γ ← e_i/γ + g_i, in `worker.e`. Returns ‖p/γ‖² if all of it is below `level`, otherwise −1."""
+    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> bool:
+        """p/γ ← e_i/γ + g_i, in `worker.e`. Returns whether all of it is below `level`: then nothing is sent, and e ← p."""
 
     def worker_sends(self, node: Node, worker: Memory, f: Objective, t: Round) -> Message:
         self.at_step(worker, self.gamma(t.k))
-        return self.send(node, worker, t, self.grow(node, worker, f, t))
+        message = self.silence if self.grow(node, worker, f, t) else self.send(node, worker, t)
+        if self.clears:
+            self.clear(worker, message, t.k)
+        return message
 
     def at_step(self, worker: Memory, γ: float) -> None:
         """Go on with the step γ."""
         if γ != worker.step:
             worker.rescale(γ)
 
-    def add(self, worker: Memory, g: Vector) -> float:
+    def add(self, worker: Memory, g: Vector) -> bool:
         """`grow` by g − h_i."""
-        return kernels.grow(worker.e, g, worker.h, self.level)
+        return kernels.grow(worker.e, g, worker.h, self.level, worker.step, worker.sizes)
 
-    def send(self, node: Node, worker: Memory, t: Round, squares: float) -> Message:
-        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ). `squares` as from `grow`."""
-        if squares >= 0:
-            return self.silent(worker, squares, t.k)
+    def send(self, node: Node, worker: Memory, t: Round) -> Message:
+        """C(p/γ), where `worker.e` holds p/γ; e ← p − γ C(p/γ)."""
         link = self.uplink_of(node, t.k)
         message = link.pack(worker.e, t)
         worker.keep(link.unpack(message))
-        return self.after_sending(worker, message, t.k)
-
-    def silent(self, worker: Memory, squares: float, k: int) -> Message:
-        """The same where no coordinate reaches the threshold."""
-        worker.note(squares, squares, 0)
-        return self.after_sending(worker, self.silence, k)
-
-    def after_sending(self, worker: Memory, message: Message, k: int) -> Message:
-        """The message, after what becomes of a worker that has sent it."""
-        if self.forgets:
-            self.forget(worker, k)
         return message
 
     def touches_only(self, f: Objective) -> bool:
@@ -120,44 +111,41 @@ class ErrorFeedback(GD):
         link = self.uplink_of(node, k)
         if not (crew.acts_together and link.in_bulk) or self.touches_only(crew.any_objective):
             return super().crew_sends(node, crew, k)
-        squares = self.grow_all(node, crew, k)
-        speaking = [row for row, s in enumerate(squares) if s < 0]
-        packed = self.pack_all(link, crew, speaking) if len(speaking) > _FEW else None
-        sent = []
-        for (i, worker), s in zip(crew.workers.items(), squares, strict=True):
-            if s >= 0:
-                sent.append(self.silent(worker, s, k))
-            elif packed is None:
-                sent.append(attempt(self.send, node, worker, crew.round(i, k), s))
-            else:
-                message, (corrected, left) = next(packed)
-                worker.note(corrected, left, link.unpack(message).elements)
-                sent.append(self.after_sending(worker, message, k))
+        speaking = np.flatnonzero(~self.grow_all(node, crew, k))
+        sent, members = [self.silence] * len(crew.workers), list(crew.workers.items())
+        packed = self.send_all(link, crew, self.gamma(k), speaking) if speaking.size > _FEW else None
+        for place, row in enumerate(speaking.tolist()):
+            i, worker = members[row]
+            sent[row] = attempt(self.send, node, worker, crew.round(i, k)) if packed is None else packed[place]
+        if self.clears:
+            for (_, worker), message in zip(members, sent, strict=True):
+                if message.refusal is None:
+                    self.clear(worker, message, k)
         return sent
 
-    def pack_all(self, link: Link, crew: Crew, speaking: list[int]) -> Iterator[tuple[Message, list[float]]] | None:
-        """`send` of some workers by few calls: each one's message, ‖p/γ‖² and ‖e/γ‖²; None: one of them is refused."""
-        rows, p = np.array(speaking), crew.side_by_side("e")
-        packed = link.pack_all(p, rows)
-        if packed is None:
-            return None
-        messages, seen = packed
-        norms = np.empty((rows.size, 2))
-        kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, rows, p, norms)
-        return zip(messages, norms.tolist(), strict=True)
-
-    def grow_all(self, node: Node, crew: Crew, k: int) -> list[float]:
-        """`at_step` and `grow` of all workers: what it returns."""
+    def grow_all(self, node: Node, crew: Crew, k: int) -> NDArray[np.bool_]:
+        """`at_step` and `grow` of all workers: what it returns (m,)."""
         γ, workers, fs = self.gamma(k), crew.workers, crew.objectives
         for worker in workers.values():
             if γ != worker.step:
                 self.at_step(worker, γ)
         if not (self.adds_gradients and crew.looks_ahead):
             crew.look_ahead(self.asks_for(node))
-            return [self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()]
-        squares = np.empty(len(workers))
-        kernels.grow_all(crew.side_by_side("e"), crew.gradients(node.x), crew.side_by_side("h"), self.level, squares)
-        return squares.tolist()
+            return np.array([self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()])
+        e, h, sizes = (crew.side_by_side(name) for name in ("e", "h", "sizes"))
+        silent = np.empty(len(workers), dtype=np.bool_)
+        kernels.grow_all(e, crew.gradients(node.x), h, self.level, γ, sizes, silent)
+        return silent
+
+    def send_all(self, link: Link, crew: Crew, γ: float, rows: NDArray[np.int64]) -> list[Message] | None:
+        """`send` of some workers by few calls; None: one of them is refused, and none has sent."""
+        e, sizes = crew.side_by_side("e"), crew.side_by_side("sizes")
+        packed = link.pack_all(e, rows)
+        if packed is None:
+            return None
+        messages, seen = packed
+        kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, rows, e, γ, sizes)
+        return messages
 
     @cached_property
     def level(self) -> float:
@@ -175,14 +163,19 @@ class ErrorFeedback(GD):
         """Whether the uplink differs from round to round."""
         return isinstance(self.up.compressor, Accordion) or self.settles(self.up.compressor)
 
-    @cached_property
+    @property
     def forgets(self) -> bool:
         """Whether errors are ever dropped."""
         return not self.feedback or self.reset is not None
 
-    def forget(self, worker: Memory, k: int) -> None:
-        """Drop the error, where a switch says so."""
-        if not self.feedback or (k + 1) % self.reset == 0:  # type: ignore[operator]
+    @cached_property
+    def clears(self) -> bool:
+        """Whether `clear` ever does anything."""
+        return self.forgets
+
+    def clear(self, worker: Memory, message: Message, k: int) -> None:
+        """What a worker drops that has sent its message of round k: the error, where a switch says so."""
+        if not self.feedback or (self.reset is not None and (k + 1) % self.reset == 0):
             worker.drop()
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
@@ -198,7 +191,7 @@ class ErrorFeedback(GD):
         return 1 if self.batch is None else math.ceil(rows / self.batch)
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
-        return worker.logs()
+        return worker.sizes.tolist()
 
     def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
         return {**trace_columns(means), "silent": node.silent}

@@ -86,23 +86,43 @@ def squares_below(v, threshold):
 
 
 @kernel
-def grow(e, g, h, threshold):
-    """e += g − h, or e += g where h (0,) is empty, all (d,). Returns what `squares_below` then says of e, −1 where there is no
-    threshold: it is 0."""
+def note(sizes, step, corrected, left, density):
+    """What a round leaves in a memory's `sizes` (4,): ‖e‖², Σ_t ‖e‖², the density of the message and ‖p/γ‖², with ‖e/γ‖² = left."""
+    error = step * step * left
+    sizes[0] = error
+    sizes[1] += error
+    sizes[2] = density
+    sizes[3] = corrected
+
+
+@kernel
+def is_silent(e, threshold, step, sizes):
+    """Whether all |e_j| < threshold; then nothing of e is sent, and note is taken of that. A threshold of 0 is none."""
+    if threshold > 0.0:
+        below = squares_below(e, threshold)
+        if below >= 0.0:
+            note(sizes, step, below, below, 0.0)
+            return True
+    return False
+
+
+@kernel
+def grow(e, g, h, threshold, step, sizes):
+    """e += g − h, or e += g where h (0,) is empty, all (d,). Returns whether it `is_silent` then."""
     if h.size == 0:
         for j in range(e.size):
             e[j] += g[j]
     else:
         for j in range(e.size):
             e[j] += g[j] - h[j]
-    return squares_below(e, threshold) if threshold > 0.0 else -1.0
+    return is_silent(e, threshold, step, sizes)
 
 
 @kernel
-def grow_all(e, g, h, threshold, found):
-    """`grow` of all rows (m, d), h (m, 0) if empty; what it returns goes to `found` (m,)."""
-    for i in range(found.size):
-        found[i] = grow(e[i], g[i], h[i], threshold)
+def grow_all(e, g, h, threshold, step, sizes, silent):
+    """`grow` of all rows (m, d), h (m, 0) if empty, sizes (m, 4); what it returns goes to `silent` (m,)."""
+    for i in range(silent.size):
+        silent[i] = grow(e[i], g[i], h[i], threshold, step, sizes[i])
 
 
 @kernel
@@ -120,18 +140,18 @@ def take_out(indices, values, v):
 
 
 @kernel
-def take_out_and_measure(indices, values, v):
-    """v[indices] −= values. Returns ‖v‖² before and after."""
-    before, after = take_out(indices, values, v)
-    left = squares(v)
-    return left - after + before, left
+def take_out_and_note(indices, values, e, step, sizes):
+    """e[indices] −= values, what was sent of e (d,), and note is taken of that."""
+    before, after = take_out(indices, values, e)
+    left = squares(e)
+    note(sizes, step, left - after + before, left, indices.size / e.size)
 
 
 @kernel
-def take_out_of_rows(indices, values, ends, rows, vs, found):
-    """`take_out_and_measure` of `rows` int64 (r,) of vs (m, d), each with its own of `SparseRows`; what it returns goes to
-    `found` (r, 2)."""
+def take_out_of_rows(indices, values, ends, rows, e, step, sizes):
+    """`take_out_and_note` of `rows` int64 of e (m, d) and sizes (m, 4), each with its own of `SparseRows`."""
     start = 0
     for r in range(rows.size):
-        found[r] = take_out_and_measure(indices[start : ends[r]], values[start : ends[r]], vs[rows[r]])
+        row = rows[r]
+        take_out_and_note(indices[start : ends[r]], values[start : ends[r]], e[row], step, sizes[row])
         start = ends[r]
