@@ -111,10 +111,10 @@ class ErrorFeedback(GD):
         link = self.uplink_of(node, k)
         if not (crew.acts_together and link.in_bulk) or self.touches_only(crew.any_objective):
             return super().crew_sends(node, crew, k)
-        speaking = np.flatnonzero(~self.grow_all(node, crew, k))
+        speaking = [row for row, silent in enumerate(self.grow_all(node, crew, k)) if not silent]
         sent, members = [self.silence] * len(crew.workers), list(crew.workers.items())
-        packed = self.send_all(link, crew, self.gamma(k), speaking) if speaking.size > _FEW else None
-        for place, row in enumerate(speaking.tolist()):
+        packed = self.send_all(link, crew, self.gamma(k), np.array(speaking)) if len(speaking) > _FEW else None
+        for place, row in enumerate(speaking):
             i, worker = members[row]
             sent[row] = attempt(self.send, node, worker, crew.round(i, k)) if packed is None else packed[place]
         if self.clears:
@@ -123,19 +123,19 @@ class ErrorFeedback(GD):
                     self.clear(worker, message, k)
         return sent
 
-    def grow_all(self, node: Node, crew: Crew, k: int) -> NDArray[np.bool_]:
-        """`at_step` and `grow` of all workers: what it returns (m,)."""
+    def grow_all(self, node: Node, crew: Crew, k: int) -> list[bool]:
+        """`at_step` and `grow` of all workers: what it returns."""
         γ, workers, fs = self.gamma(k), crew.workers, crew.objectives
         for worker in workers.values():
             if γ != worker.step:
                 self.at_step(worker, γ)
         if not (self.adds_gradients and crew.looks_ahead):
             crew.look_ahead(self.asks_for(node))
-            return np.array([self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()])
-        e, h, sizes = (crew.side_by_side(name) for name in ("e", "h", "sizes"))
-        silent = np.empty(len(workers), dtype=np.bool_)
-        kernels.grow_all(e, crew.gradients(node.x), h, self.level, γ, sizes, silent)
-        return silent
+            return [self.grow(node, worker, fs[i], crew.round(i, k)) for i, worker in workers.items()]
+        g, silent = crew.gradients(node.x), np.empty(len(workers), dtype=np.bool_)
+        e, h, sizes = crew.side_by_side("e"), crew.side_by_side("h"), crew.side_by_side("sizes")
+        kernels.grow_all(e, g, h, self.level, γ, sizes, silent)
+        return silent.tolist()
 
     def send_all(self, link: Link, crew: Crew, γ: float, rows: NDArray[np.int64]) -> list[Message] | None:
         """`send` of some workers by few calls; None: one of them is refused, and none has sent."""
