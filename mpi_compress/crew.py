@@ -57,8 +57,8 @@ class Crew:
         return self._ahead.gradients(x)
 
     def side_by_side(self, name: str) -> NDArray[np.float64]:
-        """The arrays `name` of the workers' memories (d,) as rows of one (m, d), where they stay: to write to one is to write to
-        the other, as long as the memories do not put another array in its place."""
+        """The arrays `name` of the workers' memories, as rows of one (m, …), where they stay: to write to one is to write to the
+        other, as long as the memories put no other array in its place."""
         if name not in self._laid:
             self._laid[name] = np.array([getattr(worker, name) for worker in self.workers.values()])
             for worker, row in zip(self.workers.values(), self._laid[name], strict=True):
