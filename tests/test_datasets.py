@@ -4,6 +4,8 @@ import gzip
 import lzma
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.datasets import libsvm
+from mpi_compress.datasets.cache import replace
 from mpi_compress.datasets.store import cached_file, open_data, open_test
 from mpi_compress.datasets.table import DataTable
 from mpi_compress.errors import UserError
@@ -219,3 +222,17 @@ def test_least_squares_fit_the_labels_as_they_are_or_the_two_classes_that_positi
         (run,) = mc.run(parse_job(tables, "fit", tmp_path, {}), out=tmp_path)
         losses.append(run.trace["loss"][0])
     assert losses == [(1 + 4 + 9 + 1) / 8, 1 / 2]
+
+
+def test_two_threads_that_write_one_file_at_once_both_get_through(tmp_path):
+    """Jobs that one process reads side by side take note of the same data set's digest."""
+    both = threading.Barrier(2, timeout=30)
+
+    def fill(part):
+        part.write_text("whole")
+        both.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(replace, tmp_path / "folder" / "note", fill) for _ in range(2)]:
+            done.result()
+    assert [file.read_text() for file in tmp_path.rglob("*note*")] == ["whole"]

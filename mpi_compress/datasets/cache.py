@@ -1,6 +1,7 @@
 """Where parsed sets, optima and downloads are kept, and how a file gets there: whole or not at all."""
 
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,13 +19,15 @@ def cache_folder() -> Path:
 def replace(file: Path, fill: Callable[[Path], object]) -> None:
     """Write `file` whole or not at all: `fill(part)` writes beside it, then the part takes its name.
 
+    Several may do so at once, threads, processes and hosts: each has a part of its own, and the last one to finish stays.
+
     Raises:
         UserError: it cannot be written there.
     """
     file = file.resolve() if file.is_symlink() else file
     if file.exists() and not file.is_file():
         raise UserError(f"{file}: is no plain file, and is not replaced by one")
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    part = file.with_name(f"{file.name}.{secrets.token_hex(6)}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         fill(part)
