@@ -78,6 +78,7 @@ FALLING = {"form": "1/t", "a": "4/mu", "b": "16 L/mu"}
 WAYS = {
     "top-k": ({"name": "ef"}, TOP),
     "hard threshold": ({"name": "ef"}, HARD),
+    "most speak": ({"name": "ef"}, {"name": "hard-threshold", "threshold": 0.4}),
     "all speak": ({"name": "ef"}, FINE),
     "gdstar": ({"name": "ef-gdstar"}, HARD),
     "gdstar, top-k": ({"name": "ef-gdstar"}, TOP),
@@ -98,7 +99,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_workers_of_one_process_send_and_remember_together_what_they_would_one_by_one(way, together):
     algorithm, up = WAYS[way]
-    p = problem(count=5, samples=47)
+    p = problem(count=12, samples=50)
     if together:
         whole = Rows((np.ascontiguousarray(p.A),), p.labels, p.dim)
         ends = np.cumsum([0, *(len(f.rows) for f in p.fs.values())]).tolist()
@@ -109,10 +110,12 @@ def test_workers_of_one_process_send_and_remember_together_what_they_would_one_b
         fs = {i: Objective(f.rows, f.loss, f.weight, f.mu) for i, f in p.fs.items()}
         node = method.start(np.full(p.dim, 0.1))
         crews.append((method, node, Crew(fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))))
+    speaking = set()
     for k in range(8):
         (method, node, crew), (alone, its_node, each) = crews
         sent, wanted = method.crew_sends(node, crew, k), Algorithm.crew_sends(alone, its_node, each, k)
         assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
+        speaking.add(sum(method.up.unpack(m).elements > 0 for m in sent))
         for worker, other in zip(crew.workers.values(), each.workers.values(), strict=True):
             assert [np.array(getattr(worker, f.name)).tobytes() for f in fields(worker)] == [
                 np.array(getattr(other, f.name)).tobytes() for f in fields(other)
@@ -125,3 +128,22 @@ def test_workers_of_one_process_send_and_remember_together_what_they_would_one_b
                 f.forget()
             down = method.master_answers(node, None, [method.up.unpack(m) for m in sent], Round(k, Streams(3), Role.MASTER))
             method.all_hear(node, method.down.unpack(down), Round(k, Streams(3), Role.MASTER))
+    assert way != "most speak" or any(4 < n < 12 for n in speaking)  # some silent ones among those packed by one call
+
+
+def test_a_worker_of_many_that_cannot_send_is_refused_alone():
+    p = problem(count=6)
+    up = {"name": "top-k", "k": 3}
+    method = bound(p, {"name": "ef", "reset": 1}, up, codec={"name": "fixed", "float": 32})
+    crews = []
+    for _ in range(2):
+        node = method.start(np.full(p.dim, 0.1))
+        workers = {i: method.start_worker(node, f) for i, f in p.fs.items()}
+        workers[2].e[5] = 1e60
+        crews.append((node, Crew(p.fs, workers, Streams(3))))
+    (node, crew), (other, each) = crews
+    sent, wanted = method.crew_sends(node, crew, 0), Algorithm.crew_sends(method, other, each, 0)
+    assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
+    assert [i for i, m in enumerate(sent) if m.refusal] == [2]
+    assert "overflows a float of 32 bits" in str(sent[2].refusal)
+    assert all(np.array_equal(a.e, b.e) for a, b in zip(crew.workers.values(), each.workers.values(), strict=True))
