@@ -14,15 +14,15 @@ import scipy.sparse as sp
 from benchmarks._clock import side_by_side
 from benchmarks.ef import ours
 from benchmarks.ef import side_by_side as alternate
+from mpi_compress.algorithms.budget_search import BudgetSearch
 from mpi_compress.algorithms.cat import SCHEMES
-from mpi_compress.codecs import codecs
-from mpi_compress.compressors import compressors
-from mpi_compress.costs import costs
-from mpi_compress.datasets import generators
-from mpi_compress.link import Link
-from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.reference import largest_eigenvalue
-from mpi_compress.tuning import BudgetSearch
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs import costs
+from mpi_compress.messages.link import Link
+from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.optimum import largest_eigenvalue
 
 SETS = {"rcv1": ("rcv1-like", 200_000, 40), "url": ("url-like", 240_000, 12)}  # generator, rows, rounds of a turn
 COSTS = {

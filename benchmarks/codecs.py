@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._clock import seconds, side_by_side
-from mpi_compress.codecs import Codec, codecs
-from mpi_compress.compressed import Compressed, Sparse
-from mpi_compress.compressors import compressors
+from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.kernels import bits, rice
-from mpi_compress.link import Link
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.messages.codecs import Codec, codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.kinds import Compressed, Sparse
+from mpi_compress.messages.link import Link
 
 D = 10**6
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks._clock import side_by_side
-from mpi_compress.compressors import compressors
+from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.kernels import reassociating_kernel, select
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.messages.compressors import compressors
 
 DIMENSIONS = (5_000, 47_236, 1_000_000, 3_200_000)
 COMPRESSORS: list[dict[str, Any]] = [

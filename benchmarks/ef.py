@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress import engine
 from mpi_compress.algorithms import Setting, algorithms
-from mpi_compress.codecs import codecs
-from mpi_compress.compressors import compressors
-from mpi_compress.costs import costs
+from mpi_compress.core.streams import Streams
+from mpi_compress.engine import rounds as engine
+from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Local
-from mpi_compress.link import Link
-from mpi_compress.objective import LOSSES, LookAhead, Objective, Rows
-from mpi_compress.observer import Observer
-from mpi_compress.reference import largest_eigenvalue, minimize
-from mpi_compress.stop import Stop, Verdict
-from mpi_compress.streams import Streams
+from mpi_compress.job.stop import Stop, Verdict
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs import costs
+from mpi_compress.messages.link import Link
+from mpi_compress.problem.objective import LOSSES, LookAhead, Objective, Rows
+from mpi_compress.problem.optimum import largest_eigenvalue, minimize
 
 
 class Stopwatch(Observer):

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mpi_compress as mc
-from mpi_compress.compressed import Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
-from mpi_compress.datasets.store import open_data
-from mpi_compress.datasets.table import DataTable
-from mpi_compress.link import Link
-from mpi_compress.objective import LOSSES, Objective
-from mpi_compress.reference import gram_eigenvalues
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.kinds import Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.messages.link import Link
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.table import DataTable
+from mpi_compress.problem.objective import LOSSES, Objective
+from mpi_compress.problem.optimum import gram_eigenvalues
 
 COMPRESSORS = [
     {"name": "top-k", "k": "0.2%"}, {"name": "random-k", "k": "0.2%"}, {"name": "hard-threshold", "like_k": 20}, {"name": "sq", "k": "0.2%"},

@@ -1,27 +1,53 @@
 """Communication-efficient distributed optimisation over MPI, with every bit really sent."""
 
-import os as _os
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"):
-    _os.environ.setdefault(
-        _variable, "1"
-    )  # one thread a rank, before NumPy is imported: more would change bits, and crowd the cores
+    os.environ.setdefault(_variable, "1")  # one thread a rank, set before NumPy is imported: more would change bits
 
-from mpi_compress import algorithms, codecs, compressors, costs, datasets  # noqa: E402
-from mpi_compress.algorithms import Algorithm  # noqa: E402
-from mpi_compress.codecs import Codec  # noqa: E402
-from mpi_compress.compressed import Compressed, Dense, Sparse  # noqa: E402
-from mpi_compress.compressors import Compressor  # noqa: E402
-from mpi_compress.costs import CostModel  # noqa: E402
-from mpi_compress.datasets import Generator  # noqa: E402
-from mpi_compress.errors import CorruptMessage, UserError  # noqa: E402
-from mpi_compress.figures import plot  # noqa: E402
-from mpi_compress.job import Job, load_job  # noqa: E402
-from mpi_compress.results import Run, read  # noqa: E402
-from mpi_compress.runner import run  # noqa: E402
-from mpi_compress.streams import Round  # noqa: E402
+if TYPE_CHECKING:
+    from mpi_compress import algorithms
+    from mpi_compress.algorithms import Algorithm
+    from mpi_compress.core.errors import CorruptMessage, UserError
+    from mpi_compress.core.streams import Round
+    from mpi_compress.engine.runner import run
+    from mpi_compress.figures.plotting import plot
+    from mpi_compress.job.loading import Job, load_job
+    from mpi_compress.messages import codecs, compressors, costs
+    from mpi_compress.messages.codecs import Codec
+    from mpi_compress.messages.compressors import Compressor
+    from mpi_compress.messages.costs import CostModel
+    from mpi_compress.messages.kinds import Compressed, Dense, Sparse
+    from mpi_compress.problem import datasets
+    from mpi_compress.problem.datasets import Generator
+    from mpi_compress.results.reader import Run, read
+
+_HOMES = {
+    "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
+    "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
+    "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
+    "algorithms": "", "codecs": "messages", "compressors": "messages", "costs": "messages", "datasets": "problem",
+    "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
+}  # fmt: skip
+"""The module that each name is defined in: it is imported when the name is first used, so that `--help` need not wait for all."""
+_FOLDERS = ("algorithms", "codecs", "compressors", "costs", "datasets")
 
 __all__ = [
     "Algorithm", "Codec", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Generator", "Job", "Round", "Run",
     "Sparse", "UserError", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job", "plot", "read", "run",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mpi_compress' has no attribute '{name}'")
+    home = f"mpi_compress.{_HOMES[name]}".rstrip(".")
+    part = import_module(f"{home}.{name}") if name in _FOLDERS else getattr(import_module(home), name)
+    globals()[name] = part
+    return part
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.compressed import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
 
 KINDS: tuple[type[Compressed], ...] = (Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice)
 

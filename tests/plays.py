@@ -6,17 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 
 import mpi_compress as mc
-from mpi_compress import engine
 from mpi_compress.algorithms import Setting, algorithms
-from mpi_compress.codecs import codecs
-from mpi_compress.compressors import compressors
-from mpi_compress.costs import costs
+from mpi_compress.core.streams import Streams
+from mpi_compress.engine import rounds as engine
+from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Local
-from mpi_compress.link import Link
-from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.observer import Observer
-from mpi_compress.stop import Stop
-from mpi_compress.streams import Streams
+from mpi_compress.job.stop import Stop
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs import costs
+from mpi_compress.messages.link import Link
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
 
 
 def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False, generator="gspar", scale=1.0, **parameters):

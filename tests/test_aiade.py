@@ -16,8 +16,8 @@ from mpi_compress.algorithms.double_encoding import rounded_up, xi
 from mpi_compress.algorithms.dqgd import DQGD
 from mpi_compress.algorithms.iade import IADE
 from mpi_compress.algorithms.iade_sgd import IADESGD
-from mpi_compress.report import summary
-from mpi_compress.stop import Verdict
+from mpi_compress.cli.texts import summary
+from mpi_compress.job.stop import Verdict
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
 HEADER = 64 + 32 + 64  # the coder's few bits, the length, M
@@ -285,7 +285,7 @@ def test_svrg_converges_to_the_optimum_and_sgd_of_the_same_step_does_not():
 def test_an_epoch_of_svrg_sees_every_row_once_whatever_its_full_rounds():
     p = problem(2, samples=24)
     method = play(p, {"name": "svrg", "batch": 3, "sampling": "epoch", "step": 1e-9}, {"name": "identity"}, 10).method
-    from mpi_compress.streams import Role, Round, Streams
+    from mpi_compress.core.streams import Role, Round, Streams
 
     assert method.steps == 4
     rows = [method.rows(p.fs[0], Round(k, Streams(0), Role.WORKER, 0)).tolist() for k in range(1, 5)]

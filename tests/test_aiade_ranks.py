@@ -50,9 +50,9 @@ WATCH = """
 import hashlib, sys
 from mpi4py import MPI
 import mpi_compress as mc
-from mpi_compress import play
+from mpi_compress.engine import playing as play
 from mpi_compress.exchange import Local
-from mpi_compress.observer import Observer
+from mpi_compress.engine.observer import Observer
 
 seen = []
 

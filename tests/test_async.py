@@ -15,7 +15,7 @@ from conftest import BIN, command
 from test_checkpoint import After
 
 import mpi_compress as mc
-from mpi_compress.interrupts import Stopped
+from mpi_compress.core.signals import Stopped
 from mpi_compress.kernels.atomic import add_shared
 
 JOB = """
@@ -148,8 +148,8 @@ def test_a_worker_that_is_killed_ends_the_job_and_what_was_logged_is_kept(tmp_pa
 FAILING = """
 from dataclasses import dataclass
 import mpi_compress as mc
-from mpi_compress.interrupts import Stopped
-from mpi_compress.compressors.base import compressors
+from mpi_compress.core.signals import Stopped
+from mpi_compress.messages.compressors.base import compressors
 
 @compressors.register("failing")
 @dataclass(frozen=True)

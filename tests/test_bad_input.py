@@ -12,7 +12,7 @@ from bad_input import CASES, Case
 from conftest import BIN, command
 
 import mpi_compress as mc
-from mpi_compress.__main__ import main
+from mpi_compress.cli.main import main
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
@@ -38,8 +38,8 @@ import json, sys
 from pathlib import Path
 from mpi4py import MPI
 import mpi_compress as mc
-from mpi_compress.errors import UserError
-from mpi_compress.launch import team_of
+from mpi_compress.core.errors import UserError
+from mpi_compress.exchange.ranks import team_of
 
 def attempt(job, out):
     try:

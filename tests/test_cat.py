@@ -8,19 +8,26 @@ from hypothesis.extra.numpy import arrays
 from plays import play, problem
 
 import mpi_compress as mc
+from mpi_compress.algorithms.budget_search import (
+    TIE,
+    BudgetSearch,
+    SignQuantisation,
+    Sparsification,
+    StochasticSparsification,
+    improvement_of,
+)
+from mpi_compress.algorithms.budget_search import falling as known_of
 from mpi_compress.algorithms.cat import CAT, scaled
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import index_bits
-from mpi_compress.compressors import compressors
-from mpi_compress.costs.affine import Affine
-from mpi_compress.costs.ieee802154 import IEEE802154
-from mpi_compress.costs.packet import Packet
-from mpi_compress.costs.payload import Payload
-from mpi_compress.costs.udp_ethernet import UDPEthernet
-from mpi_compress.job import parse_job
-from mpi_compress.link import Link
-from mpi_compress.tuning import TIE, BudgetSearch, SignQuantisation, Sparsification, StochasticSparsification, improvement_of
-from mpi_compress.tuning import falling as known_of
+from mpi_compress.job.loading import parse_job
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs.affine import Affine
+from mpi_compress.messages.costs.ieee802154 import IEEE802154
+from mpi_compress.messages.costs.packet import Packet
+from mpi_compress.messages.costs.payload import Payload
+from mpi_compress.messages.costs.udp_ethernet import UDPEthernet
+from mpi_compress.messages.kinds import index_bits
+from mpi_compress.messages.link import Link
 
 FPP = 64
 COSTS = {

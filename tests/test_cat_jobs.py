@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress import UserError, claims, load_job
-from mpi_compress.__main__ import main
-from mpi_compress.job import parse_job
+from mpi_compress import UserError, load_job
+from mpi_compress.cli.main import main
+from mpi_compress.job import claims
+from mpi_compress.job.loading import parse_job
 
 JOBS = sorted((Path(__file__).parent.parent / "jobs" / "cat").glob("fig*.toml"))
 SMALL = """

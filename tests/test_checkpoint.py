@@ -16,16 +16,16 @@ from test_ef_ranks import JOB
 from test_ef_ranks import RUNS as EF_RUNS
 
 import mpi_compress as mc
-from mpi_compress import checkpoint
-from mpi_compress.__main__ import main
-from mpi_compress.errors import UserError
-from mpi_compress.interrupts import Interrupts, Stopped
+from mpi_compress.cli.main import main
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.engine import checkpoint
 
 PROGRAM = """
 import sys
 from mpi4py import MPI
 import mpi_compress as mc
-from mpi_compress.interrupts import Interrupts, Stopped
+from mpi_compress.core.signals import Interrupts, Stopped
 
 class After(Interrupts):
     asked = 0
@@ -306,7 +306,7 @@ def test_a_warning_that_comes_when_all_is_done_ends_nothing():
     program = subprocess.Popen([BIN / "python", "-c", """
 import os, signal, sys
 sys.argv[1:] = ["list", "losses"]
-from mpi_compress.__main__ import main
+from mpi_compress.cli.main import main
 status = main()
 os.kill(os.getpid(), signal.SIGUSR1)
 sys.exit(status)

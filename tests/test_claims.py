@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress import UserError, claims
-from mpi_compress.__main__ import main
-from mpi_compress.job import load_job
-from mpi_compress.report import results_of
+from mpi_compress import UserError
+from mpi_compress.cli.main import main
+from mpi_compress.cli.texts import results_of
+from mpi_compress.job import claims
+from mpi_compress.job.loading import load_job
 
 JOB = """
 data = { generator = "gspar", samples = 60, dim = 30 }

@@ -12,10 +12,10 @@ import pytest
 from conftest import BIN, command
 
 import mpi_compress as mc
-from mpi_compress.__main__ import main
-from mpi_compress.datasets import cache
-from mpi_compress.errors import UserError
-from mpi_compress.runner import result_file
+from mpi_compress.cli.main import main
+from mpi_compress.core.errors import UserError
+from mpi_compress.engine.runner import result_file
+from mpi_compress.problem.datasets import cache
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import KINDS, index_set, known_of, lattice, messages, same
 
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import (
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.kinds import (
     Dense,
     Hybrid,
     Lattice,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kinds import KINDS, messages
 
-from mpi_compress.compressed import Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
+from mpi_compress.messages.kinds import Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
 
 I = np.array([1, 4], dtype=np.uint32)
 J = np.array([0, 5], dtype=np.uint32)

@@ -7,22 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vectors import fixed, hard, real
 
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import Sparse
-from mpi_compress.compressors import Compressor, compressors
-from mpi_compress.compressors.accordion import Accordion
-from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.compressors.identity import Identity
-from mpi_compress.compressors.lattice import LatticeQuantizer
-from mpi_compress.compressors.lq import LQ
-from mpi_compress.compressors.random_k import RandomK
-from mpi_compress.compressors.rounding import Rounding
-from mpi_compress.compressors.sq import SQ, alistarh_budget
-from mpi_compress.compressors.top_k import TopK
-from mpi_compress.compressors.unisp import UniSp
-from mpi_compress.errors import UserError
-from mpi_compress.link import Link, Message
-from mpi_compress.streams import Pool, Role, Round, Streams
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.streams import Pool, Role, Round, Streams
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors.accordion import Accordion
+from mpi_compress.messages.compressors.hard_threshold import HardThreshold
+from mpi_compress.messages.compressors.identity import Identity
+from mpi_compress.messages.compressors.lattice import LatticeQuantizer
+from mpi_compress.messages.compressors.lq import LQ
+from mpi_compress.messages.compressors.random_k import RandomK
+from mpi_compress.messages.compressors.rounding import Rounding
+from mpi_compress.messages.compressors.sq import SQ, alistarh_budget
+from mpi_compress.messages.compressors.top_k import TopK
+from mpi_compress.messages.compressors.unisp import UniSp
+from mpi_compress.messages.kinds import Sparse
+from mpi_compress.messages.link import Link, Message
 
 STREAMS = Streams(0)
 FAST = settings(max_examples=25, deadline=None, derandomize=True)

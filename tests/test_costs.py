@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from conftest import command
 
-from mpi_compress import UserError, calibrate
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import SignSparse, Sparse
-from mpi_compress.compressors import compressors
-from mpi_compress.costs import costs
-from mpi_compress.link import Link, ScalarLink, WithScalar
+from mpi_compress import UserError
+from mpi_compress.cluster import calibrate
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs import costs
+from mpi_compress.messages.kinds import SignSparse, Sparse
+from mpi_compress.messages.link import Link, ScalarLink, WithScalar
 
 BITS = np.arange(0.0, 40_000.0, 7.0)
 

@@ -11,13 +11,13 @@ from plays import bound, problem
 from vectors import hard
 
 from mpi_compress.algorithms.base import Algorithm
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import SparseRows
-from mpi_compress.compressors import compressors
-from mpi_compress.crew import Crew
-from mpi_compress.link import REFUSED, Link, Message, attempt
-from mpi_compress.objective import Objective, Rows
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.engine.fast.crew import Crew
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.kinds import SparseRows
+from mpi_compress.messages.link import REFUSED, Link, Message, attempt
+from mpi_compress.problem.objective import Objective, Rows
 
 ROUND = Round(0, Streams(0), Role.WORKER, 0)
 CHOOSING = st.one_of(

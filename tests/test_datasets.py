@@ -14,12 +14,12 @@ from conftest import BIN
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.datasets import libsvm
-from mpi_compress.datasets.cache import replace
-from mpi_compress.datasets.store import cached_file, open_data, open_test
-from mpi_compress.datasets.table import DataTable
-from mpi_compress.errors import UserError
-from mpi_compress.job import parse_job
+from mpi_compress.core.errors import UserError
+from mpi_compress.job.loading import parse_job
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.cache import replace
+from mpi_compress.problem.datasets.store import cached_file, open_data, open_test
+from mpi_compress.problem.datasets.table import DataTable
 
 TEXT = "".join(
     f"{'+1' if i % 3 else '-1'} " + " ".join(f"{j}:{(i * j) % 7 - 2.5}" for j in range(1 + i % 4, 30, 3 + i % 5)) + "\n"
@@ -63,8 +63,8 @@ def test_blocks_of_any_size_give_the_same_file(text, monkeypatch, block):
 def test_any_number_of_ranks_gives_the_same_file(text, tmp_path, ranks):
     script = tmp_path / "convert.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom mpi4py import MPI\nfrom mpi_compress.datasets import libsvm, store\n"
-        "from mpi_compress.launch import team_of\nlibsvm.BLOCK_BYTES = 997\n"
+        "import sys\nfrom pathlib import Path\nfrom mpi4py import MPI\nfrom mpi_compress.problem.datasets import libsvm, store\n"
+        "from mpi_compress.exchange.ranks import team_of\nlibsvm.BLOCK_BYTES = 997\n"
         "data = store.open_data(store.DataTable(path=sys.argv[1]), Path('.'), 'shuffled', 1, False, team_of(MPI.COMM_WORLD))\n"
         "assert data.read(0, 200).labels.size == 200\n"
     )

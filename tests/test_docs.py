@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import BIN
 
-from mpi_compress import tables
-from mpi_compress.checkpoint import Every
-from mpi_compress.datasets.table import DataTable
-from mpi_compress.stop import Stop
+from mpi_compress.engine.checkpoint import Every
+from mpi_compress.job import tables
+from mpi_compress.job.stop import Stop
+from mpi_compress.problem.datasets.table import DataTable
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

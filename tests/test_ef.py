@@ -10,7 +10,7 @@ from plain_ef import threshold as above
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.job import parse_job
+from mpi_compress.job.loading import parse_job
 
 GSPAR = {"generator": "gspar", "samples": 100, "dim": 40, "seed": 2}
 

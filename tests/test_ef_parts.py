@@ -7,14 +7,14 @@ from test_ef import run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
-from mpi_compress.datasets import libsvm
-from mpi_compress.datasets.store import open_data
-from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.reference import gradient_noise
-from mpi_compress.sampling import Batches
-from mpi_compress.steps import bind
-from mpi_compress.stop import Verdict
-from mpi_compress.streams import Role, Round, Streams
+from mpi_compress.algorithms.sampling import Batches
+from mpi_compress.algorithms.steps import bind
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.job.stop import Verdict
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.optimum import gradient_noise
 
 NUMBERS = {"L": 4.0, "mu": 0.5, "n": 3.0, "d": 10.0, "N": 20.0}
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from plays import play, problem
 
-from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.reference import minimize
-from mpi_compress.steps import bind, step_at
+from mpi_compress.algorithms.steps import bind, step_at
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.optimum import minimize
 
 UPS = [
     {"name": "top-k", "k": 2},

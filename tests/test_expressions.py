@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from mpi_compress.expressions import bits, evaluate, names_in
+from mpi_compress.core.expressions import bits, evaluate, names_in
 
 NAMES = {"L": 4.0, "L_max": 5.0, "mu": 0.5, "n": 20.0, "d": 5000.0, "N": 6000.0}
 

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.__main__ import main
-from mpi_compress.datasets import download, libsvm
-from mpi_compress.datasets.known import KNOWN, Known
+from mpi_compress.cli.main import main
+from mpi_compress.problem.datasets import download, libsvm
+from mpi_compress.problem.datasets.known import KNOWN, Known
 
 TEXT = "".join(f"{1 - 2 * (i % 2)} {i % 7 + 1}:{i}.25 {i % 7 + 9}:1\n" for i in range(5000)).encode()  # N = 5000, d = 15
 PACKED = bz2.compress(TEXT)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress import figures
-from mpi_compress.__main__ import main
-from mpi_compress.lines import lines, without_common
+from mpi_compress.cli.main import main
+from mpi_compress.figures import plotting as figures
+from mpi_compress.figures.lines import lines, without_common
 
 mpl.use("agg")
 

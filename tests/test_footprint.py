@@ -7,9 +7,9 @@ import sys
 import pytest
 from conftest import BIN
 
-from mpi_compress import footprint
-from mpi_compress.__main__ import main
-from mpi_compress.job import load_job
+from mpi_compress.cli.main import main
+from mpi_compress.engine import memory_needs as footprint
+from mpi_compress.job.loading import load_job
 
 JOB = """
 [data]
@@ -43,7 +43,7 @@ def test_plan_tells_what_a_run_then_needs(job, tmp_path):
     script = tmp_path / "measured.py"
     script.write_text(
         "import re, resource, sys\n"
-        "from mpi_compress.__main__ import main\n"
+        "from mpi_compress.cli.main import main\n"
         "assert main(sys.argv[1:]) == 0\n"
         "if sys.platform == 'linux':  # what getrusage says is never less than what the process that started this one had\n"
         "    print(1024 * int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]))\n"
@@ -84,7 +84,7 @@ def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_
     needs = footprint.needs(spec, footprint.shape_of(spec), 3)
     script = tmp_path / "run.py"
     script.write_text(
-        "import sys\nfrom mpi_compress import footprint\nfrom mpi_compress.__main__ import main\n"
+        "import sys\nfrom mpi_compress import footprint\nfrom mpi_compress.cli.main import main\n"
         "footprint.available = lambda: float(sys.argv[1])\nsys.exit(main(sys.argv[2:]))\n"
     )
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.algorithms.gd import GD
-from mpi_compress.job import parse_job
+from mpi_compress.job.loading import parse_job
 
 
 def job_of(folder, data, algorithm, up=None, count=1, rounds=200, **tables):

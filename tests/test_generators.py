@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mpi_compress.datasets import generators
-from mpi_compress.datasets.store import open_data
-from mpi_compress.datasets.table import DataTable
-from mpi_compress.errors import UserError
+from mpi_compress.core.errors import UserError
+from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.table import DataTable
 
 SMALL = {
     "gspar": {"samples": 50, "dim": 8},

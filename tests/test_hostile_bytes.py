@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from kinds import KINDS, known_of, messages
 
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
-from mpi_compress.errors import CorruptMessage
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
 
 CASES = [(name, kind) for name in sorted(codecs) for kind in KINDS if codecs[name]().writes(kind)]
 

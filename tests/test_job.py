@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from mpi_compress import UserError, load_job, run
-from mpi_compress.job import parse_job
+from mpi_compress.job.loading import parse_job
 
 BASE = """
 [data]

@@ -106,7 +106,7 @@ def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
     """MPI has some 2000 communicators: what a run takes of them it gives back."""
     script = tmp_path / "many.py"
     script.write_text(
-        "from mpi4py import MPI\nfrom mpi_compress.launch import team_of\n"
+        "from mpi4py import MPI\nfrom mpi_compress.exchange.ranks import team_of\n"
         "for _ in range(1000):\n    team_of(MPI.COMM_WORLD).close()\n"
         "if MPI.COMM_WORLD.rank == 0:\n    print('done')\n"
     )

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from kinds import lattice, same
 
-from mpi_compress.codecs import codecs
-from mpi_compress.compressed import Compressed, Lattice, Sparse
-from mpi_compress.compressors import Compressor, compressors
-from mpi_compress.compressors.stochastic import Stochastic
-from mpi_compress.errors import CorruptMessage
-from mpi_compress.link import Link, Message, ScalarLink
-from mpi_compress.streams import Round
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors.stochastic import Stochastic
+from mpi_compress.messages.kinds import Compressed, Lattice, Sparse
+from mpi_compress.messages.link import Link, Message, ScalarLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mpi_compress.guard import GuardedObjective
+from mpi_compress.engine.guards import GuardedObjective
 from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
-from mpi_compress.objective import LOSSES, LookAhead, Objective, Rows
+from mpi_compress.problem.objective import LOSSES, LookAhead, Objective, Rows
 
 FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
     "logistic": lambda y, m: np.logaddexp(0, -y * m),

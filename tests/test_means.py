@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import index_set
 
-from mpi_compress.compressed import Dense, Hybrid, SignSparse, Sparse, Ternary
-from mpi_compress.means import Averager
+from mpi_compress.messages.kinds import Dense, Hybrid, SignSparse, Sparse, Ternary
+from mpi_compress.messages.mean import Averager
 
 I = np.array([1, 4], dtype=np.uint32)
 J = np.array([0, 5], dtype=np.uint32)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kinds import messages
 
 import mpi_compress as mc
-from mpi_compress.compressed import Hybrid, Levels, SignSparse, Ternary
-from mpi_compress.errors import UserError
-from mpi_compress.guard import well_formed
-from mpi_compress.link import Link
-from mpi_compress.registry import registries
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import registries
+from mpi_compress.engine.guards import well_formed
+from mpi_compress.messages.kinds import Hybrid, Levels, SignSparse, Ternary
+from mpi_compress.messages.link import Link
 
 NUMBER = itertools.count()
 HEAD = """
@@ -142,7 +142,7 @@ def test_workers_without_rounds_are_told_too(tmp_path):
 
 def test_what_receivers_need_and_are_not_told_is_named(tmp_path):
     body = "return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)"
-    source = "from mpi_compress.compressed import Lattice\n" + compressor(body, field="makes = Lattice")
+    source = "from mpi_compress.messages.kinds import Lattice\n" + compressor(body, field="makes = Lattice")
     file = written(tmp_path, source, codec="lattice", algorithm="gd")
     with pytest.raises(UserError, match="mine, known: 'sigma' is missing, and receivers need it to read a Lattice"):
         mc.run(mc.load_job(file), out=tmp_path)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from vectors import fixed, hard, real
 
-from mpi_compress.compressors.gspar import GSpar
 from mpi_compress.kernels import probabilities, quantize
 from mpi_compress.kernels.probabilities import level_of_budget, level_of_variance, size_of
+from mpi_compress.messages.compressors.gspar import GSpar
 
 FAST = settings(max_examples=100, deadline=None, derandomize=True)
 

@@ -6,11 +6,11 @@ import scipy.optimize
 from sklearn.svm import LinearSVC
 from test_losses import problem
 
-from mpi_compress import hinge
-from mpi_compress.datasets.store import open_data
-from mpi_compress.datasets.table import DataTable
-from mpi_compress.objective import LOSSES, Objective
-from mpi_compress.reference import gradient_noise, gram_eigenvalues, minimize, optimum, optimum_file
+from mpi_compress.problem import hinge
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.table import DataTable
+from mpi_compress.problem.objective import LOSSES, Objective
+from mpi_compress.problem.optimum import gradient_noise, gram_eigenvalues, minimize, optimum, optimum_file
 
 
 def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
@@ -68,7 +68,7 @@ def test_minimum_is_the_one_that_another_solver_finds(name, mu):
 def test_conjugate_gradients_and_a_dense_hessian_agree(monkeypatch, tmp_path):
     f, _ = whole(DataTable(generator="gspar", parameters={"samples": 200, "dim": 60}), "logistic", 1e-3, tmp_path)
     dense = minimize(f)
-    monkeypatch.setattr("mpi_compress.reference.DENSE_HESSIAN_UP_TO", 0)
+    monkeypatch.setattr("mpi_compress.problem.optimum.DENSE_HESSIAN_UP_TO", 0)
     iterated = minimize(f)
     assert iterated.reached <= 1e-12
     np.testing.assert_allclose(iterated.x, dense.x, atol=1e-10 * np.abs(dense.x).max())
@@ -141,7 +141,7 @@ def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
     """Seen where Newton's method is broken off; where f is quadratic that is twice the error."""
     f, _ = problem(name, sparse=False, mu=0.3)
     f_star = minimize(f).f
-    monkeypatch.setattr("mpi_compress.reference._NEWTON_STEPS", 0 if name == "least-squares" else 2)
+    monkeypatch.setattr("mpi_compress.problem.optimum._NEWTON_STEPS", 0 if name == "least-squares" else 2)
     best = minimize(f)
     assert best.f - f_star <= best.accuracy
     if name == "least-squares":

@@ -11,11 +11,13 @@ import pytest
 from conftest import BIN, command
 
 import mpi_compress as mc
-from mpi_compress import footprint, page, reproduce
-from mpi_compress.__main__ import main
-from mpi_compress.job import load_job
-from mpi_compress.page import render, series
-from mpi_compress.tables import FigureTable
+from mpi_compress import report as page
+from mpi_compress.cli.main import main
+from mpi_compress.cluster import reproduce
+from mpi_compress.engine import memory_needs as footprint
+from mpi_compress.job.loading import load_job
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.report import render, series
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
 JOB = f"""

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 import mpi_compress as mc
-from mpi_compress import page as pages
-from mpi_compress.job import load_job
+from mpi_compress import report as pages
+from mpi_compress.job.loading import load_job
 
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='needs pip install "mpi-compress[browser]"')

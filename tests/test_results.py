@@ -12,11 +12,12 @@ import pytest
 from conftest import BIN
 
 import mpi_compress as mc
-from mpi_compress import UserError, figures
-from mpi_compress.lines import by_seed, last_points, levels, lines
-from mpi_compress.observer import Row
-from mpi_compress.recorder import Recorder, is_being_written, part_of
-from mpi_compress.report import difference
+from mpi_compress import UserError
+from mpi_compress.cli.texts import difference
+from mpi_compress.engine.observer import Row
+from mpi_compress.figures import plotting as figures
+from mpi_compress.figures.lines import by_seed, last_points, levels, lines
+from mpi_compress.results.writer import Recorder, is_being_written, part_of
 
 
 def row(k):

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mpi_compress.compressors.hard_threshold import HardThreshold
 from mpi_compress.kernels import select
 from mpi_compress.kernels.threshold import reaching
+from mpi_compress.messages.compressors.hard_threshold import HardThreshold
 
 ANY = st.floats(width=64)
 FEW = st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, np.inf, -np.inf, np.nan])

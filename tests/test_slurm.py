@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import BIN
 
-from mpi_compress.__main__ import main
-from mpi_compress.job import load_job
-from mpi_compress.slurm import Task
+from mpi_compress.cli.main import main
+from mpi_compress.cluster.slurm import Task
+from mpi_compress.job.loading import load_job
 
 
 def printed(capsys, *line) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpi_compress.streams import Pool, Role, Round, Streams
+from mpi_compress.core.streams import Pool, Role, Round, Streams
 
 
 def drawn(seed, role, who, k, count=5):

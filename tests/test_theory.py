@@ -5,10 +5,12 @@ import pytest
 from conftest import command
 
 import mpi_compress as mc
-from mpi_compress import UserError, figures, theory
-from mpi_compress.job import parse_job
-from mpi_compress.objective import LOSSES, Objective, Rows
-from mpi_compress.report import difference, summary
+from mpi_compress import UserError
+from mpi_compress.cli.texts import difference, summary
+from mpi_compress.engine import theory
+from mpi_compress.figures import plotting as figures
+from mpi_compress.job.loading import parse_job
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
 
 DATA = {"generator": "gspar", "samples": 120, "dim": 200}
 PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}

@@ -4,7 +4,7 @@ from functools import cached_property
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, square
-from mpi_compress.compressed import Vector
+from mpi_compress.messages.kinds import Vector
 
 
 @algorithms.register("aiade")

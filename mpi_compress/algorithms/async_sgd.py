@@ -6,10 +6,10 @@ import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.gd import GD
-from mpi_compress.compressed import Vector
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels.atomic import add_shared
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("async-sgd")

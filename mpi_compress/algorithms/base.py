@@ -16,17 +16,17 @@ from functools import cached_property
 from math import nan
 from typing import Any, ClassVar, get_type_hints
 
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.compressors import Compressor
-from mpi_compress.costs import CostModel
-from mpi_compress.crew import Crew
-from mpi_compress.expressions import Expression, evaluate, names_in
-from mpi_compress.link import Link, Message, attempt
-from mpi_compress.means import Averager
-from mpi_compress.objective import Objective
-from mpi_compress.registry import Registry
-from mpi_compress.steps import Step, bind, formulas_in
-from mpi_compress.streams import Round
+from mpi_compress.algorithms.steps import Step, bind, formulas_in
+from mpi_compress.core.expressions import Expression, evaluate, names_in
+from mpi_compress.core.registry import Registry
+from mpi_compress.core.streams import Round
+from mpi_compress.engine.fast.crew import Crew
+from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message, attempt
+from mpi_compress.messages.mean import Averager
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass(frozen=True)

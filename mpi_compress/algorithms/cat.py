@@ -7,17 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.gd import GD, Node
-from mpi_compress.compressed import Compressed, Dense, Indices, Sparse, Vector, index_bits
-from mpi_compress.compressors.sq import SQ, alistarh_budget, signs_at
-from mpi_compress.compressors.stochastic import Stochastic
-from mpi_compress.compressors.top_k import TopK
-from mpi_compress.costs.base import CostModel
-from mpi_compress.kernels import select
-from mpi_compress.link import Link, Message, ScalarLink, WithScalar
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
-from mpi_compress.tuning import (
+from mpi_compress.algorithms.budget_search import (
     BudgetSearch,
     Improvement,
     SignQuantisation,
@@ -25,6 +15,16 @@ from mpi_compress.tuning import (
     StochasticSparsification,
     improvement_of,
 )
+from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import select
+from mpi_compress.messages.compressors.sq import SQ, alistarh_budget, signs_at
+from mpi_compress.messages.compressors.stochastic import Stochastic
+from mpi_compress.messages.compressors.top_k import TopK
+from mpi_compress.messages.costs.base import CostModel
+from mpi_compress.messages.kinds import Compressed, Dense, Indices, Sparse, Vector, index_bits
+from mpi_compress.messages.link import Link, Message, ScalarLink, WithScalar
+from mpi_compress.problem.objective import Objective
 
 
 class Scheme(ABC):

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.expressions import Expression
-from mpi_compress.link import Message
-from mpi_compress.objective import Objective
-from mpi_compress.steps import Step, step_at
-from mpi_compress.streams import Round
+from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm
-from mpi_compress.compressed import Compressed, Lattice, Vector, lattice_bits
-from mpi_compress.compressors.lattice import LatticeQuantizer
-from mpi_compress.errors import PrecisionExhausted
-from mpi_compress.expressions import Expression, evaluate
+from mpi_compress.core.errors import PrecisionExhausted
+from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.link import Link, Message
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.messages.compressors.lattice import LatticeQuantizer
+from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
 EPS = float(np.finfo(float).eps)  # one unit in the last place

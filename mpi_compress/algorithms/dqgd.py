@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from mpi_compress.algorithms.base import algorithms, exact_downlink
 from mpi_compress.algorithms.double_encoding import LATTICE, Master, Node
 from mpi_compress.algorithms.iade import IADE
-from mpi_compress.compressed import Compressed
-from mpi_compress.link import Message
-from mpi_compress.streams import Round
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed
+from mpi_compress.messages.link import Message
 
 
 @algorithms.register("dqgd")

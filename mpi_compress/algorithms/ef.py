@@ -5,16 +5,16 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.error_memory import Memory
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
-from mpi_compress.compressed import Compressed, Sparse, Vector
-from mpi_compress.compressors.hard_threshold import HardThreshold
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels.feedback import is_silent
 from mpi_compress.kernels.threshold import reaching_among
-from mpi_compress.link import Message
-from mpi_compress.memory import Memory
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.messages.compressors.hard_threshold import HardThreshold
+from mpi_compress.messages.kinds import Compressed, Sparse, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("ef")

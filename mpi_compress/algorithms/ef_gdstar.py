@@ -3,11 +3,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.error_memory import Memory
 from mpi_compress.algorithms.feedback import ErrorFeedback
 from mpi_compress.algorithms.gd import Node
-from mpi_compress.memory import Memory
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.core.streams import Round
+from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("ef-gdstar")

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Setting
+from mpi_compress.algorithms.error_memory import LOGS, Memory, trace_columns
 from mpi_compress.algorithms.gd import GD, Node
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.compressors import Compressor
-from mpi_compress.compressors.accordion import Accordion
-from mpi_compress.compressors.hard_threshold import HardThreshold
-from mpi_compress.crew import Crew
+from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.steps import falls_at
+from mpi_compress.core.streams import Round
+from mpi_compress.engine.fast.crew import Crew
 from mpi_compress.kernels import feedback as kernels
-from mpi_compress.link import Link, Message, attempt
-from mpi_compress.memory import LOGS, Memory, trace_columns
-from mpi_compress.objective import Objective
-from mpi_compress.regimes import Regime
-from mpi_compress.steps import falls_at
-from mpi_compress.streams import Round
+from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.compressors.accordion import Accordion
+from mpi_compress.messages.compressors.hard_threshold import HardThreshold
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message, attempt
+from mpi_compress.problem.objective import Objective
 
 _FEW = 4  # messages, which are sooner packed one by one
 

@@ -6,19 +6,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.algorithms.averaging import Average, weight_ratio
 from mpi_compress.algorithms.base import Algorithm, algorithms
-from mpi_compress.averages import Average, weight_ratio
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.compressors.base import count_of
-from mpi_compress.compressors.top_k import TopK
+from mpi_compress.algorithms.budget_search import Sparsification, improvement_of
+from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.sampling import Batches, Sampling, check_batch
+from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
-from mpi_compress.link import Message
-from mpi_compress.objective import Objective
-from mpi_compress.regimes import Regime
-from mpi_compress.sampling import Batches, Sampling, check_batch
-from mpi_compress.steps import Step, step_at
-from mpi_compress.streams import Round
-from mpi_compress.tuning import Sparsification, improvement_of
+from mpi_compress.messages.compressors.base import count_of
+from mpi_compress.messages.compressors.top_k import TopK
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
 
 _FOLD_BELOW = 1e-3
 

@@ -3,7 +3,7 @@ from functools import cached_property
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, xi
-from mpi_compress.expressions import Expression
+from mpi_compress.core.expressions import Expression
 
 
 @algorithms.register("iade")

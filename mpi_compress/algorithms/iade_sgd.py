@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, square, xi
-from mpi_compress.compressed import Vector
-from mpi_compress.expressions import Expression
-from mpi_compress.objective import Objective
-from mpi_compress.sampling import Batches, Sampling, check_batch
-from mpi_compress.streams import Round
+from mpi_compress.algorithms.sampling import Batches, Sampling, check_batch
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("iade-sgd")

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
-from mpi_compress.codecs.dense import DenseFloats
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.compressors.identity import Identity
-from mpi_compress.expressions import Expression, evaluate
-from mpi_compress.link import Link, Message
-from mpi_compress.objective import Objective
-from mpi_compress.steps import Step, step_at
-from mpi_compress.streams import Round
+from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.codecs.dense import DenseFloats
+from mpi_compress.messages.compressors.identity import Identity
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass

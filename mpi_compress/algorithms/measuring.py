@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from mpi_compress.algorithms.gd import GD
-from mpi_compress.compressed import Compressed, Sparse, Vector
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.link import Link, Message
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.messages.kinds import Compressed, Sparse, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass

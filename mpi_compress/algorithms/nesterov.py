@@ -3,11 +3,11 @@ from dataclasses import dataclass
 
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.gd import GD, Node
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.expressions import Expression
-from mpi_compress.link import Message
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("nesterov")

@@ -4,9 +4,9 @@ from typing import ClassVar
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.gd import Node
 from mpi_compress.algorithms.measuring import Measuring, Sums
-from mpi_compress.link import Message
-from mpi_compress.objective import Objective
-from mpi_compress.streams import Round
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("sgd")

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms import gd
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.measuring import Measuring, Sums
-from mpi_compress.codecs.dense import DenseFloats
-from mpi_compress.compressed import Compressed, Vector
-from mpi_compress.compressors.identity import Identity
-from mpi_compress.link import Link, Message
-from mpi_compress.objective import Objective
-from mpi_compress.steps import Step
-from mpi_compress.streams import Round
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.codecs.dense import DenseFloats
+from mpi_compress.messages.compressors.identity import Identity
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass

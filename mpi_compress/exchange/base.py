@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.compressed import Vector
-from mpi_compress.link import Bytes, Message
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.link import Bytes, Message
 
 T = TypeVar("T")
 

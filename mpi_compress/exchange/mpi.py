@@ -18,9 +18,9 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from mpi_compress.errors import UserError
+from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
-from mpi_compress.link import LENGTH_BYTES, Bytes, Message
+from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 _UP, _DOWN, _REPORT, _DECISION, _OBJECT, _STATE = range(1, 7)
 _NAP = 2e-5  # seconds; what a system makes of it is about 8e-5

@@ -15,7 +15,7 @@ import hosts
 import numpy as np
 
 import mpi_compress as mc
-from mpi_compress.costs.table import Table
+from mpi_compress.messages.costs.table import Table
 
 LINKS = {"5 ms, 1 Gbit/s": (5.0, 1000.0), "50 ms, 10 Mbit/s": (50.0, 10.0)}
 HOSTS = 3

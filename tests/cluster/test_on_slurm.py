@@ -12,7 +12,7 @@ from conftest import BIN
 from layouts import assert_equal
 
 import mpi_compress as mc
-from mpi_compress.recorder import is_being_written
+from mpi_compress.results.writer import is_being_written
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm_here.missing()), reason=slurm_here.missing())]
 
@@ -20,7 +20,7 @@ PARTS = """
 import time
 from dataclasses import dataclass
 import mpi_compress as mc
-from mpi_compress.compressors.top_k import TopK
+from mpi_compress.messages.compressors.top_k import TopK
 
 @mc.compressors.register("slow")
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from conftest import command
 
 import mpi_compress as mc
-from mpi_compress.interrupts import Interrupts
+from mpi_compress.core.signals import Interrupts
 
 pytestmark = pytest.mark.slow
 

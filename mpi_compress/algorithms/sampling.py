@@ -1,0 +1,52 @@
+"""Minibatches: which rows of its shard a worker looks at in a round.
+
+The rows are drawn from the worker's batch stream, for many rounds at once, since moving a generator to an address costs more than
+drawing a row. What is drawn has the address (worker, chapter), a chapter being an epoch or a fixed number of rounds: the rows of a
+round are the same whatever the compressor, the layout and the rounds played before.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.streams import Round
+
+Sampling = Literal["with-replacement", "epoch"]
+_DRAWN_AT_ONCE = 1024  # rows; part of the address
+
+
+def check_batch(batch: int, N: float) -> None:
+    """Raise ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
+    if not 1 <= batch <= N:
+        raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
+
+
+class Batches:
+    """The minibatches of the workers hosted here.
+
+    Args:
+        batch: rows of a minibatch.
+        sampling: "with-replacement": each row uniform over the shard; "epoch": a new permutation of the shard in each epoch, cut
+            into batches, the last one with what is left.
+    """
+
+    def __init__(self, batch: int, sampling: Sampling):
+        self.batch, self.sampling = batch, sampling
+        self._drawn: dict[int, tuple[int, NDArray[np.uint64]]] = {}  # worker → chapter and its rows
+
+    def rows(self, size: int, t: Round, number: int | None = None) -> NDArray[np.uint64]:
+        """The rows of worker t.who in round t.k, whose shard has `size` rows.
+
+        Args:
+            number: the minibatch's, from 0 on, where not every round takes one.
+        """
+        epoch = self.sampling == "epoch"
+        rounds = -(-size // self.batch) if epoch else max(1, _DRAWN_AT_ONCE // self.batch)
+        chapter, place = divmod(t.k if number is None else number, rounds)
+        held = self._drawn.get(t.who)
+        if held is None or held[0] != chapter:
+            draw = t.batch_at(chapter)
+            drawn = draw.permutation(size) if epoch else draw.integers(size, size=rounds * self.batch)
+            held = self._drawn[t.who] = chapter, drawn.astype(np.uint64)
+        return held[1][place * self.batch : (place + 1) * self.batch]

@@ -1,0 +1,109 @@
+"""Step sizes γ_k: a number, a formula, a list of (round, value), or a decreasing form; k counts rounds from 0."""
+
+import bisect
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from mpi_compress.core.expressions import evaluate, names_in
+
+_FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
+
+
+@dataclass(frozen=True)
+class Stepwise:
+    """γ_k = the value of the last pair (round, value) with round ≤ k."""
+
+    rounds: tuple[int, ...]  # increasing, the first one 0
+    values: tuple[float, ...]
+
+    def at(self, k: int) -> float:
+        return self.values[bisect.bisect_right(self.rounds, k) - 1]
+
+
+@dataclass(frozen=True)
+class Decreasing:
+    """γ_k = a / (b + k)^power: HT Theorem 9 iii is a = 4/µ, b = φ = 16 L/µ (1 + 2M/n), power 1."""
+
+    a: float
+    b: float
+    power: float
+
+    def at(self, k: int) -> float:
+        return self.a / (self.b + k) ** self.power
+
+
+Schedule = float | Stepwise | Decreasing
+
+
+def step_at(step: Schedule, k: int) -> float:
+    """γ_k of a step that `bind` returned."""
+    return step if isinstance(step, float) else step.at(k)
+
+
+def falls_at(step: Schedule, k: int) -> bool:
+    """Whether γ_k < γ_(k−1)."""
+    return k > 0 and step_at(step, k) < step_at(step, k - 1)
+
+
+def bind(step: Any, numbers: Mapping[str, float]) -> Schedule:
+    """A step as a job writes it, its formulas evaluated: a float, or a schedule.
+
+    Raises:
+        ValueError: a formula without a value, or a step that is not more than 0.
+    """
+    if isinstance(step, list):
+        return Stepwise(tuple(int(k) for k, _ in step), tuple(_positive(v, numbers) for _, v in step))
+    if isinstance(step, dict):
+        return Decreasing(_positive(step["a"], numbers), _positive(step.get("b", 1.0), numbers), _FORMS[step["form"]])
+    return _positive(step, numbers)
+
+
+def formulas_in(step: Any) -> list[Any]:
+    """The numbers and formulas that a step is written with."""
+    if isinstance(step, list):
+        return [value for _, value in step]
+    if isinstance(step, dict):
+        return [step[key] for key in ("a", "b") if key in step]
+    return [step]
+
+
+def _positive(value: Any, numbers: Mapping[str, float]) -> float:
+    number = evaluate(value, numbers)
+    if not number > 0:
+        given = f"'{value}' = {number:g}" if isinstance(value, str) else f"{number:g}"
+        raise ValueError(f"step = {given} must be more than 0")
+    return number
+
+
+def _checked(step: Any) -> Any:
+    if isinstance(step, list):
+        pairs = [p for p in step if isinstance(p, list) and len(p) == 2 and type(p[0]) is int]
+        if not step or len(pairs) < len(step) or pairs[0][0] != 0 or any(a[0] >= b[0] for a, b in itertools.pairwise(pairs)):
+            raise ValueError('pairs of a round and a value, the rounds increasing from 0: [[0, "1/L"], [500, "0.1/L"]]')
+    if isinstance(step, dict) and (step.get("form") not in list(_FORMS) or "a" not in step or set(step) - {"form", "a", "b"}):
+        raise ValueError(
+            '{ form = "1/t" or "1/sqrt(t)", a = …, b = … }, which is a/(b + k) or a/sqrt(b + k) in round k; b = 1 if not given'
+        )
+    for value in formulas_in(step):
+        if not _is_number_or_formula(value):
+            raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}')
+    return step
+
+
+def _is_number_or_formula(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            names_in(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+Step = Annotated[float | str | list[Any] | dict[str, Any], AfterValidator(_checked)]
+"""A step size: a number or formula, pairs [[round, value], …], or { form = "1/t" | "1/sqrt(t)", a = …, b = … }."""

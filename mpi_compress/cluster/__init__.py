@@ -1,0 +1,1 @@
+"""Clusters: SLURM, reproducing many jobs, calibrating a link."""

@@ -1,0 +1,193 @@
+"""The link measured and not assumed: round trips of many sizes over the real exchange, and cost models fitted to them.
+
+This is CAT's experiment 1: measure, fit, then tune for it, by `[cost] model = "table"`.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import tomli_w
+from numpy.typing import NDArray
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.exchange.ranks import Alone, Team
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.datasets.cache import replace
+
+_PACKET_PAYLOADS = np.unique(np.r_[2 ** np.arange(6, 21), 1448, 1460, 1472, 8948, 8960, 8972]) * 8.0  # bits
+_FAR_OUT = 5.0  # robust standard deviations from the median of its size
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A cost model fitted to medians, in seconds and bits; `r2` of the logarithms, `error` the median relative error."""
+
+    values: Mapping[str, float]
+    r2: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """What was measured, and what was fitted to it."""
+
+    bits: NDArray[np.float64]  # (m,) sizes of messages up
+    seconds: NDArray[np.float64]  # (m,) median time of one message up
+    spread: NDArray[np.float64]  # (m,) robust standard deviation of a single time
+    outliers: list[tuple[float, float]]  # (bits, seconds) of single messages far from their median
+    affine: Fit
+    packet: Fit
+
+    def toml(self, remark: str) -> str:
+        fits = {
+            name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error}
+            for name, fit in (("affine", self.affine), ("packet", self.packet))
+        }
+        points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
+        outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
+        return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, "points": points, "outliers": outliers})
+
+
+def measure(team: Alone | Team, repeats: int, largest: float) -> Link | None:
+    """Time messages from a worker on rank 1 to the master on rank 0, and fit; the result is at rank 0.
+
+    A trip is a message of P bits up, an answer of 8 bytes, and 8 bytes up to say that it came: the time of the first is the trip's
+    less two thirds of the smallest trip's.
+
+    Args:
+        repeats: round trips for each size, taken in shuffled order, so that a slow minute does not fall on one size.
+        largest: the largest size, in bits.
+
+    Raises:
+        UserError: fewer than two ranks: there is no link.
+    """
+    if team.size < 2:
+        raise UserError("calibrate times a link between two ranks: mpiexec -n 2 mpi-compress calibrate -o link.toml")
+    sizes = np.unique(np.geomspace(8, largest / 8, 25).round().astype(int))
+    order = np.random.default_rng(0).permutation(np.tile(np.arange(sizes.size), repeats))
+    exchange = team.exchange(1, "p2p", "dedicated")
+    answer = Message(np.zeros(8, dtype=np.uint8))
+    times: list[list[float]] = [[] for _ in sizes]
+    for trip, which in enumerate(np.r_[np.arange(sizes.size), order]):  # the first of each size warms up
+        ups = [Message(np.zeros(sizes[which], dtype=np.uint8)) for _ in exchange.mine]
+        start = time.perf_counter()
+        exchange.gather(ups)
+        exchange.broadcast(answer if exchange.is_root else None)
+        exchange.gather([Message(np.zeros(8, dtype=np.uint8)) for _ in exchange.mine])  # the answer has arrived
+        if trip >= sizes.size:
+            times[which].append(time.perf_counter() - start)
+        exchange.broadcast(answer if exchange.is_root else None)
+    exchange.close()
+    return fitted(sizes * 8.0, [np.array(t) for t in times]) if team.is_root else None
+
+
+def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
+    """Fit cost models to measured times of messages of these sizes (with the same fixed time in each)."""
+    medians = np.array([np.median(t) for t in times])
+    spread = np.array([1.4826 * np.median(np.abs(t - np.median(t))) for t in times])
+    outliers = []
+    for size, ts, median, width in zip(bits, times, medians, np.maximum(spread, 0.02 * medians), strict=True):
+        outliers += [(float(size), float(t)) for t in ts[np.abs(ts - median) > _FAR_OUT * width]]
+    trip = medians[0]  # three small messages, one after another
+    seconds = np.maximum(medians - trip * 2 / 3, 1e-9)
+    return Link(bits, seconds, spread, outliers, affine_fit(bits, seconds), packet_fit(bits, seconds))
+
+
+def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
+    """c1·P + c0 by least squares of relative errors that a few bad points cannot sway (soft L1)."""
+
+    def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        c0, c1 = np.exp(logs)
+        return np.log(c1 * bits + c0) - np.log(seconds)
+
+    slope = (seconds[-1] - seconds[0]) / (bits[-1] - bits[0])
+    start = np.log([max(seconds[0], 1e-12), max(slope, 1e-18)])
+    c0, c1 = np.exp(scipy.optimize.least_squares(residuals, start, loss="soft_l1", f_scale=0.1).x)
+    return _judged({"c0": float(c0), "c1": float(c1)}, c1 * bits + c0, seconds)
+
+
+def packet_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
+    """c1·⌈P/Pmax⌉ + c0, for the usual Pmax that fits best."""
+    best: Fit | None = None
+    for pmax in _PACKET_PAYLOADS[bits[-1] >= _PACKET_PAYLOADS]:
+        packets = np.ceil(bits / pmax)
+        c, _ = scipy.optimize.nnls(np.stack([packets, np.ones_like(packets)], axis=1) / seconds[:, None], np.ones_like(packets))
+        fit = _judged({"c0": float(c[1]), "c1": float(c[0]), "pmax": float(pmax)}, c[0] * packets + c[1], seconds)
+        if best is None or fit.r2 > best.r2:
+            best = fit
+    assert best is not None
+    return best
+
+
+def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
+    logs, wanted = np.log(np.maximum(model, 1e-30)), np.log(seconds)
+    r2 = 1.0 - np.sum((wanted - logs) ** 2) / max(np.sum((wanted - wanted.mean()) ** 2), 1e-30)
+    return Fit(values, float(r2), float(np.median(np.abs(model / seconds - 1.0))))
+
+
+def write(link: Link, file: Path, remark: str) -> list[Path]:
+    """The table and its plot; both files, written whole or not at all."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace(file, lambda part: part.write_text(link.toml(remark)))
+    except OSError as error:
+        raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
+    figure = file.with_suffix(".png")
+    draw(link, figure)
+    return [file, figure]
+
+
+def draw(link: Link, file: Path) -> None:
+    """Times and fits against size."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    from mpi_compress.figures import plotting as figures
+
+    _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    ax.errorbar(link.bits / 8, link.seconds, yerr=link.spread, fmt="o", markersize=4, label="measured: median, spread")
+    fine = np.geomspace(link.bits[0], link.bits[-1], 400)
+    a, p = link.affine.values, link.packet.values
+    ax.plot(fine / 8, a["c1"] * fine + a["c0"], label=f"affine, median error {link.affine.error:.0%}")
+    ax.plot(fine / 8, p["c1"] * np.ceil(fine / p["pmax"]) + p["c0"], "--", label=f"packets, median error {link.packet.error:.0%}")
+    ax.set(xscale="log", yscale="log", xlabel="message, bytes", ylabel="seconds")
+    ax.legend(fontsize="small")
+    figures.save(ax, file)
+
+
+def told(link: Link) -> list[str]:
+    """What the user sees."""
+    a, p = link.affine.values, link.packet.values
+    lines = [
+        f"affine   {a['c0'] * 1e6:.4g} µs a message, {a['c1'] * 8e6:.4g} s a megabyte ({_quality(link.affine)})",
+        f"packets  {p['c0'] * 1e6:.4g} µs a message, {p['c1'] * 1e6:.4g} µs a packet of {p['pmax'] / 8:.0f} bytes "
+        f"({_quality(link.packet)})",
+    ]
+    for bits, seconds in link.outliers[:5]:
+        lines.append(f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms")
+    if len(link.outliers) > 5:
+        lines.append(f"outliers {len(link.outliers) - 5} more")
+    return lines
+
+
+def _quality(fit: Fit) -> str:
+    return f"R² {fit.r2:.4f}, median error {fit.error:.1%}"
+
+
+def calibrate(team: Alone | Team, file: Path, repeats: int, largest: float) -> list[Any]:
+    """Measure, fit and write at rank 0: what was found, then the files."""
+    pair = team.pair()
+    link = measure(pair, repeats, largest) if pair is not None else None
+
+    def finish() -> list[Any]:
+        assert link is not None
+        return [*told(link), *write(link, file, f"between ranks 0 and 1 of {team.size}, by {team.library}")]
+
+    return team.on_root(finish)

@@ -1,0 +1,172 @@
+"""Numbers written as formulas in a job ("1/L", "1e-4 L") and sizes with units ("576 B"): parsed, never `eval`ed."""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from mpi_compress.core.errors import nearest
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
+}  # fmt: skip
+_UNARY: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "sqrt": math.sqrt, "log": math.log, "log2": math.log2, "exp": math.exp, "min": min, "max": max, "abs": abs,
+}  # fmt: skip
+
+
+class DomainError(ValueError):
+    """A function has no real value where it is asked for one, such as log(0)."""
+
+
+def evaluate(text: str | float, names: Mapping[str, float]) -> float:
+    """The value of a formula in + - * / ** ( ), numbers, `names`, and sqrt log log2 exp min max abs.
+
+    A number before a name multiplies it: "1e-4 L" is 1e-4 · L.
+
+    Raises:
+        ValueError: what cannot be read, an unknown name, or a value that is not a finite number.
+    """
+    if not isinstance(text, str):
+        return float(text)
+    try:
+        value = calculate(_parse(text), names)
+    except ZeroDivisionError:
+        raise ValueError(f"'{text}' divides by zero (with {_shown(text, names)})") from None
+    except OverflowError:
+        raise ValueError(f"'{text}' is too large a number (with {_shown(text, names)})") from None
+    if not math.isfinite(value):
+        raise ValueError(f"'{text}' is {value}, not a finite number (with {_shown(text, names)})")
+    return float(value)
+
+
+def names_in(text: str | float) -> set[str]:
+    """The names that a formula needs."""
+    if not isinstance(text, str):
+        return set()
+    return {n.id for n in ast.walk(_parse(text)) if isinstance(n, ast.Name)} - set(_FUNCTIONS)
+
+
+def _parse(text: str) -> ast.expr:
+    with_products = re.sub(r"(?<![A-Za-z_0-9])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+(?=[A-Za-z_(])", r"\1*", text.strip())
+    try:
+        return ast.parse(with_products, mode="eval").body
+    except (SyntaxError, ValueError):
+        raise ValueError(f'\'{text}\' cannot be read as a formula, such as "1/L" or "1e-4 L"') from None
+
+
+def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Call], float] | None = None) -> Any:
+    """The value of a parsed formula; `call` gives that of functions beyond sqrt, log, ….
+
+    Raises:
+        ValueError: what is not allowed in a formula, or an unknown name.
+    """
+
+    def value(inner: ast.expr) -> Any:
+        return calculate(inner, names, call)
+
+    match node:
+        case ast.Constant(value=bool() | str() | bytes() | None):
+            pass
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id=name):
+            if name in names:
+                return names[name]
+            raise ValueError(nearest(name, names, "quantity"))
+        case ast.UnaryOp() if type(node.op) in _UNARY:
+            return _UNARY[type(node.op)](value(node.operand))
+        case ast.BinOp() if type(node.op) in _BINARY:
+            found = _BINARY[type(node.op)](float(value(node.left)), float(value(node.right)))
+            if isinstance(found, complex):
+                raise DomainError(f"'{ast.unparse(node)}' is not a real number")
+            return found
+        case ast.Call(func=ast.Name(id=function), keywords=[]) if function in _FUNCTIONS:
+            arguments = [value(a) for a in node.args]
+            try:
+                return _FUNCTIONS[function](*arguments)
+            except ValueError as error:
+                raise DomainError(f"'{ast.unparse(node)}': {error}") from None
+            except TypeError as error:
+                raise ValueError(f"'{ast.unparse(node)}': {error}") from None
+        case ast.Call() if call is not None:
+            return call(node)
+    raise ValueError(
+        f"'{ast.unparse(node)}' is not allowed in a formula: only + - * / **, numbers, names and {', '.join(_FUNCTIONS)}"
+    )
+
+
+def _shown(text: str, names: Mapping[str, float]) -> str:
+    return ", ".join(f"{n} = {names[n]:g}" for n in sorted(names_in(text)) if n in names) or "numbers alone"
+
+
+def _formula(value: float | str) -> float | str:
+    if isinstance(value, str):
+        try:
+            _parse(value)
+        except ValueError:
+            raise ValueError('a number or a formula, such as "1/L" or "1e-4 L"') from None
+    return value
+
+
+Expression = Annotated[float | str, AfterValidator(_formula)]
+"""A field of a part: a number, or a formula in what the problem's data decide (L, L_max, L_rms, L_row, g0, mu, n, d, N, kappa)."""
+
+_UNITS = {"bit": 1, "bits": 1, "B": 8, "kB": 8e3, "KB": 8e3, "MB": 8e6, "GB": 8e9, "KiB": 8 * 2**10, "MiB": 8 * 2**20}
+
+_TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def bits(size: float | str) -> float:
+    """A size in bits: "576 B", "54 bits", or a number of the user's own unit, taken as it stands.
+
+    Raises:
+        ValueError: an unknown unit, or a negative size.
+    """
+    if isinstance(size, str):
+        match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([A-Za-z]+)\s*", size)
+        try:
+            number, unit = (float(match[1]), match[2]) if match else (math.nan, "")
+        except ValueError:
+            number, unit = math.nan, ""
+        if unit not in _UNITS or math.isnan(number):
+            raise ValueError(f"'{size}' is no size; write a number and a unit, one of: {', '.join(_UNITS)}")
+        value = number * _UNITS[unit]
+    else:
+        value = float(size)
+    if not (0 <= value < math.inf):
+        raise ValueError(f"a size of {size} is not possible; it must be 0 or more")
+    return value
+
+
+def seconds(time: float | str) -> float:
+    """A time in seconds: "5 min", "01:30:00", or a number of seconds.
+
+    Raises:
+        ValueError: what is no time.
+    """
+    if not isinstance(time, str):
+        return float(time)
+    if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", time):
+        days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", time)
+    if match is None or (match[2] or "s") not in _TIMES:
+        raise ValueError(f"'{time}' is no time; write a number and a unit, one of: {', '.join(_TIMES)}; or hours:minutes:seconds")
+    return float(match[1]) * _TIMES[match[2] or "s"]
+
+
+def _size(value: float | str) -> float | str:
+    try:
+        bits(value)
+    except ValueError:
+        raise ValueError(f"a size of 0 or more, a number and one of: {', '.join(_UNITS)}") from None
+    return value
+
+
+Size = Annotated[float | str, AfterValidator(_size), Field(description="a size such as '576 B', or a plain number")]

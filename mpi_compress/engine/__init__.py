@@ -1,0 +1,1 @@
+"""The engine: prepares runs, plays them round by round, evaluates, stops, saves."""

@@ -1,0 +1,173 @@
+"""How much memory a run will need on each rank, before it is run: an estimate on the safe side, and what is free on this host."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.exchange.base import block
+from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.kinds import Dense, Lattice
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.convert import DENSE_FROM
+from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.store import cached_file
+from mpi_compress.problem.optimum import DENSE_HESSIAN_UP_TO
+
+PROCESS = 200 * 2**20  # Python with its libraries
+_VECTORS_OF_A_NODE = 8  # (d,) arrays of float64, about: x, x0, x*, the answer as it is decoded and added
+_VECTORS_OF_A_WORKER = 5  # its gradient, a memory, the message, what it decodes to, a report
+_VECTORS_OF_A_SOLVER = 12
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a set."""
+
+    samples: int
+    dim: int
+    nonzeros: float
+
+    def bytes(self, dtype: str, share: float = 1.0) -> float:
+        """Of rows in memory, the shorter of sparse and dense, with labels and, of sparse ones, where they begin: all together, and
+        each worker's."""
+        item = 4 if dtype == "float32" else 8
+        if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
+            return share * self.samples * (self.dim * item + 8)
+        return share * (self.nonzeros * (4 + item) + self.samples * 24)
+
+
+def shape_of(spec: RunSpec) -> Shape | None:
+    """A run's set without parsing it: as an earlier run has parsed it, as it was published, or as its generator says."""
+    table = spec.data
+    file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
+    try:
+        with h5py.File(file, "r", locking=False) as h5:
+            return Shape(*(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))
+    except (OSError, KeyError):
+        pass
+    known = KNOWN.get(table.name or "")
+    if table.generator is not None:
+        size = table.build_generator().size()
+    elif known is not None and known.samples and known.nonzeros:
+        size = known.samples, known.dim, float(known.nonzeros)
+    else:
+        size = None
+    if size is None:
+        return None
+    samples = min(size[0], table.rows or size[0])
+    return Shape(samples, table.dim or size[1], size[2] * samples / size[0])
+
+
+def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:
+    """Bytes on each rank, Python itself left out.
+
+    Args:
+        solve: whether rank 0 will look for λmax and x* on the whole set, before any round.
+    """
+    n, vector = spec.workers.count, 8.0 * shape.dim
+    dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
+    hosts = ranks - 1 if dedicated else ranks
+    mine = [0, *(len(block(n, hosts, r)) for r in range(hosts))] if dedicated else [len(block(n, hosts, r)) for r in range(hosts)]
+    message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
+    found = []
+    for rank, workers in enumerate(mine):
+        rows = shape.bytes(spec.data.dtype, workers / n)
+        playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * workers)
+        if rank == 0 or spec.workers.exchange == "allgather":
+            playing += 2 * n * message
+        found.append(playing)
+    if solve:
+        small = 3 * vector * shape.dim if shape.dim <= DENSE_HESSIAN_UP_TO else 0.0
+        solving = shape.bytes(spec.data.dtype) + vector * _VECTORS_OF_A_SOLVER + 8.0 * 6 * shape.samples + small
+        found[0] = max(found[0], solving)
+    return [each + 4 * libsvm.BLOCK_BYTES for each in found]
+
+
+def text(spec: RunSpec, ranks: int | None = None) -> str:
+    """Memory for a line of a plan: in one process, and on a rank for each worker and one for the master, or on so many."""
+    shape = shape_of(spec)
+    if shape is None:
+        return "memory not known before the data are parsed"
+    ranks = ranks or spec.workers.count + 1
+    alone, (first, *others) = needs(spec, shape, 1)[0], needs(spec, shape, ranks)
+    each = f" and {gib(PROCESS + max(others))} on each other" if others else ""
+    spread = f", of {ranks} ranks {gib(PROCESS + first)} on the first{each}" if ranks > 1 else ""
+    return f"{gib(PROCESS + alone)} in one process{spread}"
+
+
+def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:
+    """Called on every rank before anything large is made or read.
+
+    Args:
+        here: the ranks of this host.
+
+    Raises:
+        UserError: the ranks of this host need more than is free on it.
+    """
+    each = needs(spec, shape, ranks, solve)
+    wanted, free = sum(each[r] for r in here), available()
+    if wanted > free:
+        raise UserError(
+            f"needs about {gib(wanted)} of memory for the {len(here)} of {ranks} rank{'s' if ranks > 1 else ''} on this host, and "
+            f'{gib(free)} is free; use more hosts, data.dtype = "float32", or --force to try all the same'
+        )
+
+
+def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
+    """For a plan, which knows of no hosts but this one.
+
+    Raises:
+        UserError: a single rank of a run needs more than is free here.
+    """
+    free = available()
+    for spec in job.runs:
+        shape, n_ranks = shape_of(spec), ranks or spec.workers.count + 1
+        most = max(needs(spec, shape, n_ranks)) if shape else 0.0
+        if most > free:
+            raise UserError(
+                f"{spec.where}one of {n_ranks} ranks alone needs about {gib(most)} of memory, and {gib(free)} is free here; "
+                'more ranks, data.dtype = "float32" or a larger host would do, or --force'
+            )
+
+
+def available() -> float:
+    """Bytes that this host, and the groups of processes that this one is in, can still give; infinite where nobody can tell."""
+    free = math.inf
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = 1024.0 * int(line.split()[1])
+        groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except (OSError, ValueError, IndexError):
+        return free
+    for _, controllers, place in groups:
+        if controllers == "":
+            free = min(free, _left(Path("/sys/fs/cgroup"), place, "memory.max", "memory.current", "inactive_file"))
+        elif "memory" in controllers.split(","):
+            root = Path("/sys/fs/cgroup/memory")
+            free = min(free, _left(root, place, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
+    return free
+
+
+def _left(root: Path, place: str, limit: str, usage: str, cache: str) -> float:
+    """What the limits of a group, and of those above it, leave; files that the kernel keeps in memory can be given back."""
+    free, folder = math.inf, root / place.lstrip("/")
+    while root in (folder, *folder.parents):
+        try:
+            most = (folder / limit).read_text().strip()
+            if most.isdigit():
+                kept = [int(x.split()[1]) for x in (folder / "memory.stat").read_text().splitlines() if x.split()[0] == cache]
+                free = min(free, float(int(most) - int((folder / usage).read_text()) + sum(kept)))
+        except (OSError, ValueError, IndexError):
+            pass
+        folder = folder.parent
+    return free
+
+
+def gib(size: float) -> str:
+    return f"{size / 2**30:.2g} GiB" if size < 10 * 2**30 else f"{size / 2**30:.0f} GiB"

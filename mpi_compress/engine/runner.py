@@ -1,0 +1,154 @@
+"""From a job to its results: what all runs need is prepared first; then they are played one by one."""
+
+import math
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.progress import tell
+from mpi_compress.core.signals import Interrupts
+from mpi_compress.engine.playing import How, play
+from mpi_compress.engine.preparing import prepare
+from mpi_compress.engine.problems import Problem
+from mpi_compress.exchange.ranks import Alone, Team, team_of
+from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.stop import Stop
+from mpi_compress.problem.objective import Rows
+from mpi_compress.results.reader import Run, read
+
+
+def run(
+    job: Job,
+    comm: Any = None,
+    out: str | Path = "results",
+    fresh: bool = False,
+    quiet: bool = True,
+    team: Alone | Team | None = None,
+    force: bool = False,
+    interrupts: Interrupts | None = None,
+) -> list[Run]:
+    """Run a job: in this process, or on the ranks of an mpi4py communicator.
+
+    Runs whose results are there already are not run again, but with `fresh`.
+
+    Args:
+        out: results go to `<out>/<job>/<label>-<run id>.h5`.
+        quiet: tell no progress and no summary on stderr, only what goes wrong.
+        force: try also what needs more memory than there is.
+        interrupts: what may ask a run to end before it is done.
+
+    Returns:
+        the results in the job's order, at rank 0; nothing elsewhere.
+
+    Raises:
+        Stopped: a run was asked to end; it is saved, and the same call goes on.
+    """
+    own = team or team_of(comm)
+    runs = _run(job, Path(out), How(own, fresh, quiet, force, interrupts or Interrupts()))
+    if team is None:
+        own.close()
+    return runs
+
+
+def _run(job: Job, out: Path, how: How) -> list[Run]:
+    team, fresh, quiet, force = how.team, how.fresh, how.quiet, how.force
+    files = team.on_root(partial(_files_of, job, out))
+    done = team.on_root(lambda: [file.exists() and not fresh for file in files])
+    specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
+    wins = _tune(job, specs, out, how)
+    problems: dict[str, Problem] = {}
+    prepared = {i: prepare(spec, team, problems, quiet, force) for i, spec in specs.items()}
+    if prepared:
+        team.on_root(partial(_writable, out / job.name))
+    if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
+        tell(f"{len(team.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
+    rows: dict[Any, dict[int, Rows]] = {}
+    results = []
+    for i, file in enumerate(files):
+        if i in prepared:
+            file = play(prepared[i], file, how, rows, wins.get(i))
+        if team.is_root:
+            found = read(file)
+            results.append(found)
+            if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
+                tell(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
+            elif i not in prepared and not quiet:
+                tell(f"{found.label}: done already, {file}")
+    return results
+
+
+def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int, Mapping[str, Any]]:
+    """Play the trials of those with a [tune], which get the value that did best; and what each is told of it."""
+    tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
+    trials = {trial.toml(): trial for spec in tuned.values() for trial in spec.trials}  # runs of several seeds share them
+    if not trials:
+        return {}
+    tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True))
+    found = dict(zip(trials, tried, strict=False))  # at rank 0
+    wins = {i: how.team.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
+    specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
+    return wins
+
+
+def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
+    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere. At rank 0 only.
+
+    Those that came down to a level of [stop] ended there: of these the one that took the fewest rounds.
+    """
+    assert spec.tune is not None
+    merits: list[float] = []
+    ranked: list[tuple[float, float, int]] = []
+    for i, trial in enumerate(spec.trials):
+        run = found[trial.toml()]
+        if not run.has(spec.tune.merit):
+            raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
+        merit = float(run.column(spec.tune.merit)[-1])
+        merits.append(merit if run.status == "complete" and math.isfinite(merit) else math.inf)
+        ranked.append((-math.inf, run.trace["round"][-1], i) if _came_down(run, trial.stop) else (merits[i], 0.0, i))
+    best = min(ranked)[-1]
+    if merits[best] == math.inf:
+        raise UserError(f"{spec.where}tune: no value of {spec.tune.parameter} gives a run that ends at a finite {spec.tune.merit}")
+    return {"parameter": spec.tune.parameter, "value": spec.tune.values[best], "merit": spec.tune.merit,
+            "tried": [[value, merit] for value, merit in zip(spec.tune.values, merits, strict=True)]}  # fmt: skip
+
+
+def _came_down(run: Run, stop: Stop) -> bool:
+    """Whether a run ended at a level of its [stop]."""
+    loss, suboptimality, distance = (run.trace.get(name, [math.nan]) for name in ("loss", "suboptimality", "distance"))
+    return run.status == "complete" and stop.is_met(loss[-1], suboptimality[-1], distance[-1], distance[0])
+
+
+def _files_of(job: Job, out: Path) -> list[Path]:
+    """The results' files, no two of them the same."""
+    files: list[Path] = []
+    for spec in job.runs:
+        try:
+            file = result_file(job, spec, spec.run_id, out)
+            if file in files:
+                raise UserError("is the same run as another one: label and all settings are equal")
+        except UserError as error:
+            raise type(error)(f"{spec.where}{error}") from None
+        files.append(file)
+    return files
+
+
+def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
+    """Where a run's result goes."""
+    label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-.") or "run"
+    return out / job.name / f"{label[:60]}-{run_id}.h5"
+
+
+def _writable(folder: Path) -> None:
+    """Refuse a results folder before the first round, not after the last."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(f"{folder}: results cannot be written there: {error.strerror or error}") from None

@@ -1,0 +1,131 @@
+"""What of runs is drawn: lines, taken from results alone; runs that differ in their seed alone are one of them, with a band."""
+
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.results.reader import Run
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure: a run, several seeds of one, or points that each stand for a run."""
+
+    label: str
+    x: NDArray[Any] | None  # None: at every x
+    y: NDArray[Any]  # over several seeds the median, as x is
+    least: NDArray[Any] | None = None  # over the seeds
+    most: NDArray[Any] | None = None
+
+
+def named(run: Run) -> str:
+    """A run's label, and what was tuned for it."""
+    return f"{run.label}, {tuned_text(run)}" if run.tuned else run.label
+
+
+def tuned_text(run: Run) -> str:
+    """What [tune] found for a run, such as "a = 0.5"; "" where nothing was tuned."""
+    return f"{run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}" if run.tuned else ""
+
+
+def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = named) -> list[Line]:
+    """One for each run, but for seeds."""
+    return [_line(each, x, y, name(each[0])) for each in by_seed(runs)]
+
+
+def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs in groups, each of those that differ in their seed alone; what has the seed of another is in the next group."""
+    groups: dict[Any, dict[Any, Run]] = {}
+    for run in runs:
+        seed, others = _seed_and_others(run)
+        number = next(n for n in itertools.count() if seed not in groups.get((others, n), {}))
+        groups.setdefault((others, number), {})[seed] = run
+    return [list(group.values()) for group in groups.values()]
+
+
+def _seed_and_others(run: Run) -> tuple[Any, Any]:
+    """A run's seed, and what else decides it."""
+    if "job" not in run.attrs:
+        return None, id(run)
+    tables = tomllib.loads(run.attrs["job"])
+    seed = tables.pop("seed", 0)
+    return seed, json.dumps([run.label, tables], sort_keys=True, default=str)
+
+
+def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
+    """Over several seeds the rounds that all of them have."""
+    if len(runs) == 1:
+        return Line(name, runs[0].column(x), runs[0].column(y))
+    rounds = reduce(np.intersect1d, [run.column("round") for run in runs])
+    at = [np.isin(run.column("round"), rounds) for run in runs]
+    xs, ys = (np.array([run.column(c)[rows] for run, rows in zip(runs, at, strict=True)], dtype=float) for c in (x, y))
+    return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))
+
+
+def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
+    """One line of last rows for the runs of a grid; over seeds their median."""
+    points: dict[str, list[tuple[float, ...]]] = {}
+    for group in by_seed(runs):
+        xs, ys = (np.array([float(r.column(c)[-1]) for r in group]) for c in (x, y))
+        points.setdefault(stem(group[0].label), []).append((np.median(xs), np.median(ys), np.min(ys), np.max(ys)))
+    return [Line(label, *np.array(sorted(each)).T) for label, each in points.items()]
+
+
+def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
+    """What each run took to bring the column of `at` down to its level, at its own x; over seeds the median."""
+    ((where, level),) = at.items()
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for group in by_seed(runs):
+        xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)
+        constant = xs.size > 0 and np.all(xs == xs[0])
+        took = [entry_at(r.column(y), r.column(where), level) for r in group]
+        took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
+        label = stem(group[0].label) if constant else group[0].label
+        found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))
+    drawn: list[Line] = []
+    for label, points in found.items():
+        own, *taken = np.array(sorted(points)).T
+        drawn.append(Line(label, None if np.isnan(own).any() else own, *taken))
+    return drawn
+
+
+def entry_at(column: NDArray, falling: NDArray, level: float) -> float:
+    """The entry of the first row where another column has come down to a level; infinite, where it never does."""
+    reached = np.flatnonzero(falling <= level)
+    return float(column[reached[0]]) if reached.size else np.inf
+
+
+def stem(label: str) -> str:
+    """The label that the runs of a grid share, which differ in what stands behind a comma and an equals sign."""
+    return re.sub(r", \w+ = .*", "", label)
+
+
+def without_common(labels: Sequence[str]) -> dict[str, str]:
+    """Labels of a grid's runs without the values, such as ", c2 = 0.25", that all of them share."""
+    values = [re.findall(r", \w+ = [^,]*", label) for label in labels]
+    common = [value for value in values[0] if all(value in each for each in values)] if values else []
+    short = {}
+    for label in labels:
+        left = label
+        for value in common:
+            left = left.replace(value, "", 1)
+        short[label] = left
+    return short
+
+
+def shown(xs: NDArray, ys: NDArray, xscale: str, yscale: str) -> NDArray[np.bool_]:
+    """Which points can be drawn: finite, and above 0 on a logarithmic axis."""
+    keep = np.isfinite(xs) & np.isfinite(ys)
+    if xscale == "log":
+        keep &= xs > 0
+    if yscale == "log":
+        keep &= ys > 0
+    return keep

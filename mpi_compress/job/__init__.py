@@ -1,0 +1,1 @@
+"""Jobs: a TOML file read, checked, and unfolded into runs."""

@@ -1,0 +1,69 @@
+"""Tables as TOML gives them: dotted keys, lists of tables, and keys that nobody knows."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.job.tables import OF_A_RUN
+
+
+def put(run: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key; tables on the way are made where they are missing.
+
+    Raises:
+        UserError: a run has no such table, or what stands there is none.
+    """
+    *tables, last = key.split(".")
+    if (tables or [last])[0] not in OF_A_RUN:
+        raise UserError(f"{key}: {nearest((tables or [last])[0], OF_A_RUN, 'table')}")
+    for name in tables:
+        inner = run.setdefault(name, {})
+        if isinstance(inner, str):  # the short form of a part, codec = "fixed"
+            inner = run[name] = {"name": inner}
+        if not isinstance(inner, dict):
+            raise UserError(f"{key}: {name} is {inner!r} and no table")
+        run = inner
+    run[last] = value
+
+
+def lacks(run: Any, key: str) -> bool:
+    """Whether a dotted key is not there."""
+    for name in key.split("."):
+        if not isinstance(run, Mapping) or name not in run:
+            return True
+        run = run[name]
+    return False
+
+
+def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Values by dotted key."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def list_of_tables(tables: Mapping[str, Any], key: str, within: str = "") -> list[dict[str, Any]]:
+    """The tables headed [[key]]; none, where there are none.
+
+    Raises:
+        UserError: what stands there is no list of tables.
+    """
+    value = tables.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
+        raise UserError(f"{within}{key}: should be tables, each headed [[{within}{key}]]")
+    return value
+
+
+def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Raise UserError where a table has a key that is not among the known ones."""
+    for key in table:
+        if key not in known:
+            raise UserError(f"{where + ': ' if where else ''}{nearest(key, known, 'key')}")
+
+
+def plain(value: Any) -> str:
+    """A value as labels have it."""
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value)

@@ -1,0 +1,247 @@
+"""A job file: one TOML file = one figure = some runs, checked whole before anything runs."""
+
+import copy
+import itertools
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.plugins import import_plugin
+from mpi_compress.core.registry import checked
+from mpi_compress.job import claims
+from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
+from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
+from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job file, read and checked."""
+
+    name: str
+    title: str
+    paper: str
+    runs: list[RunSpec]
+    figure: FigureTable = field(default_factory=FigureTable)
+    claims: list[Claim] = field(default_factory=list)
+
+    @property
+    def stand_ins(self) -> list[str]:
+        """The sets that stand in for others."""
+        return list(dict.fromkeys(r.data.shown for r in self.runs if r.data.stand_in_for))
+
+    @property
+    def titled_figure(self) -> FigureTable:
+        """The figure under its title, with the sets that stand in for others."""
+        return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
+
+    def only(self, label: str | None = None, index: int | None = None) -> "Job":
+        """The same job with the runs of one label, or one run.
+
+        Raises:
+            UserError: there is no such run.
+        """
+        runs = self.runs
+        if label is not None:
+            runs = [r for r in runs if r.label == label]
+            if not runs:
+                raise UserError(f"--only: {nearest(label, [r.label for r in self.runs], 'run')}")
+        if index is not None:
+            if not 0 <= index < len(self.runs):
+                raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(self.runs) - 1}")
+            runs = [r for r in runs if r is self.runs[index]]
+        return replace(self, runs=runs)
+
+
+def load_job(
+    file: str | Path,
+    overrides: Mapping[str, Any] | None = None,
+    only: str | None = None,
+    index: int | None = None,
+    full: bool = False,
+) -> Job:
+    """Read a job file and build every part of every run.
+
+    Args:
+        overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
+        only: take the runs of this label.
+        index: take the run of this number.
+        full: at full size, as the job's table [full] of values by dotted key says.
+
+    Raises:
+        UserError: one line with the file, the place in it, what was given, and what would do.
+    """
+    path = Path(file)
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such job file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder; a job file is wanted") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is no TOML: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        if full:
+            tables = _at_full_size(tables)
+        job = parse_job(tables, path.stem, path.parent, _plain_values(overrides or {}), only, index).only(only, index)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for what only the data can tell
+
+
+def _plain_values(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of Python's for those of NumPy's."""
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in overrides.items()}
+
+
+def parse_job(
+    tables: Mapping[str, Any],
+    name: str,
+    folder: Path,
+    overrides: Mapping[str, Any],
+    only: str | None = None,
+    index: int | None = None,
+) -> Job:
+    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` would take."""
+    refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
+    _import_plugins(tables.get("plugins", []), folder)
+    title, paper = (tables.get(k, "") for k in ("title", "paper"))
+    if not isinstance(title, str) or not isinstance(paper, str):
+        raise UserError("title and paper should be text in quotes")
+    plugins = {k: v for k, v in tables.items() if k == "plugins"}
+    shared = {k: v for k, v in tables.items() if k in OF_A_RUN}
+    runs: list[RunSpec] = []
+    for own in list_of_tables(tables, "run") or [{"label": title or name}]:
+        label = own.get("label")
+        if not isinstance(label, str) or not label:
+            raise UserError('run: every [[run]] needs a label = "…", its name in figures')
+        if not label.isprintable():
+            key = "run: label" if "run" in tables else "title"
+            raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
+        refuse_unknown(own, ("label", "grid", *OF_A_RUN), f'run "{label}"')
+        written = copy.deepcopy({**plugins, **shared, **{k: v for k, v in own.items() if k in OF_A_RUN}})
+        for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f'run "{label}": ')}):
+            suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
+            name_in_figures = f"{label}, {suffix}" if suffix else label
+            taken = only in (None, name_in_figures) and index in (None, len(runs))
+            run = copy.deepcopy(written)
+            for key, value in {**point, **(overrides if taken else {})}.items():
+                put(run, key, value)
+            _settle_data(run, folder, f'run "{label}": data')
+            spec = run_spec(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1)
+            if spec.tune is not None:
+                check_trials(spec)
+            runs.append(spec)
+    all_labels = [r.label for r in runs]
+    figure = _figure(tables.get("figure", {}), all_labels)
+    claimed = claims.of_job(list_of_tables(tables, "claim"), all_labels)
+    if tables.get("full", {}) != {}:
+        _check_full_size(tables, name, folder, overrides, only, index)
+    return Job(name, title or name, paper, runs, figure, claimed)
+
+
+def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
+    """[figure] with its [[figure.panel]] tables, each of which shows a run."""
+    if not isinstance(table, Mapping):
+        raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
+    panels = [checked(PanelTable, p, f"figure.panel {i + 1}") for i, p in enumerate(list_of_tables(table, "panel", "figure."))]
+    for i, panel in enumerate(panels):
+        for pattern in panel.runs:
+            if not any(replace(panel, runs=[pattern]).shows(label) for label in labels):
+                raise UserError(f"figure.panel {i + 1}.runs: {nearest(pattern, labels, 'run')}")
+    return replace(checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure"), panel=panels)
+
+
+def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overriding: Any) -> None:
+    """Refuse what [full] cannot mean, though only --full asks for it."""
+    at_full_size = _at_full_size(tables)
+    try:
+        parse_job(at_full_size, name, folder, {})
+    except UserError as error:
+        try:  # what is left out may be set from outside
+            parse_job(at_full_size, name, folder, *overriding)
+        except UserError:
+            raise UserError(f"full: {error}") from None
+
+
+def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """A job's tables with what its [full] says in all runs, and with its [[full.run]] and [[full.claim]] tables."""
+    full = tables.get("full", {})
+    if not isinstance(full, Mapping):
+        raise UserError(f'full: {full!r} was given; it should be a table, [full], of values such as "stop.rounds" = 1000')
+    if not full:
+        raise UserError('--full: the job has no table [full] that says what its full size is, such as "stop.rounds" = 1000')
+    found = copy.deepcopy({k: v for k, v in tables.items() if k != "full"})
+    for key in ("run", "claim"):
+        if key in full:
+            found[key] = [*list_of_tables(found, key), *list_of_tables(full, key, "full.")]
+    for key, value in leaves({k: v for k, v in full.items() if k not in ("run", "claim")}):
+        head = key.partition(".")[0]
+        if head not in OF_A_RUN:
+            raise UserError(f"full: {nearest(head, OF_A_RUN, 'table')}")
+        for table in (found, *(own for own in list_of_tables(found, "run") if head in own)):
+            put(table, key, value)
+    return found
+
+
+def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
+    """Where [data] names a set that is not here, put the first of its `stand-in` tables that is."""
+    table = run.get("data")
+    if not isinstance(table, dict) or "stand-in" not in table:
+        return
+    others = list_of_tables(table, "stand-in")
+    wanted = {k: v for k, v in table.items() if k != "stand-in"}
+    title = data_table(wanted, where).title
+    choices = [wanted, *({**other, "stand_in_for": title} for other in others)]
+    run["data"] = next((c for c in choices if data_table(c, where).is_here(folder)), wanted)
+
+
+def _import_plugins(names: Any, folder: Path) -> None:
+    """Import the user's own parts: modules beside the job, in the current folder, or installed."""
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
+    for name in names:
+        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
+            raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
+        try:
+            import_plugin(name, (Path.cwd(), folder.resolve()))
+        except ModuleNotFoundError as error:
+            raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
+        except (Exception, SystemExit) as error:
+            how = "ends the program" if isinstance(error, SystemExit) else "fails"
+            said = " ".join(str(error).split())
+            raise UserError(f"plugins: module '{name}' {how} on import: {type(error).__name__}: {said}") from error
+
+
+def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    grid = table.get("grid", {})
+    if not isinstance(grid, Mapping):
+        raise UserError(f"{where}grid: {grid!r} was given; it should be a table of lists, such as {{ seed = [0, 1] }}")
+    return grid
+
+
+def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
+    """All points of [grid]: dotted keys, each with a list of values."""
+    axes: dict[str, list[Any]] = {}
+
+    def walk(node: Any, key: str) -> None:
+        if isinstance(node, Mapping):
+            for k, v in node.items():
+                walk(v, f"{key}.{k}" if key else k)
+        elif not isinstance(node, list) or not node:
+            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values, at least one")
+        elif key.split(".")[0] not in OF_A_RUN:
+            raise UserError(f"grid: {nearest(key.split('.')[0], OF_A_RUN, 'table')}")
+        else:
+            axes[key] = node
+
+    walk(table, prefix)
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

@@ -1,0 +1,252 @@
+"""One run of a job: from its tables to its parts, each checked."""
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from mpi_compress.algorithms import Algorithm, algorithms
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.plugins import source_of
+from mpi_compress.core.registry import checked, is_ours, parameters
+from mpi_compress.engine.checkpoint import Every
+from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
+from mpi_compress.job.stop import Stop
+from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs import CostModel, costs
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.table import DataTable, content_id, digest
+from mpi_compress.results.reader import read
+
+_EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run of a job, all its parts built."""
+
+    label: str
+    index: int  # among the job's runs
+    written: Mapping[str, Any]  # the tables as the user wrote them for this run
+    folder: Path  # the job's own
+    seed: int
+    data: DataTable
+    objective: ObjectiveTable
+    workers: WorkersTable
+    algorithm: Algorithm
+    up: LinkTable
+    down: LinkTable
+    cost: CostModel
+    start: StartTable
+    stop: Stop
+    log: LogTable
+    checkpoint: Every
+    tune: TuneTable | None
+    where: str  # for error lines
+
+    @property
+    def run_id(self) -> str:
+        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and what the files hold, those
+        that parts of one's own are written in among them."""
+        deciding = copy.deepcopy(dict(self.written))
+        for key in ("checkpoint", "plugins"):
+            deciding.pop(key, None)
+        for key in ("exchange", "master"):
+            deciding.get("workers", {}).pop(key, None)
+        for key in ("name", "path", "test", "stand_in_for"):
+            deciding["data"].pop(key, None)
+        file = getattr(self.cost, "file", None) if is_ours(self.cost) else None
+        others = [] if file is None else [digest(Path(file))]
+        if (x := self.start_point) is not None:
+            others.append(hashlib.sha256(x.tobytes()).hexdigest())
+        parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost)
+        others += dict.fromkeys(source for part in parts if (source := source_of(part)))
+        text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def start_point(self) -> Vector | None:
+        """The last point of the result that the run starts from, if it does.
+
+        Raises:
+            UserError: there is no such result, or it has no last point.
+        """
+        at = self.start.at
+        if at in ("zero", "optimum"):
+            return None
+        file = Path(_here_or_beside(at, self.folder))
+        if not file.exists():
+            raise UserError(f'start.at: {at}: there is no such file here or beside the job; a result, "zero" or "optimum" would do')
+        try:
+            x = read(file).x
+        except UserError as error:
+            raise UserError(f"start.at: {error}") from None
+        if x is None:
+            raise UserError(f"start.at: {at} has no last point")
+        return x
+
+    @property
+    def real_labels(self) -> bool:
+        """Whether labels are numbers to be fitted, and not two classes."""
+        return self.objective.loss == "least-squares" and self.data.positive is None
+
+    @property
+    def trials(self) -> list["RunSpec"]:
+        """The runs that settle what is to be tuned, one for each value."""
+        assert self.tune is not None
+        return [self._trial(value) for value in self.tune.values]
+
+    def _trial(self, value: Any) -> "RunSpec":
+        tune, written = self.tune, copy.deepcopy(dict(self.written))
+        assert tune is not None
+        del written["tune"]
+        put(written, tune.parameter, value)
+        if tune.rounds is not None:
+            written["stop"] = {"rounds": tune.rounds}
+        if tune.seed is not None:
+            written["seed"] = tune.seed
+        trial = run_spec(f"{self.label}, {tune.parameter} = {plain(value)}", self.index, written, self.folder, False)
+        return replace(trial, where=self.where)
+
+    def tuned(self, value: Any) -> "RunSpec":
+        """This run with that value; its id is the one that it had."""
+        assert self.tune is not None
+        written = copy.deepcopy(dict(self.written))
+        put(written, self.tune.parameter, value)
+        return replace(run_spec(self.label, self.index, written, self.folder, False), written=self.written, where=self.where)
+
+    def toml(self) -> str:
+        """A job of this run alone."""
+        return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
+
+
+def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
+    """A run from its tables as they are written, every part built.
+
+    Args:
+        label: its name in figures.
+        index: its number in the job.
+        folder: where files that it names may also be, the job's own.
+        named: whether errors say which run it is.
+
+    Raises:
+        UserError: one line with the place in the job, what was given, and what would do.
+    """
+    at = f'run "{label}": ' if named else ""
+
+    def table(key: str) -> dict[str, Any]:
+        value = written.get(key, {})
+        if not isinstance(value, Mapping):
+            raise UserError(f"{at}{key}: {value!r} was given; it should be a table, [{key}]")
+        return dict(value)
+
+    as_written = written
+    seed = written.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
+    tune = checked(TuneTable, table("tune"), f"{at}tune") if "tune" in written else None
+    if tune is not None and lacks(written, tune.parameter):
+        written = copy.deepcopy(written)
+        put(written, tune.parameter, tune.values[0])
+    for key in ("data", "algorithm", "stop"):
+        if key not in written:
+            raise UserError(f"{at}{key}: the table [{key}] is missing")
+    algorithm = algorithms.build(table("algorithm"), f"{at}algorithm")
+    cost = table("cost") or {"model": "payload"}
+    if "model" not in cost or "name" in cost:
+        raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
+    if isinstance(cost.get("file"), str) and isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])):
+        cost["file"] = _here_or_beside(cost["file"], folder)
+    return RunSpec(
+        label=label,
+        index=index,
+        written=as_written,
+        folder=folder,
+        seed=seed,
+        data=data_table(table("data"), f"{at}data"),
+        objective=checked(ObjectiveTable, table("objective"), f"{at}objective"),
+        workers=checked(WorkersTable, table("workers"), f"{at}workers"),
+        algorithm=algorithm,
+        up=_link(table("up"), f"{at}up") if table("up") else _own_uplink(algorithm, at),
+        down=_link(table("down") or algorithm.links.get("down") or _EXACT, f"{at}down"),
+        cost=costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost"),
+        start=checked(StartTable, table("start"), f"{at}start"),
+        stop=checked(Stop, table("stop"), f"{at}stop"),
+        log=checked(LogTable, table("log"), f"{at}log"),
+        checkpoint=checked(Every, table("checkpoint"), f"{at}checkpoint"),
+        tune=tune,
+        where=at,
+    )
+
+
+def check_trials(spec: RunSpec) -> None:
+    """Refuse a value that cannot be tried before anything is."""
+    try:
+        spec.trials  # noqa: B018
+    except UserError as error:
+        raise UserError(f"{spec.where}tune: {error}") from None
+
+
+def data_table(table: dict[str, Any], where: str) -> DataTable:
+    """[data]: keys that belong to its generator are the generator's parameters."""
+    common = [k for k in parameters(DataTable) if k != "parameters"]
+    name = table.get("generator")
+    if name is None:
+        refuse_unknown(table, common, where)
+        return checked(DataTable, table, where)
+    if not isinstance(name, str) or name not in generators:
+        raise UserError(f"{where}.generator: {nearest(str(name), generators, 'generator')}")
+    own = parameters(generators[name])
+    refuse_unknown(table, [*common, *own], where)
+    values = {k: v for k, v in table.items() if k in own}
+    generators.build({"name": name, **values}, where)
+    rest = {k: v for k, v in table.items() if k not in own}
+    return checked(DataTable, {**rest, "parameters": values}, where)
+
+
+def _link(table: dict[str, Any], where: str) -> LinkTable:
+    refuse_unknown(table, ("compressor", "codec"), where)
+    compressor = compressors.build(table.get("compressor", "identity"), f"{where}.compressor")
+    spec = table.get("codec", compressor.codec)
+    if isinstance(spec, Mapping) and "name" not in spec:
+        spec = {"name": compressor.codec, **spec}
+    codec = codecs.build(spec, f"{where}.codec")
+    if not codec.writes(compressor.makes):
+        fitting = [name for name in codecs if _writes(name, compressor.makes)]
+        raise UserError(
+            f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; "  # type: ignore[attr-defined]
+            f"these can: {', '.join(fitting)}"
+        )
+    return LinkTable(compressor, codec)
+
+
+def _writes(name: str, kind: type[Compressed]) -> bool:
+    """Whether a codec writes messages of a kind, as it is without parameters."""
+    try:
+        return codecs[name]().writes(kind)
+    except TypeError:  # somebody's own, that needs some
+        return False
+
+
+def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
+    """The uplink of an algorithm where a job names none."""
+    try:
+        return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
+    except UserError:
+        name = type(algorithm).name  # type: ignore[attr-defined]
+        such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
+        raise UserError(f"{at}up: {name} needs a compressor with its parameters, such as {such}") from None
+
+
+def _here_or_beside(path: str, folder: Path) -> str:
+    """A file that a job names: here, or else beside the job."""
+    beside = folder / path
+    return str(beside) if beside.exists() and not Path(path).exists() else path

@@ -1,0 +1,176 @@
+"""The tables of a job file, each refusing what it cannot mean; those of parts, data, [stop] and [checkpoint] stand elsewhere."""
+
+import fnmatch
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, Literal
+
+from mpi_compress.core.errors import nearest
+from mpi_compress.core.expressions import Expression
+from mpi_compress.messages.codecs import Codec
+from mpi_compress.messages.compressors import Compressor
+from mpi_compress.problem.datasets.labels import Partition
+from mpi_compress.problem.objective import LOSSES
+
+OF_A_RUN = (
+    "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "tune",
+)  # fmt: skip
+NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
+
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True)
+class ObjectiveTable:
+    """A job's [objective]."""
+
+    loss: str = "logistic"
+    mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
+    lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
+    regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise ValueError(nearest(self.loss, LOSSES, "loss"))
+        if self.mu is not None and self.lambda2 is not None:
+            raise ValueError("mu and lambda2 = mu/2 are two names of one thing; give one")
+
+
+@dataclass(frozen=True)
+class WorkersTable:
+    """A job's [workers]. `exchange` and `master` say how they are hosted, which changes no number."""
+
+    count: int = 1
+    partition: Partition = "contiguous"
+    exchange: Literal["p2p", "allgather"] = "p2p"
+    master: Literal["dedicated", "worker"] = "dedicated"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count = {self.count} must be at least 1")
+
+
+@dataclass(frozen=True)
+class StartTable:
+    """A job's [start]: x0."""
+
+    at: str = "zero"  # "zero", "optimum", or a result file whose last point it is
+    offset: float = 0.0  # added to every coordinate
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.offset):
+            raise ValueError(f"offset = {self.offset} is no finite number")
+
+
+@dataclass(frozen=True)
+class LogTable:
+    """A job's [log]."""
+
+    every: int = 1
+    theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every = {self.every} must be at least 1")
+
+
+@dataclass(frozen=True)
+class TuneTable:
+    """A job's [tune]: the value of a parameter is the one, of some, whose run comes furthest."""
+
+    parameter: str  # its dotted key, such as "algorithm.step"
+    values: list[Any]
+    merit: str = "suboptimality"  # the column of the trace that should be smallest at the end
+    rounds: int | None = None  # of each trial; None: what [stop] says
+    seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError("values = [] must name at least one")
+        if self.parameter.partition(".")[0] not in OF_A_RUN:
+            raise ValueError(nearest(self.parameter.partition(".")[0], OF_A_RUN, "table"))
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds = {self.rounds} must be at least 1")
+
+
+def _refuse_empty(**columns: str | None) -> None:
+    for key, name in columns.items():
+        if name is not None and not name.strip():
+            raise ValueError(f"{key} = {name!r} should be the name of a column, such as 'loss'")
+
+
+@dataclass(frozen=True)
+class PanelTable:
+    """A job's [[figure.panel]]; what it does not say is as the figure's."""
+
+    title: str = ""
+    runs: list[str] = field(default_factory=lambda: ["*"])  # labels, or patterns of them such as "*, c2 = 0.25"
+    x: str | None = None
+    y: str | None = None
+    xscale: Scale | None = None
+    yscale: Scale | None = None
+    bounds: list[str] | None = None
+    xlabel: str | None = None
+    ylabel: str | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_empty(x=self.x, y=self.y)
+
+    def shows(self, label: str) -> bool:
+        """Whether it draws the runs of this label."""
+        return any(label == pattern or fnmatch.fnmatchcase(label, pattern) for pattern in self.runs)
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """A job's [figure]."""
+
+    x: str = "wire_bits_up"
+    y: str = "loss"
+    xscale: Scale | None = None  # None: linear but over budgets T
+    yscale: Scale | None = None  # None: log for what falls to 0, such as suboptimality
+    bounds: list[str] = field(default_factory=list)  # columns drawn dashed over the curves
+    rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
+    title: str | None = None
+    at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
+    xlabel: str | None = None  # the paper's name of an axis; None: the column's
+    ylabel: str | None = None
+    columns: int = 3  # of panels
+    notes: list[str] = field(default_factory=list)  # columns whose last entries each panel tells
+    panel: list[PanelTable] = field(default_factory=list)  # [[figure.panel]]
+
+    def __post_init__(self) -> None:
+        _refuse_empty(x=self.x, y=self.y)
+        if self.columns < 1:
+            raise ValueError(f"columns = {self.columns} must be at least 1")
+        if self.at is not None and len(self.at) != 1:
+            raise ValueError(f"at = {self.at} should be one column and its level, such as {{ loss = 0.4 }}")
+
+    def changed(self, **asked: Any) -> "FigureTable":
+        """The same with other x, y or bounds, in all panels."""
+        unset: dict[str, Any] = {f"{which}label": None for which in ("x", "y") if which in asked}
+        unset |= {"yscale": None} if "y" in asked else {}
+        unset |= {"bounds": []} if "y" in asked else {}
+        of_panels: dict[str, Any] = dict.fromkeys((*asked, *unset))
+        return replace(self, **{**unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, as a check on the results."""
+
+    id: str
+    says: str
+    value: str
+    holds: str
+    paper: float | str | None = None
+    why: str = ""  # the reason found, told where it does not hold
+    note: str = ""  # told always, such as what the paper's print has wrong
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """A job's [up] or [down]."""
+
+    compressor: Compressor
+    codec: Codec

@@ -1,0 +1,9 @@
+"""Codecs: what is compressed → bytes and back, exactly. One file, one codec."""
+
+from mpi_compress.core.registry import import_all
+from mpi_compress.messages.codecs.base import Codec, codecs
+
+register = codecs.register
+import_all(__name__)
+
+__all__ = ["Codec", "codecs", "register"]

@@ -1,0 +1,25 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, float_bytes, read_floats
+from mpi_compress.messages.kinds import Compressed, Dense
+
+
+@codecs.register("dense")
+@dataclass(frozen=True)
+class DenseFloats(Codec):
+    """All d coordinates as floats of 32 or 64 bits, and nothing else."""
+
+    def writes(self, kind: type[Compressed]) -> bool:
+        return kind is Dense
+
+    def encode(self, compressed: Compressed) -> Bytes:
+        values = compressed.values if isinstance(compressed, Dense) else compressed.dense()
+        return float_bytes(values, self.float).copy()
+
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        values, end = read_floats(data, at, dim, self.float)
+        return Dense(values), end

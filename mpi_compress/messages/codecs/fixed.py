@@ -1,0 +1,88 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.kernels import bits, pairs, sets
+from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, codecs, count_length, float_bytes, read_floats, refuse
+from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
+
+
+@codecs.register("fixed")
+@dataclass(frozen=True)
+class Fixed(IndexCodec, BulkCodec):
+    """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).  A dense vector has none: it is its d floats. Nor have
+    coordinates that are drawn from a shared seed: they are the seed's 64 bits and T floats."""
+
+    def writes(self, kind: type[Compressed]) -> bool:
+        return kind in (Dense, Drawn) or super().writes(kind)
+
+    def encode(self, compressed: Compressed) -> Bytes:
+        if type(compressed) is Sparse:  # the most frequent first
+            T, width = compressed.indices.size, index_bits(compressed.dim)
+            start = count_length(T) + T * self.float // 8
+            out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
+            if not pairs.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
+                refuse(compressed.values)
+            return out
+        if isinstance(compressed, Dense):
+            return float_bytes(compressed.values, self.float).copy()
+        if isinstance(compressed, Drawn):
+            seed = np.array([compressed.seed], dtype="<u8").view(np.uint8)
+            return np.concatenate([seed, float_bytes(compressed.values, self.float)])
+        return super().encode(compressed)
+
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        if kind is Dense:
+            values, end = read_floats(data, at, dim, self.float)
+            return Dense(values), end
+        if kind is Drawn:
+            return self._drawn(data, at, dim, known["kappa"])
+        if kind is Sparse and at < data.size >= 8 and (count := data.item(at)) <= min(dim, 127):  # what is short is read at once
+            width = index_bits(dim)
+            end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
+            indices, values = np.empty(count, dtype=np.uint32), np.empty(count)
+            if end <= data.size and pairs.take_pairs(data, at + 1, width, self.float, dim, indices, values):
+                return Sparse(dim, indices, values), end
+        return super().decode(data, at, dim, kind, known)
+
+    def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
+        data, ends, right = pairs.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float)
+        return (data, ends) if right else None
+
+    def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
+        indices, values, stops, right = pairs.take_rows(data, ends, index_bits(dim), self.float, dim)
+        if not right:
+            raise CorruptMessage(f"indices are no increasing ones below {dim}")
+        return SparseRows(dim, indices, values, stops)
+
+    def _drawn(self, data: Bytes, at: int, dim: int, kappa: float) -> tuple[Compressed, int]:
+        if at + 8 > data.size:
+            raise CorruptMessage(f"a seed needs 8 bytes; there are {data.size - at}")
+        seed = int(data[at : at + 8].view("<u8")[0])
+        drawn = Drawn(dim, seed, kappa, np.empty(0))
+        values, end = read_floats(data, at + 8, drawn.indices.size, self.float)
+        return Drawn(dim, seed, kappa, values), end
+
+    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
+        out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)
+        bits.pack_fields(indices, index_bits(dim), out, ahead)
+        return out
+
+    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
+        indices = np.empty(count, dtype=np.uint32)
+        if not sets.read_fields(data, at, index_bits(dim), dim, indices):
+            raise CorruptMessage(f"the {count} indices are no increasing ones below {dim}")
+        return indices, at + self.set_bytes(indices, dim)
+
+    def set_bytes(self, indices: Indices, dim: int) -> int:
+        return self.planned_set_bytes(indices.size, dim)
+
+    def planned_set_bytes(self, T: Any, dim: int) -> Any:
+        return (T * index_bits(dim) + 7) // 8

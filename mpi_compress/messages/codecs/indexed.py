@@ -1,0 +1,144 @@
+"""What codecs of index sets share: the rest of the messages that hold such sets."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.kernels import bits, floats, sets
+from mpi_compress.messages.codecs.base import (
+    NOTHING,
+    Bytes,
+    Codec,
+    count_bytes,
+    count_length,
+    count_lengths,
+    float_bytes,
+    number_bytes,
+    read_count,
+    read_floats,
+    read_number,
+    readable,
+    refuse,
+)
+from mpi_compress.messages.kinds import Compressed, Flags, Hybrid, Indices, SignSparse, Sparse
+
+
+@dataclass(frozen=True)
+class IndexCodec(Codec):
+    """Writes index sets in its own way, and around them:
+
+        Sparse        T, T values, the set
+        SignSparse    T, the magnitude, the set, T signs of one bit
+        Hybrid        s, r, s values, the magnitude, the set of s, the set of r, r signs
+
+    with counts in seven-bit groups, and floats of 32 or 64 bits.
+    """
+
+    @abstractmethod
+    def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
+        """The set (T,), with `ahead` bytes left free before it."""
+
+    @abstractmethod
+    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
+        """The set of `count` ≤ dim indices that starts at data[at], at least 8 bytes long, and where it ends.
+
+        The end may lie beyond the data, where what is missing was taken for 0.
+
+        Raises:
+            CorruptMessage: no set of `count` increasing indices below dim.
+        """
+
+    def set_bytes(self, indices: Indices, dim: int) -> int:
+        """The length of what `write_set` writes."""
+        return self.write_set(indices, dim).size
+
+    def planned_set_bytes(self, T: Any, dim: int) -> Any:
+        """The length of any set of T indices, where T decides it; None: it does not."""
+        return None
+
+    def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:
+        set_bytes = self.planned_set_bytes(T, dim)
+        if set_bytes is None or kind not in (Sparse, SignSparse):
+            return None
+        values = T * (self.float // 8) if kind is Sparse else self.float // 8 + (T + 7) // 8
+        return count_lengths(T) + values + set_bytes
+
+    def writes(self, kind: type[Compressed]) -> bool:
+        return kind in (Sparse, SignSparse, Hybrid)
+
+    def encode(self, compressed: Compressed) -> Bytes:
+        if isinstance(compressed, Sparse):
+            T = compressed.indices.size
+            out = self.write_set(compressed.indices, compressed.dim, ahead=count_length(T) + T * self.float // 8)
+            if not floats.put_count_and_floats(compressed.values, self.float, out):
+                refuse(compressed.values)
+            return out
+        if isinstance(compressed, SignSparse):
+            parts = [
+                count_bytes(compressed.indices.size),
+                number_bytes(compressed.magnitude, self.float),
+                self.write_set(compressed.indices, compressed.dim),
+                sign_bytes(compressed.negative),
+            ]
+        else:
+            assert isinstance(compressed, Hybrid)
+            parts = [
+                count_bytes(compressed.indices.size),
+                count_bytes(compressed.sign_indices.size),
+                float_bytes(compressed.values, self.float),
+                number_bytes(compressed.magnitude, self.float),
+                self.write_set(compressed.indices, compressed.dim),
+                self.write_set(compressed.sign_indices, compressed.dim),
+                sign_bytes(compressed.negative),
+            ]
+        return np.concatenate(parts)
+
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        count, at = read_count(data, at, most=dim)
+        if kind is Sparse:
+            values, at = read_floats(data, at, count, self.float)
+            indices, at = self._set(data, at, dim, count)
+            return Sparse(dim, indices, values), at
+        if kind is SignSparse:
+            magnitude, at = read_number(data, at, self.float)
+            indices, at = self._set(data, at, dim, count)
+            negative, at = read_signs(data, at, count)
+            return SignSparse(dim, indices, negative, magnitude), at
+        sign_count, at = read_count(data, at, most=dim - count)
+        values, at = read_floats(data, at, count, self.float)
+        magnitude, at = read_number(data, at, self.float)
+        indices, at = self._set(data, at, dim, count)
+        sign_indices, at = self._set(data, at, dim, sign_count)
+        negative, at = read_signs(data, at, sign_count)
+        if not sets.disjoint(indices, sign_indices):
+            raise CorruptMessage("an index stands in both sets")
+        return Hybrid(dim, indices, values, sign_indices, negative, magnitude), at
+
+    def _set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
+        indices, end = self.read_set(data if data.size >= 8 else readable(data), at, dim, count)
+        if end > data.size:
+            raise CorruptMessage(f"{count} indices end at byte {end}; there are {data.size}")
+        return indices, end
+
+
+def sign_bytes(negative: Flags) -> Bytes:
+    """Signs as bits."""
+    out = np.empty((negative.size + 7) // 8, dtype=np.uint8)
+    bits.pack_flags(negative, out)
+    return out
+
+
+def read_signs(data: Bytes, at: int, count: int) -> tuple[Flags, int]:
+    """`count` signs from data[at] on, and where they end."""
+    end = at + (count + 7) // 8
+    if end > data.size:
+        raise CorruptMessage(f"{count} signs end at byte {end}; there are {data.size}")
+    negative = np.empty(count, dtype=np.bool_)
+    bits.unpack_flags(data[at:end], negative)
+    return negative, end

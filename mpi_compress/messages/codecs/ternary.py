@@ -1,0 +1,45 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.kernels import ternary as kernels
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, number_bytes, read_number, readable
+from mpi_compress.messages.kinds import Compressed, Ternary
+
+
+@codecs.register("ternary")
+@dataclass(frozen=True)
+class TernaryDigits(Codec):
+    """The magnitude, and the signs as ternary digits, 17 of them in 27 bits: 1.588 bits each, where log2 3 = 1.585."""
+
+    def writes(self, kind: type[Compressed]) -> bool:
+        return kind is Ternary
+
+    def encode(self, compressed: Compressed) -> Bytes:
+        assert isinstance(compressed, Ternary)
+        nbytes, last_bits = digits_room(compressed.dim)
+        out = np.empty(nbytes, dtype=np.uint8)
+        kernels.write_signs(compressed.signs, last_bits, out)
+        return np.concatenate([number_bytes(compressed.magnitude, self.float), out])
+
+    def decode(
+        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
+    ) -> tuple[Compressed, int]:
+        magnitude, at = read_number(data, at, self.float)
+        nbytes, last_bits = digits_room(dim)
+        if at + nbytes > data.size:
+            raise CorruptMessage(f"{dim} ternary digits end at byte {at + nbytes}; there are {data.size}")
+        signs = np.empty(dim, dtype=np.int8)
+        if not kernels.read_signs(readable(data), at, last_bits, signs):
+            raise CorruptMessage("a block is no number of 17 ternary digits")
+        return Ternary(signs, magnitude), at + nbytes
+
+
+def digits_room(dim: int) -> tuple[int, int]:
+    """The bytes that `dim` digits take, and the bits of the last block, which has dim mod 17 of them."""
+    blocks, rest = divmod(dim, kernels.BLOCK)
+    last_bits = (3**rest - 1).bit_length()
+    return (blocks * kernels.BLOCK_BITS + last_bits + 7) // 8, last_bits

@@ -1,0 +1,39 @@
+from dataclasses import dataclass
+
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
+from mpi_compress.messages.compressors.top_k import TopK
+from mpi_compress.messages.kinds import Compressed, Vector
+
+
+@compressors.register("accordion")
+@dataclass(frozen=True)
+class Accordion(Compressor):
+    """Top-k that switches between k_min and k_max (ACCORDION, Agarwal et al. 2021; HT §6).  Contractive with δ = k_min/d.
+
+    The switch needs the run: k_max in the first epoch, where the norm of the accumulated gradient has changed by a share `eta`
+    or more when it is tested, every `every` epochs, and where the step size falls. An algorithm that keeps the schedule sets k
+    from round to round; without one, k is k_max.
+    """
+
+    k_min: Count
+    k_max: Count
+    eta: float = 0.5
+    every: int = 10
+    k: Count | None = None
+    paper = "HT §6"
+
+    def __post_init__(self) -> None:
+        if not self.eta > 0 or self.every < 1:
+            raise ValueError(f"eta = {self.eta:g} and every = {self.every} were given; they should be above 0 and at least 1")
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        return TopK(self.k_max if self.k is None else self.k).compress(v, t)
+
+    def check(self, dim: int) -> None:
+        low, high = count_of(self.k_min, dim), count_of(self.k_max, dim)
+        if low > high:
+            raise ValueError(f"k_min = {self.k_min} is more than k_max = {self.k_max} for d = {dim}")
+
+    def delta(self, dim: int) -> float:
+        return count_of(self.k_min, dim) / dim

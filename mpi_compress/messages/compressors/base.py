@@ -1,0 +1,124 @@
+"""The contract of a compressor, and parameters that several of them share."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator
+
+from mpi_compress.core.registry import Registry
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
+
+
+@dataclass(frozen=True)
+class Compressor(ABC):
+    """A map from vectors to compressed vectors, defined for every vector: ties, zeros and denormals included.
+
+    A compressor states its theorem: `delta` where it is contractive, `omega` where it is unbiased, `variance` where it is
+    absolute, none of them where it is none of these.
+    """
+
+    makes: ClassVar[type[Compressed]] = Sparse  # the kind of message
+    codec: ClassVar[str] = "fixed"  # the codec that its paper counts
+    paper: ClassVar[str] = ""
+
+    @abstractmethod
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`."""
+
+    def compress_again(self, c: Compressed, t: Round) -> Compressed:
+        """C of a vector that is held in compressed form."""
+        return self.compress(c.dense(), t)
+
+    def known(self, dim: int) -> Mapping[str, Any]:
+        """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.
+
+        Its names are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
+        for Lattice.
+        """
+        return {}
+
+    def check(self, dim: int) -> None:
+        """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
+
+    def delta(self, dim: int) -> float | None:
+        """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive."""
+        return None
+
+    def omega(self, dim: int) -> float | None:
+        """ω with E C(v) = v and E‖C(v) − v‖² ≤ ω‖v‖² for every v; None: biased, or not bounded so."""
+        return None
+
+    def variance(self, dim: int) -> float | None:
+        """v² with ‖v − C(v)‖² ≤ v² for every v (in the mean, where C is random; HT Definition 3); None: not absolute."""
+        return None
+
+    def unbiased(self, dim: int) -> bool:
+        """Whether E C(v) = v for every v."""
+        return self.omega(dim) is not None
+
+
+class BulkCompressor(ABC):
+    """A compressor that takes many vectors by one call; nothing it does is random."""
+
+    @abstractmethod
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        """C of some rows of vs (m, d), as `compress` has it."""
+
+
+compressors: Registry[Compressor] = Registry("compressor", Compressor)
+
+
+def _count(k: Any) -> Any:
+    if isinstance(k, str) and not re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%\s*", k):
+        raise ValueError("a count such as 10 or a percentage such as '0.2%'")
+    if not (share(k) > 0 if isinstance(k, str) else k >= 1):
+        raise ValueError("at least 1 (or a percentage above 0)")
+    return k
+
+
+Count = Annotated[int | str, AfterValidator(_count)]
+"""How many coordinates: 10, or a share of d, "0.2%"."""
+
+
+def share(k: str) -> float:
+    """The share that a percentage means."""
+    value = float(k.strip().removesuffix("%")) / 100
+    if not 0 < value <= 1:
+        raise ValueError("a percentage above 0 and up to 100")
+    return value
+
+
+def count_of(k: int | str | None, dim: int) -> int:
+    """The number of coordinates that k means for d = dim: the nearest whole number to a share of d, and at least 1.
+
+    Raises:
+        ValueError: k was not given, or is more than d.
+    """
+    if k is None:
+        raise ValueError("needs k = a count or a percentage (only some algorithms set it)")
+    if isinstance(k, str):
+        return max(1, round(share(k) * dim))
+    if k > dim:
+        raise ValueError(f"k = {k} is more than the d = {dim} coordinates there are")
+    return k
+
+
+def positive(**values: float | None) -> None:
+    """Raise ValueError unless each value is a finite number above 0; None passes."""
+    for name, value in values.items():
+        if value is not None and not 0 < value < inf:
+            raise ValueError(f"{name} = {value:g} was given; it should be a number above 0")
+
+
+def one_of(**values: object) -> None:
+    """Raise ValueError unless exactly one value is given."""
+    given = [f"{name} = {value}" for name, value in values.items() if value is not None]
+    if len(given) != 1:
+        raise ValueError(f"needs one of {', '.join(values)}; given: {' and '.join(given) or 'none'}")

@@ -1,0 +1,50 @@
+from dataclasses import dataclass
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import probabilities
+from mpi_compress.messages.compressors.base import Compressor, compressors, one_of
+from mpi_compress.messages.kinds import Compressed, Hybrid, Vector
+
+
+@compressors.register("gspar")
+@dataclass(frozen=True)
+class GSpar(Compressor):
+    """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|); those with p_j = 1 are sent as they are, the others as ±1/λ (GSpar §2).
+
+    epsilon: Algorithm 2, the fewest Σ p_j with Σ g_j²/p_j ≤ (1 + ε)‖g‖², so ω = ε: the smallest k that meets eq. 11 (the printed
+    algorithm says 10), λ = Σ_{j>k}|g_(j)| / (ε‖g‖² + Σ_{j>k}g_(j)²).
+    kappa: Algorithm 3, Σ p_j → κd from below in `passes` rounds, p ← min(cp, 1) over those with p ≠ 1. Every c ≥ 1, so
+    ω ≤ 1/κ; with many rounds it is the compressor `stochastic` with k = κd.
+    """
+
+    epsilon: float | None = None  # ε
+    kappa: float | None = None  # κ
+    passes: int = 2
+    makes = Hybrid
+    codec = "gspar-hybrid"
+    paper = "GSpar Algorithms 2 and 3"
+
+    def __post_init__(self) -> None:
+        one_of(epsilon=self.epsilon, kappa=self.kappa)
+        if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
+            raise ValueError(f"epsilon = {self.epsilon:g} was given; it should be a number from 0 on")
+        if self.kappa is not None and not 0 < self.kappa <= 1:
+            raise ValueError(f"kappa = {self.kappa:g} was given; it should be a share above 0 and up to 1")
+        if self.passes < 0:
+            raise ValueError(f"passes = {self.passes} was given; it should be 0 or more")
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        size = probabilities.size_of(v)
+        found, certain, m = probabilities.draw(v, size, self.level(v, size), t.rng)
+        indices, values, drawn, negative = probabilities.split(v, found, certain)
+        return Hybrid(v.size, indices, values, drawn, negative, m)
+
+    def level(self, v: Vector, size: probabilities.Size) -> float:
+        """1/λ, times the scale of `size`."""
+        if self.epsilon is not None:
+            return probabilities.level_of_variance(v, size, self.epsilon)
+        assert self.kappa is not None
+        return probabilities.level_of_budget(v, size, self.kappa * v.size, self.passes)
+
+    def omega(self, dim: int) -> float:
+        return 1 / self.kappa if self.kappa is not None else self.epsilon  # type: ignore[return-value]

@@ -1,0 +1,93 @@
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels.threshold import reaching, reaching_of_rows
+from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, compressors, one_of, positive
+from mpi_compress.messages.kinds import Compressed, Indices, Sparse, SparseRows, Vector, no_coordinates
+
+
+@compressors.register("hard-threshold")
+@dataclass(frozen=True)
+class HardThreshold(Compressor, BulkCompressor):
+    """All coordinates with |v_j| ≥ λ (HT §4.2).  Absolute with v² = dλ² (HT §5).
+
+    λ is `threshold`; or follows from `accuracy` ε and the step size γ by dγ²λ² = ε, which only an algorithm that has a step can
+    settle (`at_step`); or from `like_k`, the k of a top-k that it should converge no slower than, by (2/√k)√((2d/k + M)ζ² + σ²)
+    (HT §6, §D): its short form 1/(2√k), which takes ζ = 0 and σ = 1/4, or, where `estimate` is set, with ζ and σ as the run's
+    workers have them at the start (`with_noise`).
+    """
+
+    threshold: float | None = None  # λ
+    accuracy: float | None = None  # ε, on the error γ²dλ² that error feedback can hold
+    like_k: int | None = None
+    estimate: bool = False
+    paper = "HT §4.2"
+
+    def __post_init__(self) -> None:
+        one_of(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
+        positive(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
+        if self.estimate and self.like_k is None:
+            raise ValueError("estimate = true is for like_k = k")
+
+    def compress(self, v: Vector, t: Round) -> Sparse:
+        indices, values = self._reaching(v)
+        return Sparse(v.size, indices, values) if indices.size else no_coordinates(v.size)
+
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        return SparseRows(vs.shape[1], *reaching_of_rows(vs, rows, self.level))
+
+    def compress_again(self, c: Compressed, t: Round) -> Compressed:
+        if not isinstance(c, Sparse):
+            return super().compress_again(c, t)
+        kept, values = self._reaching(c.values)
+        return Sparse(c.dim, c.indices[kept], values)
+
+    def _reaching(self, v: Vector) -> tuple[Indices, Vector]:
+        indices, values = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
+        n = reaching(np.ascontiguousarray(v, dtype=np.float64), self.level, indices, values)
+        indices.resize(n, refcheck=False)
+        values.resize(n, refcheck=False)
+        return indices, values
+
+    @property
+    def level(self) -> float:
+        """λ."""
+        if self.threshold is not None:
+            return self.threshold
+        if self.estimate:
+            raise ValueError("estimate = true needs a run, at whose start the gradients' noise is seen, and works on the uplink")
+        if self.like_k is not None:
+            return 1 / (2 * sqrt(self.like_k))
+        raise ValueError("accuracy needs the step size of an algorithm that sets it (ef); or give threshold = λ")
+
+    def at_step(self, step: float, dim: int) -> "HardThreshold":
+        """This compressor with λ settled for the step size γ = `step`."""
+        return self if self.accuracy is None else HardThreshold(sqrt(self.accuracy / dim) / step)
+
+    def with_noise(self, zeta2: float, sigma2: float, dim: int, M: float = 0.0) -> "HardThreshold":
+        """This compressor with λ by `like_k`'s full formula.
+
+        Args:
+            zeta2: ζ² with (1/n) Σ‖∇f_i − ∇f‖² ≤ ζ² (+ C‖∇f‖², HT Assumption 4).
+            sigma2: σ² with E‖ξ_i‖² ≤ σ² + M‖∇f_i‖² (HT Assumption 3).
+
+        Raises:
+            ValueError: λ would be 0, or not finite.
+        """
+        assert self.like_k is not None
+        level = 2 / sqrt(self.like_k) * sqrt((2 * dim / self.like_k + M) * zeta2 + sigma2)
+        if not level < inf:
+            raise ValueError("estimate = true finds gradients at the start whose squares are not finite; give threshold = λ")
+        if level == 0:
+            raise ValueError("estimate = true finds no noise: all workers have the same full gradient; give threshold = λ")
+        return HardThreshold(level)
+
+    def check(self, dim: int) -> None:
+        self.level  # noqa: B018  raises where it is not settled
+
+    def variance(self, dim: int) -> float:
+        return dim * self.level**2

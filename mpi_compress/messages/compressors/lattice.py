@@ -1,0 +1,79 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, nextafter
+from typing import Any, Literal
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import quantize
+from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.messages.compressors.base import Compressor, compressors, positive
+from mpi_compress.messages.kinds import Compressed, Lattice, Vector
+
+_LITTLE_MORE = 1 + 2**-10  # a radius that is surely above σ, in floats of 32 bits too
+
+
+@compressors.register("lattice")
+@dataclass(frozen=True)
+class LatticeQuantizer(Compressor):
+    """Q(v, σ): each coordinate to the grid Δ = 2σ/√d (AIADE §2).
+
+    To the nearest point, ‖v − Q(v)‖ ≤ σ (but for the rounding of floats, ‖v‖·2⁻⁵²), and 0 where ‖v‖ ≤ σ. Stochastic (its Algorithm
+    3): to one of the two neighbours, unbiased, E‖v − Q(v)‖² ≤ σ² = ε on the same grid 2√(ε/d), and ‖v − Q(v)‖ ≤ 2σ always.
+
+    The coder needs M ≥ ‖v‖: `range` says whether it is sent or is a bound that both ends know, the `radius`. Algorithms set
+    `sigma` and `radius` from round to round.
+    """
+
+    sigma: float | None = None  # σ
+    stochastic: bool = False
+    range: Literal["sent", "bound"] = "sent"
+    radius: float | None = None  # M, where it is a bound
+    makes = Lattice
+    codec = "lattice"
+    paper = "AIADE §2, Lemma 2.1"
+
+    def __post_init__(self) -> None:
+        positive(sigma=self.sigma, radius=self.radius)
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        """Raises OverflowError where the grid is finer than floats."""
+        assert self.sigma is not None
+        size = size_of(v)
+        norm = size.norm
+        if self.radius is None or self.range == "sent":
+            radius = self._radius(nextafter(norm, inf) if 0 < norm < inf else norm)
+        else:
+            radius = self._radius(self.radius) if norm < inf else norm
+        integers = np.zeros(v.size, dtype=np.int64)
+        out = Lattice(integers, self.sigma, radius, self.range == "sent", self.stochastic)
+        if not radius < inf or self.sigma >= (radius if self.stochastic else min(norm, radius)):
+            return out
+        if size.peak >= quantize.MOST * out.step:
+            raise OverflowError(f"a grid of {out.step:g} is finer than floats of magnitude {size.peak:g}; use a larger sigma")
+        if self.stochastic:
+            quantize.round_at_random(v, np.array([out.step]), v.size, quantize.MOST, integers, t.rng)
+        else:
+            quantize.round_to_nearest(v, out.step, integers)
+        return out
+
+    def _radius(self, radius: float) -> float:
+        """M; above σ where rounding is random, for nothing is sent up to there and 0 would not be unbiased."""
+        return max(radius, self.sigma * _LITTLE_MORE) if self.stochastic and self.sigma is not None else radius
+
+    def known(self, dim: int) -> Mapping[str, Any]:
+        radius = None if self.range == "sent" or self.radius is None else self._radius(self.radius)
+        return {"sigma": self.sigma, "radius": radius, "stochastic": self.stochastic}
+
+    def check(self, dim: int) -> None:
+        if self.sigma is None:
+            raise ValueError("needs sigma = σ (only some algorithms set it)")
+        if self.range == "bound" and self.radius is None:
+            raise ValueError('range = "bound" needs radius = M (only some algorithms set it)')
+
+    def variance(self, dim: int) -> float | None:
+        return None if self.sigma is None else self.sigma**2
+
+    def unbiased(self, dim: int) -> bool:
+        return self.stochastic

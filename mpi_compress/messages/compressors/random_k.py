@@ -1,0 +1,37 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels.select import take
+from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
+from mpi_compress.messages.kinds import Compressed, Sparse, Vector
+
+
+@compressors.register("random-k")
+@dataclass(frozen=True)
+class RandomK(Compressor):
+    """k coordinates drawn uniformly without replacement, each times d/k where `scaled`.
+
+    Scaled it is unbiased with ω = d/k − 1. Unscaled, as error feedback needs it, it is contractive in the mean with δ = k/d.
+    """
+
+    k: Count
+    scaled: bool = True
+    paper = "HT §3"
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        k = count_of(self.k, v.size)
+        indices = np.sort(t.rng.choice(v.size, size=k, replace=False, shuffle=False)).astype(np.uint32)
+        values = np.empty(k)
+        take(v, indices, values)
+        return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
+
+    def check(self, dim: int) -> None:
+        count_of(self.k, dim)
+
+    def delta(self, dim: int) -> float | None:
+        return None if self.scaled else count_of(self.k, dim) / dim
+
+    def omega(self, dim: int) -> float | None:
+        return dim / count_of(self.k, dim) - 1 if self.scaled else None

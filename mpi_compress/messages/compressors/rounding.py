@@ -1,0 +1,54 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import quantize
+from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.messages.compressors.base import Compressor, compressors, positive
+from mpi_compress.messages.kinds import Compressed, Levels, Vector
+
+
+@compressors.register("rounding")
+@dataclass(frozen=True)
+class Rounding(Compressor):
+    """Each coordinate to the grid step·{…, −1, 0, 1, …}: the nearest point, or one of its two neighbours at random (HT §5).
+
+    Absolute with v² = d·step²/4, both ways (at random: in the mean, and unbiased).
+    """
+
+    step: float
+    stochastic: bool = False
+    makes = Levels
+    codec = "elias-omega"
+    paper = "HT §5"
+
+    def __post_init__(self) -> None:
+        positive(step=self.step)
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        """Raises OverflowError where a coordinate is 2³¹ steps or more."""
+        out = np.empty(v.size, dtype=np.int32)
+        peak = size_of(v).peak
+        if not peak < np.inf:
+            out[:] = 1
+            return Levels(out, np.array([np.nan]), v.size)
+        if peak >= (2**31 - 1) * self.step:
+            raise OverflowError(f"a value of magnitude {peak:g} is 2³¹ steps of {self.step:g} or more; use a larger step")
+        scales = np.array([self.step])
+        if self.stochastic:
+            quantize.round_at_random(v, scales, v.size, 2**31 - 1, out, t.rng)
+        else:
+            quantize.round_to_nearest(v, self.step, out)
+        return Levels(out, scales, v.size)
+
+    def known(self, dim: int) -> Mapping[str, Any]:
+        return {"bucket": dim}
+
+    def variance(self, dim: int) -> float:
+        return dim * self.step**2 / 4
+
+    def unbiased(self, dim: int) -> bool:
+        return self.stochastic

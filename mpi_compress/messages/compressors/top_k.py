@@ -1,0 +1,33 @@
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import select
+from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, Count, compressors, count_of
+from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
+
+
+@compressors.register("top-k")
+@dataclass(frozen=True)
+class TopK(Compressor, BulkCompressor):
+    """The k coordinates of largest magnitude, ties to the lowest index (CAT eq. 2).  Contractive with δ = k/d (CAT Lemma 2)."""
+
+    k: Count | None = None
+    paper = "CAT eq. 2"
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        return Sparse(v.size, *select.largest_with_values(v, count_of(self.k, v.size)))
+
+    def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
+        dim = vs.shape[1]
+        k = count_of(self.k, dim)
+        indices, values = select.largest_of_rows(vs, rows, k)
+        return SparseRows(dim, indices, values, k * np.arange(1, rows.size + 1))
+
+    def check(self, dim: int) -> None:
+        count_of(self.k, dim)
+
+    def delta(self, dim: int) -> float:
+        return count_of(self.k, dim) / dim

@@ -1,0 +1,47 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels.select import take
+from mpi_compress.messages.compressors.base import Compressor, compressors
+from mpi_compress.messages.kinds import Compressed, Drawn, Sparse, Vector, uniform_indices
+
+
+@compressors.register("unisp")
+@dataclass(frozen=True)
+class UniSp(Compressor):
+    """(g_j/κ)·Bernoulli(κ), the same κ for all coordinates (GSpar §4, their baseline).  Unbiased with ω = 1/κ − 1.
+
+    With `shared_seed` a message holds a seed of 64 bits, from which its receiver draws the indices again, and the values.
+    """
+
+    kappa: float  # κ
+    shared_seed: bool = False
+    paper = "GSpar §4"
+
+    @property
+    def makes(self) -> type[Compressed]:  # type: ignore[override]
+        return Drawn if self.shared_seed else Sparse
+
+    def __post_init__(self) -> None:
+        if not 0 < self.kappa <= 1:
+            raise ValueError(f"kappa = {self.kappa:g} was given; it should be a share above 0 and up to 1")
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        if self.shared_seed:
+            drawn = Drawn(v.size, int(t.rng.integers(2**64, dtype=np.uint64)), self.kappa, np.empty(0))
+            return Drawn(v.size, drawn.seed, self.kappa, v[drawn.indices] / self.kappa)
+        indices = uniform_indices(v.size, self.kappa, t.rng)
+        values = np.empty(indices.size)
+        take(v, indices, values)
+        values /= self.kappa
+        return Sparse(v.size, indices, values)
+
+    def known(self, dim: int) -> Mapping[str, Any]:
+        return {"kappa": self.kappa} if self.shared_seed else {}
+
+    def omega(self, dim: int) -> float:
+        return 1 / self.kappa - 1

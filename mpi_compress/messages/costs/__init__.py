@@ -1,0 +1,9 @@
+"""Cost models: what sending one message of so many payload bits costs (CAT, 'Communication Cost'). One file, one model."""
+
+from mpi_compress.core.registry import import_all
+from mpi_compress.messages.costs.base import CostModel, costs
+
+register = costs.register
+import_all(__name__)
+
+__all__ = ["CostModel", "costs", "register"]

@@ -1,0 +1,29 @@
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.expressions import Size, bits
+from mpi_compress.messages.costs.base import CostModel, costs
+
+
+@costs.register("packet")
+@dataclass(frozen=True)
+class Packet(CostModel):
+    """C = c1·⌈P/Pmax⌉ + c0 (CAT eq. 6): c1 a packet, c0 a message; Pmax the payload that a packet holds.
+
+    Each is a size ("128 B"); c1 and c0 may both be numbers in another unit (seconds, joules).
+    """
+
+    c1: Size
+    pmax: Size
+    c0: Size = 0.0
+
+    def __post_init__(self) -> None:
+        if bits(self.pmax) <= 0 or bits(self.c1) <= 0:
+            raise ValueError(f"pmax = {self.pmax!r} and c1 = {self.c1!r} must be more than 0")
+        if isinstance(self.pmax, float | int):
+            raise ValueError(f'pmax = {self.pmax} needs a unit, such as "{self.pmax:g} B"')
+
+    def cost(self, payload: Any) -> Any:
+        return bits(self.c1) * np.ceil(payload / bits(self.pmax)) + bits(self.c0)

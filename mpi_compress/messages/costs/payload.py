@@ -1,0 +1,13 @@
+from dataclasses import dataclass
+from typing import Any
+
+from mpi_compress.messages.costs.base import CostModel, costs
+
+
+@costs.register("payload")
+@dataclass(frozen=True)
+class Payload(CostModel):
+    """C = P, in bits: overheads are ignored (CAT eq. 5)."""
+
+    def cost(self, payload: Any) -> Any:
+        return payload

@@ -1,0 +1,85 @@
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from mpi_compress.messages.costs.base import CostModel, costs
+
+
+@costs.register("table")
+@dataclass(frozen=True)
+class Table(CostModel):
+    """Seconds on a link that was measured: C from `mpi-compress calibrate -o link.toml` (CAT, experiment 1).
+
+    `fit` says what is taken of it: its affine or its packet model, or the measured points with straight lines between them (made
+    to rise, beyond the last one with the slope of the affine model).
+    """
+
+    file: str
+    fit: Literal["affine", "packet", "points"] = "affine"
+    _of: dict[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
+            c0, c1 = (_number(link, f"affine.{key}") for key in ("c0", "c1"))
+            packet = [_number(link, f"packet.{key}") for key in ("c0", "c1", "pmax")]
+            bits, seconds = (np.array(_list(link, f"points.{key}")) for key in ("bits", "seconds"))
+        except FileNotFoundError:
+            raise ValueError(
+                f"file = '{self.file}': there is no such file; `mpi-compress calibrate -o {self.file}` makes one"
+            ) from None
+        except OSError as error:
+            raise ValueError(f"file = '{self.file}' cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            no_toml = "it is no TOML: " if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError) else ""
+            raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {no_toml}{error}") from None
+        if not (
+            c0 + c1 > 0
+            and min(c0, c1, *packet) >= 0
+            and packet[2] > 0
+            and bits.size == seconds.size > 0
+            and np.all(np.diff(bits) > 0)
+        ):
+            raise ValueError(f"file = '{self.file}': costs must be 0 or more and sizes must rise")
+        rising = np.maximum.accumulate(seconds)
+        object.__setattr__(self, "_of", {"affine": (c0, c1), "packet": packet, "points": (bits, rising)})
+
+    def cost(self, payload: Any) -> Any:
+        c0, c1 = self._of["affine"]
+        if self.fit == "affine":
+            return c1 * payload + c0
+        if self.fit == "packet":
+            p0, p1, pmax = self._of["packet"]
+            return p1 * np.ceil(payload / pmax) + p0
+        bits, seconds = self._of["points"]
+        return np.interp(payload, bits, seconds) + c1 * np.maximum(0.0, payload - bits[-1])
+
+
+def _number(link: dict[str, Any], key: str) -> float:
+    value = _entry(link, key)
+    if not _is_number(value):
+        raise ValueError(f"{key} = {value!r} should be a finite number")
+    return float(value)
+
+
+def _list(link: dict[str, Any], key: str) -> list[float]:
+    values = _entry(link, key)
+    if not isinstance(values, list) or not all(map(_is_number, values)):
+        raise ValueError(f"{key} should be a list of finite numbers")
+    return [float(v) for v in values]
+
+
+def _entry(link: dict[str, Any], key: str) -> Any:
+    name, inner = key.split(".")
+    table = link.get(name)
+    if not isinstance(table, dict) or inner not in table:
+        raise ValueError(f"it has no {key}")
+    return table[inner]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

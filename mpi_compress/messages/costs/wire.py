@@ -1,0 +1,18 @@
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mpi_compress.messages.costs.base import CostModel, costs
+
+
+@costs.register("wire")
+@dataclass(frozen=True)
+class Wire(CostModel):
+    """C = the bits of the message as it is sent: what the codec writes, its padding and its 4-byte length included.
+
+    CAT tunes for it where T alone decides what the codec writes: fixed and bitmap.
+    """
+
+    on_wire: ClassVar[bool] = True
+
+    def cost(self, payload: Any) -> Any:
+        return payload

@@ -1,8 +1,0 @@
-"""All jobs on one page: a scorecard of claims, every figure to be explored, and what it took. Written from results alone."""
-
-from mpi_compress.page.gallery import write_gallery
-from mpi_compress.page.outcomes import Outcome, job_files, outcomes
-from mpi_compress.page.render import plotting_library, write
-from mpi_compress.page.text import summary, write_table
-
-__all__ = ["Outcome", "job_files", "outcomes", "plotting_library", "summary", "write", "write_gallery", "write_table"]

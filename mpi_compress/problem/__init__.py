@@ -1,0 +1,1 @@
+"""Problems: losses, data sets, the objective of a shard, and its minimiser."""

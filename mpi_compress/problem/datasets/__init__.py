@@ -1,0 +1,11 @@
+"""Data sets: LIBSVM files and generators, parsed once into a cached HDF5 file that each rank reads its own rows of."""
+
+from mpi_compress.core.registry import import_all
+from mpi_compress.problem.datasets.generators import Generator, generators
+from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.store import DataSet, open_data
+
+register = generators.register
+import_all(__name__)
+
+__all__ = ["KNOWN", "DataSet", "Generator", "cache_folder", "generators", "open_data", "register"]

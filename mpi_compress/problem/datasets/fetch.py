@@ -1,0 +1,129 @@
+"""Sets of the LIBSVM collection: fetched, joined where a paper joins them, checked against their published shape, remembered."""
+
+import bz2
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.cache import cache_folder
+from mpi_compress.problem.datasets.download import download
+from mpi_compress.problem.datasets.known import KNOWN
+
+COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+
+
+def collection() -> str:
+    """Where sets are fetched from: $MPI_COMPRESS_DATA_URL, or the LIBSVM collection."""
+    return os.environ.get("MPI_COMPRESS_DATA_URL", COLLECTION).rstrip("/") + "/"
+
+
+def get(name: str, url: str | None, quiet: bool, tell: Callable[[str], None]) -> Path:
+    """The file of a set, fetched if it was not yet, in the user's cache folder.
+
+    Args:
+        url: the collection's address, if another one than usual.
+        tell: takes lines on what is being done.
+
+    Raises:
+        UserError: no such set, a server that cannot give it, or content that is not what was published or what was there before.
+    """
+    gettable = {k: v for k, v in KNOWN.items() if v.files}
+    if name not in gettable:
+        raise UserError(f"data get: {nearest(name, gettable, 'set')}")
+    known, folder = gettable[name], cache_folder() / "sets"
+    suffix = Path(known.files[0]).suffix
+    target = folder / (name + (suffix if suffix in libsvm.SUFFIXES else ""))
+    sums = folder / f"{name}.sha256"
+    before = sums.read_text().split()[0] if sums.exists() and sums.read_text().strip() else None
+    if target.exists() and before == _sha256(target):
+        tell(f"{name}: there already, {target}")
+        return target
+    base = (url or collection()).rstrip("/") + "/"
+    fetched = [folder / "incoming" / file for file in known.files]
+    for file in fetched:
+        if not file.exists():
+            with _Transfer(file.name, quiet, tell) as progress:
+                download(base + file.name, file, progress)
+    whole = fetched[0]
+    if len(fetched) > 1:
+        whole = folder / "incoming" / target.name
+        _join(fetched, whole)
+    try:
+        tell(f"{name}: checking N and d")
+        _check(name, whole, base)
+        digest = _sha256(whole)
+        if before is not None and digest != before:
+            raise UserError(
+                f"{base}{known.files[0]}: is another file than before, SHA-256 {digest}; if that is right, remove {sums}"
+            )
+    except UserError:
+        for file in {*fetched, whole}:
+            file.unlink(missing_ok=True)
+        raise
+    os.replace(whole, target)
+    sums.write_text(f"{digest}  {target.name}\n")
+    for file in fetched:
+        file.unlink(missing_ok=True)
+    return target
+
+
+def _join(parts: list[Path], whole: Path) -> None:
+    """Compressed files one after the other are one compressed file; a line end between them, should the first lack it."""
+    with whole.open("wb") as out:
+        for i, part in enumerate(parts):
+            if i and part.suffix == ".bz2":
+                out.write(bz2.compress(b"\n"))
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, out, 2**20)
+
+
+def _check(name: str, file: Path, base: str) -> None:
+    samples = largest = 0
+    try:
+        for _, a, labels in libsvm.read_blocks(file):
+            samples += labels.size
+            largest = max(largest, int(a.indices.max()) + 1 if a.nnz else 0)
+    except UserError as error:
+        raise UserError(
+            f"{base}: what came for {name} is no LIBSVM text: {str(error).removeprefix(str(file)).lstrip(': ')}"
+        ) from None
+    mismatch = KNOWN[name].mismatch(samples, largest)
+    if mismatch:
+        raise UserError(f"{base}: what came for {name} is not what was published: {mismatch}")
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+class _Transfer:
+    """How far a download is: a bar on a terminal, otherwise a line a minute."""
+
+    def __init__(self, label: str, quiet: bool, tell: Callable[[str], None]):
+        self._label, self._quiet, self._tell = label, quiet, tell
+        self._bar = tqdm(desc=label, unit="B", unit_scale=True, disable=quiet, leave=False) if sys.stderr.isatty() else None
+        self._told = time.monotonic()
+
+    def __enter__(self) -> "_Transfer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, have: int, total: int | None) -> None:
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.update(have - self._bar.n)
+        elif time.monotonic() - self._told > 60:
+            self._told = time.monotonic()
+            self._tell(f"{self._label}: {have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")

@@ -1,0 +1,77 @@
+"""The contract of a data generator: a recipe whose parameters are keys of a job's [data] table."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import Registry
+from mpi_compress.messages.kinds import Vector
+
+Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d), and their labels (rows,)
+
+
+@dataclass(frozen=True)
+class Generator(ABC):
+    """A synthetic data set: its parameters, its seed among them, decide every number."""
+
+    paper: ClassVar[str] = ""
+    real_labels: ClassVar[bool] = False  # labels are numbers to be fitted, not two classes
+    seed: int = 0
+
+    @abstractmethod
+    def make(self) -> Chunk | Iterator[Chunk]:
+        """The whole set, or one chunk of rows after the other where the whole is not to be in memory."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The set in chunks of rows, in order.
+
+        Raises:
+            UserError: `make` gives no such rows.
+        """
+        made = self.make()
+        chunks = [made] if isinstance(made, tuple) else made
+        if not isinstance(chunks, Iterable):
+            raise UserError(f"data.generator: {_complaint(self, made)}")
+        width = None
+        for chunk in chunks:
+            if not (isinstance(chunk, tuple) and len(chunk) == 2):
+                raise UserError(f"data.generator: {_complaint(self, chunk)}")
+            samples = chunk[0] if sp.issparse(chunk[0]) else np.asarray(chunk[0])
+            labels = np.asarray(chunk[1])
+            width = samples.shape[-1] if width is None and samples.ndim else width
+            if samples.ndim == 2 and samples.shape[1] != width:
+                name = type(self).name  # type: ignore[attr-defined]
+                raise UserError(f"data.generator: make of {name} gives chunks of {width} and of {samples.shape[1]} columns")
+            if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
+                raise UserError(f"data.generator: {_complaint(self, (samples, labels))}")
+            yield samples, labels
+
+    def size(self) -> tuple[int, int, float] | None:
+        """N, d and about how many nonzeros, where that is known before anything is made: N·d unless a generator knows better."""
+        n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
+        return (n, dim, float(n) * dim) if n is not None and dim is not None else None
+
+    def stream(self, *address: int) -> np.random.Generator:
+        """Random numbers of an address within this set, such as a chunk's number: they do not depend on what else was drawn."""
+        return np.random.default_rng([self.seed, *address])
+
+
+generators: Registry[Generator] = Registry("generator", Generator)
+
+
+def _complaint(generator: Generator, made: Any) -> str:
+    parts = made if isinstance(made, tuple) else (made,)
+    given = ", ".join(f"{p.dtype} {p.shape}" if hasattr(p, "dtype") else type(p).__name__ for p in parts)
+    name = type(generator).name  # type: ignore[attr-defined]
+    return f"make of {name} gives {given}; it should be numbers (m, d), an array or a CSR matrix, with their labels (m,)"
+
+
+def positive_sizes(samples: int, dim: int) -> None:
+    """Refuse sets without two samples or without features."""
+    if samples < 2 or dim < 1:
+        raise ValueError(f"samples = {samples} must be at least 2 and dim = {dim} at least 1")

@@ -1,0 +1,75 @@
+"""GSpar's synthetic sets (Wangni, Wang, Liu, Zhang 2018): Gaussian samples whose features differ in scale."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.generators import Chunk, Generator, generators, positive_sizes
+
+_ROWS = 4096  # of a chunk
+
+
+@generators.register("gspar")
+@dataclass(frozen=True)
+class GSparLogistic(Generator):
+    """GSpar's synthetic logistic set (Wangni, Wang, Liu, Zhang 2018, §4).
+
+    ā_n ~ N(0, I);  B̄ ~ U[0, 1]^d once, B̄_i ← C1·B̄_i where B̄_i ≤ C2;  a_n = ā_n ⊙ B̄;  w̄ ~ N(0, I);  y_n = sign(ā_n·w̄),
+    or of a_n·w̄ with `labels_from = "scaled"`, which the paper leaves open.
+    """
+
+    paper = "GSpar §4"
+    samples: int = 1024
+    dim: int = 2048
+    c1: float = 0.9
+    c2: float = 0.25
+    labels_from: Literal["unscaled", "scaled"] = "unscaled"
+
+    def __post_init__(self) -> None:
+        positive_sizes(self.samples, self.dim)
+
+    def make(self) -> Chunk:
+        rng = np.random.default_rng(self.seed)
+        normal = rng.standard_normal((self.samples, self.dim))
+        scale = _scale(rng, self.dim, self.c1, self.c2)
+        w = rng.standard_normal(self.dim)
+        scaled = normal * scale
+        margins = (normal if self.labels_from == "unscaled" else scaled) @ w
+        return scaled, np.where(margins >= 0, 1.0, -1.0)
+
+
+@generators.register("gspar-svm")
+@dataclass(frozen=True)
+class GSparSVM(Generator):
+    """GSpar's synthetic SVM set (Wangni, Wang, Liu, Zhang 2018, §4.2).
+
+    a_n as in `gspar`;  w̄ ~ U[−½, ½]^d;  y_n = sign(a_n·w̄ + σ), σ ~ N(0, 1).
+    """
+
+    paper = "GSpar §4.2"
+    samples: int = 51200
+    dim: int = 256
+    c1: float = 0.01
+    c2: float = 0.9
+
+    def __post_init__(self) -> None:
+        positive_sizes(self.samples, self.dim)
+
+    def make(self) -> Iterator[Chunk]:
+        whole = self.stream(0)
+        scale = _scale(whole, self.dim, self.c1, self.c2)
+        w = whole.uniform(-0.5, 0.5, self.dim)
+        for c, start in enumerate(range(0, self.samples, _ROWS)):
+            rng, rows = self.stream(1, c), min(_ROWS, self.samples - start)
+            a = rng.standard_normal((rows, self.dim)) * scale
+            yield a, np.where(a @ w + rng.standard_normal(rows) >= 0, 1.0, -1.0)
+
+
+def _scale(rng: np.random.Generator, dim: int, c1: float, c2: float) -> Vector:
+    """B̄ (d,)."""
+    scale = rng.random(dim)
+    scale[scale <= c2] *= c1
+    return scale

@@ -1,0 +1,149 @@
+"""Sets like real ones that cannot always be had: of their size, sparsity and scale, and under names of their own."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy  # which loads stats and optimize where they are first used, and they take a second
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mpi_compress.kernels.convert import unit_rows
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.generators import Chunk, Generator, generators, positive_sizes
+
+_SPREAD = 4.0  # shape of the gamma distribution of row lengths: mean 1, standard deviation ½
+
+
+@dataclass(frozen=True)
+class _Words(Generator):
+    """Rows of unit norm whose features are drawn by Zipf's law: feature j with probability log((j+2)/(j+1)) / log(d+1), about 1/j.
+
+    A row draws features until it has about `nonzeros` different ones in the mean; draws that repeat are one feature. Labels are
+    y = sign(a·w̄ + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1).
+    """
+
+    samples: int = 2
+    dim: int = 1
+    nonzeros: float = 1.0  # of a row, in the mean
+    noise: float = 0.1
+
+    _ROWS = 4096  # of a chunk
+
+    def __post_init__(self) -> None:
+        positive_sizes(self.samples, self.dim)
+        if not 1 <= self.nonzeros <= self.dim / 2:
+            raise ValueError(f"nonzeros = {self.nonzeros} must be from 1 to half of dim = {self.dim}")
+        if not self.noise >= 0:
+            raise ValueError(f"noise = {self.noise} must be 0 or more")
+
+    def size(self) -> tuple[int, int, float]:
+        return self.samples, self.dim, self.samples * self.nonzeros
+
+    def make(self) -> Iterator[Chunk]:
+        whole = self.stream(0)
+        w = whole.standard_normal(self.dim)
+        names = self.names(whole)
+        for c, start in enumerate(range(0, self.samples, self._ROWS)):
+            yield self._chunk(self.stream(1, c), min(self._ROWS, self.samples - start), w, names)
+
+    def names(self, rng: np.random.Generator) -> NDArray[np.int64] | None:
+        """Which index the j-th most frequent feature has; None: j."""
+        return None
+
+    @abstractmethod
+    def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+        """A value for every drawn feature, by its rank in frequency; rows are scaled to unit norm afterwards."""
+
+    def _chunk(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
+        draws = np.maximum(1, np.rint(self._draws * rng.gamma(_SPREAD, 1 / _SPREAD, rows))).astype(np.int64)
+        ranks = np.minimum((np.expm1(rng.random(draws.sum()) * np.log1p(self.dim))).astype(np.int64), self.dim - 1)
+        drawn = np.unique(np.repeat(np.arange(rows), draws) * self.dim + ranks)
+        row, rank = np.divmod(drawn, self.dim)
+        indptr = np.searchsorted(row, np.arange(rows + 1))
+        values = self.values(rng, rank)
+        unit_rows(indptr, values)
+        a = sp.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
+        a.sort_indices()
+        return a, np.where(a @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
+
+    @cached_property
+    def _chances(self) -> Vector:
+        return np.diff(np.log1p(np.arange(self.dim + 1.0))) / np.log1p(self.dim)
+
+    @cached_property
+    def _draws(self) -> float:
+        """Draws a row that give `nonzeros` different features in the mean."""
+        stay = np.log1p(-np.minimum(self._chances, 1 - 1e-12))
+        spread = scipy.stats.gamma.ppf((np.arange(8) + 0.5) / 8, _SPREAD, scale=1 / _SPREAD)
+
+        def excess(draws: float) -> float:
+            return sum(float(-np.expm1(draws * s * stay).sum()) for s in spread) / spread.size - self.nonzeros
+
+        upper = self.nonzeros
+        while excess(upper) < 0:
+            upper *= 2
+        return float(scipy.optimize.brentq(excess, 0, upper, rtol=1e-4))
+
+
+@generators.register("rcv1-like")
+@dataclass(frozen=True)
+class RCV1Like(_Words):
+    """A stand-in for rcv1: unit-norm rows of 73 nonzeros, Zipf's law, tf-idf values, frequent features anywhere."""
+
+    paper = "stand-in for CAT §5"
+    samples: int = 697641
+    dim: int = 47236
+    nonzeros: float = 73.0
+
+    def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        return rng.permutation(self.dim)
+
+    def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+        return (1.0 + rng.exponential(0.5, ranks.size)) * -np.log(self._chances[ranks])
+
+
+@generators.register("url-like")
+@dataclass(frozen=True)
+class URLLike(_Words):
+    """A stand-in for url: unit-norm rows of 116 nonzeros, Zipf's law, equal values, frequent features first."""
+
+    paper = "stand-in for CAT §5"
+    samples: int = 2396130
+    dim: int = 3231961
+    nonzeros: float = 116.0
+
+    def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+        return np.ones(ranks.size)
+
+
+@generators.register("gisette-like")
+@dataclass(frozen=True)
+class GisetteLike(Generator):
+    """A stand-in for gisette scaled to [−1, 1]: dense, a feature −1 with probability `empty`, else uniform.
+
+    y = sign((a − mean)·w̄/√d + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1).
+    """
+
+    paper = "stand-in for HT §5"
+    samples: int = 6000
+    dim: int = 5000
+    empty: float = 0.87
+    noise: float = 0.1
+
+    _ROWS = 512
+
+    def __post_init__(self) -> None:
+        positive_sizes(self.samples, self.dim)
+        if not 0 <= self.empty <= 1:
+            raise ValueError(f"empty = {self.empty} must be from 0 to 1")
+
+    def make(self) -> Iterator[Chunk]:
+        w = self.stream(0).standard_normal(self.dim) / np.sqrt(self.dim)
+        for c, start in enumerate(range(0, self.samples, self._ROWS)):
+            rng, rows = self.stream(1, c), min(self._ROWS, self.samples - start)
+            a = rng.uniform(-1.0, 1.0, (rows, self.dim))
+            a[rng.random(a.shape) < self.empty] = -1.0
+            yield a, np.where((a + self.empty) @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)

@@ -1,0 +1,199 @@
+"""From a job's [data] table to rows on disk: found or generated, parsed once, cached, read in slices.
+
+The cached file holds the samples in the order in which they are dealt out, so that the shard of every worker, for any number of
+workers, is a slice, and a rank reads its own workers' rows and no others.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from mpi_compress.exchange.ranks import Alone, Team
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
+from mpi_compress.problem.datasets.convert import Recipe, assemble, checksum
+from mpi_compress.problem.datasets.labels import Classes, Partition
+from mpi_compress.problem.datasets.spool import Spool
+from mpi_compress.problem.datasets.table import DataTable, content_id, digest
+from mpi_compress.problem.objective import Rows
+
+_FORMAT = 2
+_sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has seen to be right
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Samples in a cached file: a slice of rows can be read without the rest."""
+
+    file: Path
+    title: str
+    n_samples: int
+    dim: int
+    nonzeros: int
+
+    def read(self, start: int, stop: int) -> Rows:
+        """Rows start … stop − 1."""
+        with h5py.File(self.file, "r", locking=False) as h5:
+            return self._read(h5, start, stop)
+
+    def shards(self, workers: Iterable[int], n: int) -> Iterator[Rows]:
+        """The rows of some of n workers, one after another; their numbers differ by at most one."""
+        with h5py.File(self.file, "r", locking=False) as h5:
+            for i in workers:
+                yield self._read(h5, i * self.n_samples // n, (i + 1) * self.n_samples // n)
+
+    def shards_together(self, workers: range, n: int) -> list[Rows]:
+        """The same of neighbouring workers, in one piece of memory."""
+        cuts = [i * self.n_samples // n for i in range(workers.start, workers.stop + 1)]
+        whole = self.read(cuts[0], cuts[-1])
+        return [whole.cut(a - cuts[0], b - cuts[0]) for a, b in itertools.pairwise(cuts)]
+
+    def _read(self, h5: h5py.File, start: int, stop: int) -> Rows:
+        labels = h5["labels"][start:stop]
+        if "indptr" not in h5:
+            return Rows((h5["values"][start:stop],), labels, self.dim)
+        indptr = h5["indptr"][start : stop + 1]
+        span = slice(int(indptr[0]), int(indptr[-1]))
+        return Rows((indptr - indptr[0], h5["indices"][span], h5["values"][span]), labels, self.dim)
+
+    def beside(self, name: str) -> Path:
+        """A file that belongs to this set: an optimum, a smoothness."""
+        return self.file.with_name(f"{self.file.stem}-{name}")
+
+    def treatment(self) -> tuple[Classes, str, Any]:
+        """What was done to the samples, for a test set to be treated alike: labels' meaning, normalisation, column norms."""
+        with h5py.File(self.file, "r", locking=False) as h5:
+            plus, minus = (tuple(h5.attrs[a].tolist()) for a in ("plus", "minus"))
+            return Classes(plus, minus), str(h5.attrs["normalize"]), h5["column_norms"][:] if "column_norms" in h5 else None
+
+
+def open_data(
+    table: DataTable, folder: Path, partition: Partition, seed: int, real_labels: bool, team: Alone | Team | None = None
+) -> DataSet:
+    """The set that a job means, parsed and cached first if it was not yet, or if what is cached is damaged.
+
+    Every rank of `team` must call it; those that see rank 0's cache share the parsing of a plain text file.
+
+    Args:
+        folder: where a relative path may also start, the job's own folder.
+        partition: the order in which rows are dealt out; `seed` decides "shuffled".
+        real_labels: labels are numbers to be fitted and not two classes.
+
+    Raises:
+        UserError: no such set or file, no LIBSVM text, or labels that are no two classes.
+    """
+    team = team or Alone()
+    file, sound = team.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
+    if not sound:
+        recipe = Recipe(
+            title=table.title,
+            normalize=table.normalize,
+            dtype=table.dtype,
+            dim=table.known_dim,
+            rows=table.rows,
+            partition=partition,
+            seed=seed,
+            positive=table.positive,
+            real_labels=real_labels,
+        )
+        spool = Spool(team.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
+        try:
+            team.on_root(spool.make)
+            readers = team.that_see(spool.folder)
+            team.each(
+                lambda: _parse(table, folder, spool, readers.index(team.rank), len(readers)) if team.rank in readers else None
+            )
+            team.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
+        finally:
+            if team.is_root:
+                spool.remove()
+    return team.on_root(lambda: _described(file, table.title))
+
+
+def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
+    """The test set that goes with a training set: the same meaning of labels, the same normalisation, the same d.
+
+    Raises:
+        UserError: no such set or file, an index above d, or a label that the training set does not have.
+    """
+    if table.test is None:
+        return None
+    source = table.test_file(folder)
+    title = f"{table.title}'s test set {table.test}"
+    file = data.beside(f"test-{digest(source)[:16]}.h5")
+    if not _is_sound(file):
+        classes, normalize, norms = data.treatment()
+        recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)  # type: ignore[arg-type]
+        spool = Spool(file.with_name(f"{file.name}.{os.getpid()}.rows"))
+        try:
+            for block in libsvm.read_blocks(source, data.dim):
+                spool.put(*block)
+            replace(file, lambda part: assemble(spool, recipe, part))
+        finally:
+            spool.remove()
+    return _described(file, title)
+
+
+def cached_file(table: DataTable, folder: Path, partition: Partition, seed: int, real_labels: bool) -> Path:
+    """Where a set is kept once it is parsed."""
+    order = f"shuffled by {seed}" if partition == "shuffled" else partition
+    own = content_id(table, folder).split("+")[0]
+    recipe = [
+        _FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, real_labels,
+    ]  # fmt: skip
+    key = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
+    return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
+
+
+def _cached(table: DataTable, folder: Path, partition: Partition, seed: int, real_labels: bool) -> tuple[Path, bool]:
+    file = cached_file(table, folder, partition, seed, real_labels)
+    return file, _is_sound(file)
+
+
+def _is_sound(file: Path) -> bool:
+    """Whether a cached file is there and is what was written."""
+    if not file.exists():
+        return False
+    stat = file.stat()
+    seen = (file, stat.st_size, stat.st_mtime_ns)
+    if seen not in _sound:
+        try:
+            with h5py.File(file, "r", locking=False) as h5:
+                if h5.attrs["checksum"] != checksum(h5) or not {"n_samples", "dim", "nonzeros", "plus", "minus"} <= set(h5.attrs):
+                    return False
+        except (OSError, KeyError, RuntimeError, ValueError):
+            return False
+        _sound.add(seen)
+    return True
+
+
+def _parse(table: DataTable, folder: Path, spool: Spool, part: int, parts: int) -> None:
+    """This rank's blocks to the spool. Where only the first rows are wanted, the first rank reads as far as it must."""
+    if table.generator is not None or table.rows is not None:
+        if part > 0:
+            return
+        part, parts = 0, 1
+    blocks: Iterator[tuple[int, Any, Vector]]
+    if table.generator is not None:
+        blocks = ((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
+    else:
+        blocks = libsvm.read_blocks(table.file(folder), table.known_dim, part, parts)
+    rows = 0
+    for number, samples, labels in blocks:
+        spool.put(number, samples, labels)
+        rows += labels.size
+        if table.rows is not None and rows >= table.rows:
+            break
+
+
+def _described(file: Path, title: str) -> DataSet:
+    with h5py.File(file, "r", locking=False) as h5:
+        return DataSet(file, title, *(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))

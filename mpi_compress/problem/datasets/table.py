@@ -1,0 +1,142 @@
+"""A job's [data] table, the file or recipe that it means, and the hash of what is in it."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.plugins import source_of
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.cache import cache_folder, replace
+from mpi_compress.problem.datasets.generators import Generator, generators
+from mpi_compress.problem.datasets.known import KNOWN
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A job's [data]: exactly one of `name`, `path` and `generator` says where the samples come from."""
+
+    name: str | None = None
+    path: str | None = None
+    generator: str | None = None
+    normalize: Literal["rows", "columns", "none"] = "none"
+    positive: list[float] | None = None  # labels that count as +1, where a set has many
+    dtype: Literal["float64", "float32"] = "float64"
+    rows: int | None = None  # the first so many
+    dim: int | None = None  # d, where the largest index present is smaller
+    test: str | None = None  # a set, or a file, for test_loss and test_accuracy
+    stand_in_for: str | None = None  # the set that was wanted and is not here
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator
+
+    def __post_init__(self) -> None:
+        if sum(s is not None for s in (self.name, self.path, self.generator)) != 1:
+            raise ValueError('one of name = "…" (a known set), path = "…" (LIBSVM text) and generator = "…" is needed')
+        if self.rows is not None and self.rows < 1:
+            raise ValueError(f"rows = {self.rows} must be at least 1")
+        if self.dim is not None and not 1 <= self.dim <= libsvm.LARGEST_INDEX:
+            raise ValueError(f"dim = {self.dim} must be from 1 to {libsvm.LARGEST_INDEX}")
+
+    @property
+    def title(self) -> str:
+        return self.name or self.generator or Path(str(self.path)).name
+
+    @property
+    def shown(self) -> str:
+        """The title, as results and figures give it."""
+        return f"{self.title}, a stand-in for {self.stand_in_for}" if self.stand_in_for else self.title
+
+    def is_here(self, folder: Path) -> bool:
+        """Whether the samples can be had without fetching anything."""
+        try:
+            return self.generator is not None or self.file(folder).is_file()
+        except UserError:
+            return False
+
+    @property
+    def known_dim(self) -> int | None:
+        """d, where the table, the set's name or the generator says it."""
+        if self.generator is not None and self.dim is None:
+            size = self.build_generator().size()
+            return None if size is None else size[1]
+        return self.dim or (KNOWN[self.name].dim if self.name in KNOWN else None)
+
+    def build_generator(self) -> Generator:
+        return generators.build({"name": self.generator, **self.parameters}, "data")
+
+    def file(self, folder: Path) -> Path:
+        """The file of samples; `folder` is where a relative path may also start, the job's own."""
+        return find_path(str(self.path), folder, "data.path") if self.path is not None else find_set(str(self.name), "data.name")
+
+    def test_file(self, folder: Path) -> Path:
+        """The file of the test set: a set's name, or a path."""
+        assert self.test is not None
+        try:
+            return find_path(self.test, folder, "data.test")
+        except UserError:
+            return find_set(self.test, "data.test")
+
+
+def content_id(table: DataTable, folder: Path) -> str:
+    """A hash of what the samples are: the files' bytes, or the generator, its parameters, and its source if it is not ours."""
+    if table.generator is not None:
+        recipe = table.build_generator()
+        own = hashlib.sha256((repr(recipe) + source_of(recipe)).encode()).hexdigest()
+    else:
+        own = digest(table.file(folder))
+    return own if table.test is None else f"{own}+{digest(table.test_file(folder))}"
+
+
+def find_path(path: str, folder: Path, key: str) -> Path:
+    """A file by its path, here or beside the job.
+
+    Raises:
+        UserError: there is none.
+    """
+    places = (Path(path), folder / path)
+    for file in places:
+        if file.is_file():
+            return file
+    for file in places:
+        if file.exists():
+            raise UserError(f"{key}: {file} is {'a folder' if file.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
+    raise UserError(f"{key}: there is no file '{path}', neither here nor beside the job")
+
+
+def find_set(name: str, key: str) -> Path:
+    """A set by its name, where sets are looked for.
+
+    Raises:
+        UserError: it is in none of the places; says how to get it.
+    """
+    if "/" in name or "\\" in name:
+        raise UserError(
+            f"{key}: '{name}' is a path" + (f'; write path = "{name}"' if key == "data.name" else ", and there is no such file")
+        )
+    places = [os.environ.get("MPI_COMPRESS_DATA"), "data", cache_folder() / "sets"]
+    for place in places:
+        for suffix in libsvm.SUFFIXES:
+            if place and (found := Path(place) / f"{name}{suffix}").is_file():
+                return found
+    raise UserError(
+        f"{key}: no set '{name}' in $MPI_COMPRESS_DATA ({places[0] or 'not set'}), ./data or {places[2]}; "
+        f"`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put the file there"
+    )
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file's bytes, remembered by its place, size and time of change."""
+    try:
+        stat = file.stat()
+        place = hashlib.sha256(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:24]
+        note = cache_folder() / "digests" / place
+        if note.exists() and len(known := note.read_text()) == 64:
+            return known
+        with file.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    replace(note, lambda part: part.write_text(found))
+    return found

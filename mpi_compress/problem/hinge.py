@@ -1,0 +1,145 @@
+"""x* and f* of the hinge SVM, which has no gradient to bring to zero: a duality gap says how far they are.
+
+    P(x) = (1/N) Σ max(1 − y_i a_i·x, 0) + (µ/2)‖x‖²
+    D(α) = Σ α_i − (µ/2)‖x(α)‖²,   x(α) = (1/µ) Σ α_i y_i a_i,   0 ≤ α_i ≤ 1/N
+
+D(α) ≤ f* ≤ P(x) for any α and x, so that P − D bounds the error of P whatever solver found them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mpi_compress.kernels import dual as kernels
+from mpi_compress.kernels import rows as row_kernels
+from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
+
+GAP = 1e-10  # of P(0) = 1
+_INTERIOR_UP_TO = 2500  # d for which a dense (d, d) system is formed
+_INTERIOR_STEPS = 100
+_PASSES = 20_000
+_LOOK_EVERY = 10
+
+
+def minimize(f: Objective) -> tuple[Vector, float, float]:
+    """x (d,), P(x), and the duality gap P(x) − D(α): an interior-point method for small d, dual coordinate ascent otherwise.
+
+    Args:
+        f: the whole objective, weight 1/N and µ > 0.
+    """
+    x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
+    best = _gap(f, alpha, x)
+    if best[2] > GAP:
+        best = _coordinate_ascent(f, alpha, best)
+    return best
+
+
+def _gap(f: Objective, alpha: Vector, other: Vector | None = None) -> tuple[Vector, float, float]:
+    """The better of x(α) and another x, P there, and P − D(α)."""
+    x = _combined(f, alpha) / f.mu
+    dual = float(np.sum(alpha)) - 0.5 * f.mu * squared_norm(x)
+    found = [(f.value_and_gradient(z)[0], z) for z in ([x] if other is None else [x, other])]
+    value, x = min(found, key=lambda pair: pair[0])
+    return x, value, max(0.0, value - dual)
+
+
+def _coordinate_ascent(f: Objective, alpha: Vector, best: tuple[Vector, float, float]) -> tuple[Vector, float, float]:
+    """Passes in random order, until the gap is small or the passes are used up."""
+    matrix, labels = f.rows.matrix, f.rows.labels
+    squares = np.empty(len(f.rows))
+    row_kernels.squared_norms(matrix, squares)
+    rng = np.random.default_rng(0)
+    x = _combined(f, alpha) / f.mu
+    for k in range(1, _PASSES + 1):
+        order = rng.permutation(len(f.rows)).astype(np.uint64)
+        still = kernels.ascend(matrix, labels, squares, order, f.mu, f.weight, alpha, x) == 0
+        if k % _LOOK_EVERY == 0 or still:
+            best = min(best, _gap(f, alpha), key=lambda b: b[2])
+            if still or best[2] <= GAP:
+                break
+            x = _combined(f, alpha) / f.mu  # drop the rounding of many small steps
+    return best
+
+
+@dataclass
+class _Point:
+    """An interior point: µ x = Bᵀα, B x + ξ − 1 = s and α s = τ = β ξ hold in the limit, with b_i = y_i a_i, β = 1/N − α."""
+
+    x: Vector  # (d,)
+    alpha: Vector  # (N,), as the others
+    beta: Vector
+    s: Vector
+    xi: Vector
+
+    def moved(self, t: float, by: "_Point") -> "_Point":
+        return _Point(*(a + t * d for a, d in zip(vars(self).values(), vars(by).values(), strict=True)))
+
+    @property
+    def tau(self) -> float:
+        return float(self.alpha @ self.s + self.beta @ self.xi) / (2 * self.s.size)
+
+    def longest(self, by: "_Point") -> float:
+        """The largest t ≤ 1 that keeps α, β, s, ξ ≥ 0."""
+        t = 1.0
+        for key in ("alpha", "beta", "s", "xi"):
+            now, change = getattr(self, key), getattr(by, key)
+            falling = change < 0
+            if np.any(falling):
+                t = min(t, float(np.min(-now[falling] / change[falling])))
+        return t
+
+
+def _interior_point(f: Objective) -> tuple[Vector, Vector]:
+    """x (d,) and α (N,) by Mehrotra's predictor and corrector, as far as rounding lets it.
+
+    A step solves (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow.
+    """
+    n, cap = len(f.rows), f.weight
+    p = _Point(np.zeros(f.dim), np.full(n, cap / 2), np.full(n, cap / 2), np.ones(n), np.ones(n))
+    for _ in range(_INTERIOR_STEPS):
+        if p.tau < 1e-3 * GAP * cap:
+            break
+        theta = 1.0 / (p.s / p.alpha + p.xi / p.beta)
+        try:
+            factor = scipy.linalg.cho_factor(f.hessian(theta), check_finite=False)
+        except np.linalg.LinAlgError:
+            break
+        ahead = _direction(f, p, theta, factor, 0.0, 0.0)
+        aim = p.tau * (p.moved(p.longest(ahead), ahead).tau / p.tau) ** 3
+        step = _direction(f, p, theta, factor, aim - ahead.alpha * ahead.s, aim - ahead.beta * ahead.xi)
+        t = 0.9995 * p.longest(step)
+        after = p.moved(t, step)
+        if t < 1e-6 or not np.isfinite(after.tau):
+            break
+        p = after
+    return p.x, np.clip(p.alpha, 0.0, cap)
+
+
+def _direction(f: Objective, p: _Point, theta: Vector, factor: Any, to_s: Any, to_xi: Any) -> _Point:
+    """Newton's direction towards α s = to_s and β ξ = to_xi."""
+    off = _margins(f, p.x) + p.xi - 1.0 - p.s
+    rho = to_s / p.alpha - p.s - off - to_xi / p.beta + p.xi
+    rhs = _combined(f, p.alpha + theta * rho) - f.mu * p.x
+    x = scipy.linalg.cho_solve(factor, rhs, check_finite=False)
+    along = _margins(f, x)
+    alpha = theta * (rho - along)
+    xi = (to_xi - p.beta * p.xi + p.xi * alpha) / p.beta
+    return _Point(x, alpha, -alpha, along + xi + off, xi)
+
+
+def _margins(f: Objective, x: Vector) -> Vector:
+    """B x (N,)."""
+    out = np.empty(len(f.rows))
+    row_kernels.margins(f.rows.matrix, x, out)
+    return f.rows.labels * out
+
+
+def _combined(f: Objective, weights: Vector) -> Vector:
+    """Bᵀ weights (d,)."""
+    out = np.empty(f.dim)
+    row_kernels.weighted_sum(f.rows.matrix, f.rows.labels * weights, out)
+    return out

@@ -1,0 +1,157 @@
+"""What jobs have come to: their results, and their claims' verdicts."""
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.engine.runner import result_file
+from mpi_compress.job import claims
+from mpi_compress.job.claims import Verdict
+from mpi_compress.job.loading import Job, load_job
+from mpi_compress.problem.datasets.known import how_to_get
+from mpi_compress.results.reader import Run, read
+
+JOBS = Path("jobs")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A job file, and what there is of it."""
+
+    file: Path
+    key: str  # a name for it that no other job of the page has
+    text: str
+    job: Job | None  # None: it cannot be read
+    full: bool = False  # whether it was read at full size
+    runs: list[Run] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    problem: str = ""  # why runs are missing, where more is known than that they were not run
+
+    @property
+    def title(self) -> str:
+        return self.job.title if self.job else self.file.stem
+
+    @property
+    def paper(self) -> str:
+        return self.job.paper if self.job else ""
+
+    @property
+    def data(self) -> str:
+        """The sets that it ran on, or would."""
+        if self.runs:
+            return "; ".join(dict.fromkeys(str(r.attrs["data"]) for r in self.runs))
+        return "; ".join(dict.fromkeys(s.data.shown for s in self.job.runs)) if self.job else ""
+
+    @property
+    def kind(self) -> str:
+        """Whether that is a stand-in, generated as the job asks, or real."""
+        if not self.job:
+            return ""
+        if self.job.stand_ins:
+            return "stand-in"
+        return "generated" if any(s.data.generator for s in self.job.runs) else "real"
+
+    @property
+    def status(self) -> str:
+        """In a few words."""
+        wanted = len(self.job.runs) if self.job else 0
+        if not self.runs:
+            return f"not run: {self.problem}" if self.problem else "not run"
+        done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
+        others = [f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete"]
+        return "; ".join([done, *others, *([self.problem] if self.problem else [])])
+
+    def count(self, holds: bool | None) -> int:
+        return sum(v.holds is holds for v in self.verdicts)
+
+    @property
+    def counted(self) -> str:
+        """What became of its claims."""
+        if not self.verdicts:
+            return "–"
+        names: tuple[tuple[bool | None, str, str], ...] = (
+            (True, "holds", "hold"), (False, "does not", "do not"), (None, "not run", "not run"),
+        )  # fmt: skip
+        counts = [(self.count(holds), one, several) for holds, one, several in names]
+        return ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counts if n)
+
+
+def job_files(names: Sequence[str]) -> list[Path]:
+    """Job files by their names, and those in folders; without names, those in ./jobs.
+
+    Raises:
+        UserError: there is no such file or folder, or no job in it.
+    """
+    found: dict[Path, None] = {}
+    for place in [Path(n) for n in names] or [JOBS]:
+        if not place.exists():
+            raise UserError(f"{place}: there is no such job file or folder")
+        below = [file for file in place.rglob("*.toml") if file.is_file() and not file.name.startswith(".")]
+        files = sorted(below, key=lambda file: file.with_suffix("").parts) if place.is_dir() else [place]
+        if not files:
+            raise UserError(f"{place}: there is no job in this folder")
+        found.update(dict.fromkeys(files))
+    return list(found)
+
+
+def outcomes(files: Sequence[Path], out: Path, full: bool = False) -> list[Outcome]:
+    """What there is of each job; with `full`, at full size where the job has one."""
+    keys = [key_of(file) for file in files]
+    whole = [file.with_suffix("").as_posix().lstrip("/") for file in files]
+    unique = [key if keys.count(key) == 1 else path for key, path in zip(keys, whole, strict=True)]
+    return [_outcome(file, key, out, full) for file, key in zip(files, unique, strict=True)]
+
+
+def key_of(file: Path) -> str:
+    """A job's path below jobs/, without .toml; elsewhere its name alone."""
+    parts = file.with_suffix("").parts
+    return "/".join(parts[parts.index(JOBS.name) + 1 :] if JOBS.name in parts else parts[-1:])
+
+
+def loaded(file: Path, full: bool) -> Job:
+    """A job; with `full`, at full size where it has one.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    job = load_job(file)
+    return load_job(file, full=True) if full and has_full(file) else job
+
+
+def has_full(file: Path) -> bool:
+    """Whether a job has a table [full]."""
+    return "full" in tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
+    text = ""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        job = loaded(file, full)
+    except UserError as error:
+        return Outcome(file, key, text, None, problem=str(error).removeprefix(f"{file}: "))
+    except OSError as error:
+        return Outcome(file, key, text, None, problem=f"cannot be read: {error.strerror}")
+    runs, problem = [], ""
+    for spec in job.runs:
+        if not spec.data.is_here(spec.folder):
+            problem = f"`{spec.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(spec.data.name)) else "")
+            continue
+        try:
+            result = result_file(job, spec, spec.run_id, out)
+            if result.exists():
+                runs.append(read(result))
+        except UserError as error:
+            problem = problem or str(error)
+    return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem)
+
+
+def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
+    """One claim at a time: one that cannot be read leaves the others alone."""
+    for claim in job.claims:
+        try:
+            yield from claims.check(replace(job, claims=[claim]), runs)
+        except UserError as error:
+            yield Verdict(claim, [], str(error))

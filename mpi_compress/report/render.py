@@ -1,0 +1,200 @@
+"""One self-contained HTML file: the template with its style and script, the plotting library, and the data, all in it."""
+
+import importlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import date
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import bits_text
+from mpi_compress.figures.lines import named
+from mpi_compress.job.claims import Verdict
+from mpi_compress.report import series
+from mpi_compress.report.outcomes import Outcome
+from mpi_compress.results import columns
+from mpi_compress.results.reader import Run
+
+LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
+_POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
+_WORK = ("compute", "pack", "exchange", "update")
+PAPERS = {
+    "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
+    "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization "
+    "(NeurIPS 2018)",
+    "HT": "Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis: Rethinking Gradient Sparsification as Total Error Minimization "
+    "(NeurIPS 2021)",
+    "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
+}
+
+
+def write(found: Sequence[Outcome], target: Path) -> None:
+    """Write the page of these jobs.
+
+    Raises:
+        UserError: the plotting library is not installed, there are no results, or the file cannot be written.
+    """
+    if not any(o.runs for o in found):
+        raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
+    library = plotting_library()
+    text = page(found, library)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"-o {target}: cannot be written: {error.strerror}") from None
+
+
+def plotting_library() -> str:
+    """Plotly's script.
+
+    Raises:
+        UserError: it, or something else that the page needs, is not installed.
+    """
+    try:
+        for module in ("jinja2", "plotly", "tsdownsample"):
+            importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(f'the report needs {error.name}: pip install "mpi-compress[report]"') from None
+    return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def page(found: Sequence[Outcome], library: str) -> str:
+    """The page as text.
+
+    Args:
+        library: the plotting library's script.
+    """
+    import jinja2
+
+    here = resources.files(__package__)
+    files = {name: (here / name).read_text(encoding="utf-8") for name in ("template.html", "style.css", "page.js")}
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    groups = _groups([_figure(o) for o in found])
+    return environment.from_string(files["template.html"]).render(
+        title="The papers, reproduced",
+        today=date.today().isoformat(),
+        version=metadata.version("mpi-compress"),
+        groups=groups,
+        claims=[claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
+        counts={holds: sum(o.count(holds) for o in found) for holds in (True, False, None)},
+        on_stand_ins=sum(o.count(True) + o.count(False) for o in found if o.kind == "stand-in"),
+        work=_WORK,
+        style=files["style.css"],
+        script=files["page.js"],
+        plotly=library.replace("</script", "<\\/script"),
+        data=data(found),
+    )
+
+
+def data(found: Sequence[Outcome]) -> str:
+    """What the script draws, as JSON: the finest thinning that is not too large."""
+    for points in _POINTS:
+        views = {_id(o): series.views(o.runs, o.job.figure, points) for o in found if o.job and o.runs}
+        text = series.as_json({"names": _names(views), "figures": views})
+        if len(text.encode()) <= LARGEST:
+            break
+    return text
+
+
+def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
+    used = {name for each in views.values() for view in each for s in view.get("series", ()) for name in s["columns"]}
+    order = [*(n for n in columns.NAMES if n in used), *sorted(used - set(columns.NAMES))]
+    units = {name: f" [{unit}]" for name, unit in columns.UNITS.items()}
+    return {name: columns.NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
+
+
+def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Figures by paper."""
+    groups = []
+    for key, paper in {**PAPERS, "": "Further experiments"}.items():
+        members = [f for f in figures if f["group"] == key]
+        if members:
+            groups.append({"key": key or "Further", "paper": paper, "figures": members})
+    return groups
+
+
+def _figure(o: Outcome) -> dict[str, Any]:
+    full = " --full" if o.full else ""
+    return {
+        "id": _id(o), "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,
+        "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.runs),
+        "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
+        "problem": _problem(o.runs),
+        "claims": [_claim(o, v) for v in o.verdicts],
+        "runs": [_run(r) for r in o.runs],
+        "made": sorted({_made(r) for r in o.runs}),
+    }  # fmt: skip
+
+
+def group_of(o: Outcome) -> str:
+    """The paper that a job is of; "" where it is of none."""
+    word = re.match(r"\w*", o.paper)
+    return word[0] if word and word[0] in PAPERS else ""
+
+
+def _id(o: Outcome) -> str:
+    return "figure-" + re.sub(r"[^\w-]", "-", o.key.replace("-", "--"))
+
+
+def _problem(runs: Sequence[Run]) -> str:
+    """Data and workers; L and µ where they are one for all runs."""
+    sets = dict.fromkeys(f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in runs)
+    workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in runs))
+    problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in runs if np.isfinite(r.attrs["L"]))
+    crowd = f"{' or '.join(workers)} worker{'' if workers == ['1'] else 's'}"
+    return "; ".join([*sets, crowd, *(problems if len(problems) == 1 else ())])
+
+
+def _set(name: str) -> str:
+    """A set's name beside a tag that says that it is a stand-in."""
+    return str(name).replace(", a stand-in for ", " for ")
+
+
+def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
+    c = v.claim
+    return {
+        "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": v.ours,
+        "spread": "; ".join(text for text in (v.spread, *v.unreached) if text),
+        "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
+        "verdict": v.outcome, "class": {True: "holds", False: "fails", None: "open"}[v.holds], "why": v.reason, "note": c.note,
+        "figure": _id(o), "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
+    }  # fmt: skip
+
+
+def _run(r: Run) -> dict[str, Any]:
+    last = {name: values[-1] for name, values in r.trace.items() if len(values)}
+    seconds = {name: float(values[-1]) for name, values in r.timing.items()}
+    total = max(seconds["seconds"], 1e-12)
+    shares = {name: seconds[name] / total for name in _WORK}
+    rounds = max(int(last["round"]), 1)
+    each = rounds * r.attrs["n_workers"]
+    more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
+    return {
+        "label": named(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
+        "reason": str(r.attrs["reason"]), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
+        "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
+        "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},
+        "widths": {n: f"{100 * min(s, 1):.2f}" for n, s in shares.items()}, "each_ms": f"{1e3 * total / rounds:.3g}",
+        "cost": f"{last['cost_up']:.4g}",
+        "evaluate": f"{seconds['evaluate']:.3g}", "ways": [_way(last, way) for way in ("up", "down")],
+        "elements": f"{last['elements_up'] / each:.4g}" if "elements_up" in last else "–",
+    }  # fmt: skip
+
+
+def _way(last: Mapping[str, Any], way: str) -> dict[str, str]:
+    wire, paper = float(last[f"wire_bits_{way}"]), float(last[f"paper_bits_{way}"])
+    ratio = f"{wire / paper:.3g}" if paper > 0 and np.isfinite(paper) else "–"
+    return {"wire": bits_text(wire), "paper": bits_text(paper), "ratio": ratio}
+
+
+def _made(r: Run) -> str:
+    versions = ", ".join(f"{k} {v}" for k, v in json.loads(r.attrs["versions"]).items())
+    ranks = f"{r.attrs['n_ranks']} ranks, {r.attrs['mpi_library']}" if r.attrs["n_ranks"] > 1 else "one process"
+    return f"{versions}; {ranks}; on {r.attrs['host']}" + (f", commit {r.attrs['commit']}" if r.attrs.get("commit") else "")

@@ -1,0 +1,210 @@
+"""From traces to what a page draws: thinned, seeds brought together, numbers written shortly.
+
+A column is a list of numbers (None: none there), or {"of": column, "times": a, "plus": b} where it follows from another one.
+Where runs differ in their seed alone, it is their median at each round that all have, `low` and `high` their range.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.figures.curves import scales
+from mpi_compress.figures.lines import by_seed, named, stem, tuned_text, without_common
+from mpi_compress.figures.plotting import panels
+from mpi_compress.job.tables import FigureTable, PanelTable
+from mpi_compress.results.reader import Run
+
+_OVER_BUDGETS = ("alpha_bar", "beta_bar", "omega_bar", "speedup", "worst_case", "predicted_cost", "predicted_payload")
+_DERIVED = ("wire_bits", "paper_bits", "bits_up", "bits_down", "relative_distance", "table1", "table1_gd", "table1_worst_case")
+_SAME = 1e-7  # relative: from where on a column is said to follow from another one
+
+Columns = dict[str, NDArray[np.float64]]
+
+
+def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
+    """What a figure can show, what its job asks for first; a panel shows series `of` another one, `source` its place.
+
+    Args:
+        points: to how many rows each column of a trace is thinned.
+    """
+    groups = by_seed(runs)
+    tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
+    asked = {name.strip() for table in tables for name in (table.x or "", *(table.y or "").split(","), *(table.bounds or ()))}
+    asked = (asked | set(figure.at or ())) - {"", "T"}
+    found: dict[str, dict[str, Any]] = {}
+    if figure.at or figure.rows == "last":
+        title = f"what it took to {_text(figure.at)}" if figure.at else "the end of each run"
+        found["ends"] = {"kind": "points", "title": title, **_axes(figure), "series": _ends(groups, asked, figure.at)}
+    own = _axes(FigureTable("wire_bits_up", "loss", "log") if found or figure.x == "T" else figure)
+    found["runs"] = {"kind": "lines", "title": "whole runs", **own, "series": [_line(each, asked, points) for each in groups]}
+    with_theory = [i for i, group in enumerate(groups) if group[0].theory]
+    if with_theory:
+        over = _axes(FigureTable("T", "speedup") if figure.x != "T" else figure)
+        curves = [_over_budgets(groups[i][0]) for i in with_theory]
+        found["theory"] = {"kind": "lines", "title": "theory, over budgets T", **over, "series": curves}
+    return [*_panels(groups, figure, list(found), with_theory), *found.values()]
+
+
+def _text(at: Mapping[str, float]) -> str:
+    return " and ".join(f"{column} ≤ {level:g}" for column, level in at.items())
+
+
+def _axes(figure: FigureTable) -> dict[str, Any]:
+    xscale, yscale = scales(figure)
+    y = figure.y.split(",")[0].strip()
+    labels = {"xlabel": figure.xlabel, "ylabel": figure.ylabel}
+    return {"x": figure.x, "y": y, "xscale": xscale, "yscale": yscale, "bounds": figure.bounds, **labels}
+
+
+def _panels(groups: Sequence[Sequence[Run]], figure: FigureTable, there: list[str], with_theory: list[int]) -> list[dict[str, Any]]:
+    found = []
+    for panel, own, _ in panels([group[0] for group in groups], figure):
+        name = "theory" if own.x == "T" else "ends" if "ends" in there else "runs"
+        if name not in there:
+            continue
+        indices = [i for i, group in enumerate(groups) if panel.shows(group[0].label) and (name != "theory" or i in with_theory)]
+        short = without_common([groups[i][0].label for i in indices])
+        labels = [", ".join(filter(None, (short[groups[i][0].label], tuned_text(groups[i][0])))) for i in indices]
+        of = [with_theory.index(i) if name == "theory" else i for i in indices]
+        source = len(figure.panel) + there.index(name)
+        kind = "points" if name == "ends" else "lines"
+        found.append({"kind": kind, "title": own.title, **_axes(own), "source": source, "of": of, "labels": labels})
+    for each in found:
+        each["source"] += len(found) - len(figure.panel)
+    return found
+
+
+def kept(columns: Columns, points: int) -> NDArray[np.intp]:
+    """The rows that lines need: least and greatest of each column in each part of the rounds, even and even in logarithms."""
+    from tsdownsample import MinMaxDownsampler
+
+    rounds = np.ascontiguousarray(columns["round"])
+    chosen = [np.array([0, len(rounds) - 1], dtype=np.intp)]
+    thin = MinMaxDownsampler().downsample
+    for scale in (rounds, np.log1p(rounds)):
+        chosen += [thin(scale, np.ascontiguousarray(v), n_out=points).astype(np.intp) for v in columns.values()]
+    return np.unique(np.concatenate(chosen))
+
+
+def short(values: NDArray[Any]) -> list[float | int | None]:
+    """Numbers for JSON: to seven digits, whole ones exactly."""
+    return [_short(float(v)) for v in values]
+
+
+def _short(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.7g}")
+
+
+def columns_of(run: Run, asked: set[str]) -> Columns:
+    """All that can be drawn row by row."""
+    found = {name: run.trace[name].astype(np.float64) for name in ("round", *run.trace)}
+    found["seconds"] = run.timing["seconds"]
+    for name in (*_DERIVED, *sorted(asked)):
+        try:
+            values = np.asarray(run.column(name), dtype=np.float64)
+        except (UserError, KeyError):
+            continue
+        if values.shape == found["round"].shape:
+            found[name] = values
+    return {name: values for name, values in found.items() if np.isfinite(values).any()}
+
+
+def _line(group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
+    each = [columns_of(run, asked) for run in group]
+    rounds = each[0]["round"]
+    for columns in each[1:]:
+        rounds = np.intersect1d(rounds, columns["round"])
+    names = [name for name in each[0] if all(name in columns for columns in each)]
+    stacked = {name: np.array([columns[name][np.searchsorted(columns["round"], rounds)] for columns in each]) for name in names}
+    middle = {name: np.median(values, axis=0) if len(each) > 1 else values[0] for name, values in stacked.items()}
+    follows = _following(middle)
+    ranges = {
+        f"{name}{end}": take(stacked[name], axis=0)
+        for name in names
+        if name != "round" and not np.array_equal(stacked[name].min(axis=0), stacked[name].max(axis=0), equal_nan=True)
+        for end, take in ((".low", np.min), (".high", np.max))
+    }
+    own = {name: values for name, values in (middle | ranges).items() if name not in follows}
+    rows = kept(own, points)
+    written: dict[str, Any] = {name: short(values[rows]) for name, values in own.items()}
+    series = {"label": named(group[0]), "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
+    for end in ("low", "high") if ranges else ():
+        series[end] = {name: written[f"{name}.{end}"] for name in names if f"{name}.{end}" in written}
+    return series
+
+
+def _following(columns: Columns) -> dict[str, dict[str, Any]]:
+    """The columns that are a·c + b for an earlier column c, such as constants and the bits of messages of one size.
+
+    They follow from c as it is written: f − f* does not follow from f, whose digits end before those of the difference.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    bases: Columns = {}
+    for name, values in columns.items():
+        few = slice(None, None, max(1, len(values) // 4))  # enough to tell most others
+        for base, others in bases.items():
+            span = others[-1] - others[0]
+            a = (values[-1] - values[0]) / span if span else 0.0
+            b = values[0] - a * others[0]
+            if all(np.allclose(a * others[rows] + b, values[rows], rtol=_SAME, atol=0.0) for rows in (few, slice(None))):
+                found[name] = {"of": base, "times": float(a), "plus": float(b)}
+                break
+        else:
+            bases[name] = np.array([np.nan if v is None else v for v in short(values)])
+    return found
+
+
+def _ends(groups: Sequence[Sequence[Run]], asked: set[str], at: Mapping[str, float] | None) -> list[dict[str, Any]]:
+    """One point for each label: the last row, or the first that has come down to a level; `varies` names what changes on the way.
+
+    Points of one `stem` are a grid's: on a line, at an x that does not vary; where x does, a point is a level to compare with.
+    """
+    found = []
+    for group in groups:
+        each = [columns_of(run, asked | {"step", "kappa", "rate"}) for run in group]
+        rows = [_row(columns, at) for columns in each]
+        names = [name for name in each[0] if all(name in columns for columns in each)]
+        constant = {name for name in names if all(np.all(columns[name][1:] == columns[name][-1]) for columns in each)}
+        point = {
+            name: np.median([
+                np.inf if row is None and name not in constant else columns[name][-1 if row is None else row]
+                for columns, row in zip(each, rows, strict=True)
+            ])
+            for name in names
+        }  # fmt: skip
+        values = dict(zip(point, short(np.array(list(point.values()))), strict=True))
+        varies = [name for name in names if name not in constant] if at else []
+        found.append(
+            {"label": named(group[0]), "stem": stem(group[0].label), "seeds": len(group), "columns": values, "varies": varies}
+        )
+    return found
+
+
+def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
+    if at is None:
+        return -1
+    ((column, level),) = at.items()
+    if column not in columns:
+        return None
+    reached = np.flatnonzero(columns[column] <= level)
+    return int(reached[0]) if reached.size else None
+
+
+def _over_budgets(run: Run) -> dict[str, Any]:
+    columns = {"T": short(np.asarray(run.attrs["theory_T"], dtype=np.float64))}
+    for name in _OVER_BUDGETS:
+        columns[name] = short(np.asarray(run.column(name), dtype=np.float64))
+    return {"label": named(run), "seeds": 1, "columns": columns}
+
+
+def as_json(data: Any) -> str:
+    """JSON that can stand in a <script> element."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

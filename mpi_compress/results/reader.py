@@ -1,0 +1,171 @@
+"""A result: one run = one HDF5 file, which `recorder` writes, read back."""
+
+import json
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.engine import theory
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.core.errors import UserError, nearest
+
+FORMAT = "mpi-compress/1"
+_TRIES = 5
+_NEEDED = ("label", "status")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A result read back. `trace`, `workers` and `timing` map a column's name to its array."""
+
+    file: Path
+    attrs: dict[str, Any]
+    trace: dict[str, NDArray]
+    workers: dict[str, NDArray]
+    timing: dict[str, NDArray]
+    x: Vector | None = field(repr=False)
+    theory: dict[str, NDArray] = field(default_factory=dict, repr=False)  # where the job asked for it
+
+    @property
+    def label(self) -> str:
+        return str(self.attrs["label"])
+
+    @property
+    def tuned(self) -> Mapping[str, Any] | None:
+        """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit."""
+        return json.loads(self.attrs["tuned"]) if "tuned" in self.attrs else None
+
+    @property
+    def status(self) -> str:
+        return str(self.attrs["status"])
+
+    def column(self, name: str) -> NDArray:
+        """A column of /trace or /timing, or one that follows from them or from /theory.
+
+        wire_bits, paper_bits: both directions together; bits_up, bits_down: on the wire, for each message and coordinate, the mean
+        over the rounds since the row before; relative_distance: ‖x − x*‖ / ‖x0 − x*‖; kappa: L/µ; and, the same in every row, the
+        numbers that the algorithm's formulas came to, such as step.
+
+        Raises:
+            UserError: there is none of that name.
+        """
+        for table in (self.trace, self.timing):
+            if name in table:
+                return table[name]
+        if name in _DERIVED:
+            return _DERIVED[name](self)
+        settled = json.loads(self.attrs.get("settled", "{}"))
+        if name in settled:
+            return np.full(len(self.trace["round"]), settled[name])
+        curves = theory.columns(self)
+        if name in curves:
+            return curves[name]
+        if name in theory.COLUMNS:
+            raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
+        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled, *curves], 'column')}")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of that name."""
+        try:
+            self.column(name)
+        except UserError:
+            return False
+        return True
+
+    def to_csv(self) -> Iterator[str]:
+        """/trace and the algorithm's seconds as lines of CSV, the first of them the columns' names; numbers lose no digit."""
+        if "round" not in self.trace:
+            raise UserError(f"{self.file}: there are no rows yet")
+        columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
+        yield ",".join(columns) + "\n"
+        for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+            yield ",".join(map(repr, row)) + "\n"
+
+    def to_pandas(self) -> Any:
+        """/trace as a DataFrame, where pandas is installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise UserError("to_pandas needs pandas: pip install pandas") from None
+        return pandas.DataFrame(self.trace)
+
+
+def _each_message(run: Run, way: str) -> NDArray:
+    each = np.diff(run.trace[f"wire_bits_{way}"]) / np.diff(run.trace["round"])
+    return np.concatenate([[np.nan], each / (run.attrs["n_workers"] * run.attrs["dim"])])
+
+
+_DERIVED: dict[str, Callable[[Run], NDArray]] = {
+    "wire_bits": lambda run: run.trace["wire_bits_up"] + run.trace["wire_bits_down"],
+    "paper_bits": lambda run: run.trace["paper_bits_up"] + run.trace["paper_bits_down"],
+    "bits_up": lambda run: _each_message(run, "up"),
+    "bits_down": lambda run: _each_message(run, "down"),
+    "relative_distance": lambda run: run.column("distance") / (run.column("distance")[0] or 1.0),
+    "kappa": lambda run: np.full(len(run.trace["round"]), run.attrs["L"] / run.attrs["mu"] if run.attrs["mu"] > 0 else np.inf),
+}
+
+
+def read(file: str | Path) -> Run:
+    """A result, or the .part of one that is being written.
+
+    Raises:
+        UserError: no such file, or one that is no result of this format.
+    """
+    path = Path(file)
+    for _ in range(_TRIES if path.suffix == ".part" else 0):  # its writer may be in the middle of a flush
+        try:
+            return _read(path)
+        except (UserError, KeyError):
+            time.sleep(0.1)
+    return _read(path)
+
+
+def _read(path: Path) -> Run:
+    try:
+        with h5py.File(path, "r", locking=False) as h5:
+            found = h5.attrs.get("format")
+            if found != FORMAT:
+                raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
+            tables = [{name: h5[g][name][:] for name in h5[g]} if g in h5 else {} for g in ("trace", "workers", "timing", "theory")]
+            if path.suffix == ".part":  # where a flush is caught halfway some columns are longer
+                whole = min((len(column) for table in tables for column in table.values()), default=0)
+                tables = [{name: column[:whole] for name, column in table.items()} for table in tables]
+            x = h5["final/x"][:] if "final/x" in h5 else None
+            return _whole(Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3]))
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a folder; a result file is wanted") from None
+    except UserError:
+        raise
+    except (OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read as HDF5: {error}") from None
+
+
+def _whole(run: Run) -> Run:
+    """The same run, if it has what every result has.
+
+    Raises:
+        UserError: something is missing, or damaged.
+    """
+    for name in _NEEDED:
+        if not isinstance(run.attrs.get(name), str):
+            raise UserError(f"{run.file}: is damaged: its attribute {name} is {'no text' if name in run.attrs else 'missing'}")
+    for name, parse in (("settled", json.loads), ("tuned", json.loads), ("job", tomllib.loads)):
+        try:
+            parse(run.attrs.get(name, "" if name == "job" else "{}"))
+        except (TypeError, ValueError):
+            raise UserError(f"{run.file}: is damaged: its attribute {name} cannot be read") from None
+    rows = {len(column) for table in (run.trace, run.timing, run.workers) for column in table.values()}
+    if len(rows) > 1:
+        raise UserError(f"{run.file}: is damaged: some columns have {min(rows)} rows, and some {max(rows)}")
+    if rows and not ("round" in run.trace and "seconds" in run.timing):
+        raise UserError(f"{run.file}: is damaged: it has no column {'seconds' if 'round' in run.trace else 'round'}")
+    return run

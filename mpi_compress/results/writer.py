@@ -1,0 +1,272 @@
+"""Writes a result row by row, by one process under a lock; `.part` until it is complete, readable at any time."""
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.core.errors import UserError
+from mpi_compress.engine.observer import Row
+from mpi_compress.results.reader import FORMAT
+
+_INTEGERS = ("round", "wire_bits_up", "wire_bits_down", "elements_up")
+_BUFFERED_ROWS = 1000
+_FLUSH_SECONDS = 2.0
+_TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
+_ELEMENTS_AT_ONCE = 1_000_000
+_CHUNK = 1024  # elements: what a column of few rows takes on the disk
+_MARGIN = 500_000  # bytes of a file that are no rows
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a result's rows went, and a CRC-32 of each column up to there, "group/column" its name."""
+
+    rows: int
+    sums: Mapping[str, int]
+
+
+class Recorder:
+    """Writes a result row by row; rows reach the disk every two seconds, and the file its name when it is `finished`.
+
+    While it is there, no other process can write the same result.
+
+    Args:
+        saved: up to where the rows of an earlier `.part` are kept, if they are; what follows them is cut off. It is asked once
+            no other process can change that.
+
+    Raises:
+        UserError: the file cannot be written.
+        BeingWritten: another process is writing it.
+        LostRows: the rows that `saved` says are not there.
+    """
+
+    def __init__(self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None):
+        self.file, self.part = file, part_of(file)
+        self._rows: list[Row] = []
+        self._flushed = time.monotonic()
+        self._lock: int | None = None
+        self._h5: Any = None
+        go_on: Mark | None = None
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self.part)
+            go_on = saved()
+            self._written, self._sums = (go_on.rows, dict(go_on.sums)) if go_on else (0, {})
+            self._reserve(0)
+            self._h5 = h5py.File(self.part, "r+" if go_on else "w", locking=False)
+            if go_on:
+                self._cut(go_on)
+            self._h5.attrs["format"] = FORMAT
+            self._h5.attrs["status"] = "running"
+            self._h5.attrs.update(attributes)
+            self._h5.flush()
+        except OSError as error:
+            self._let_go()
+            if go_on:
+                raise LostRows from error
+            raise UserError(f"{file.parent}: results cannot be written there: {_told(error)}") from None
+
+    def append(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= _BUFFERED_ROWS or time.monotonic() - self._flushed >= _FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what there is.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        try:
+            if self._rows:
+                self._reserve(
+                    sum(8 * (np.size(v) * len(self._rows) + _CHUNK) for t in vars(self._rows[0]).values() for v in t.values())
+                )
+                for group in ("trace", "workers", "timing", "theory"):
+                    tables = [getattr(row, group) for row in self._rows]
+                    for column in tables[0]:
+                        self._extend(group, column, [table[column] for table in tables])
+            self._written += len(self._rows)
+            self._rows.clear()
+            self._h5.flush()
+            self._give_back(self._h5.id.get_filesize())
+        except (OSError, RuntimeError) as error:
+            raise UserError(f"{self.part}: rows cannot be written: {_told(error)}") from None
+        self._flushed = time.monotonic()
+
+    def mark(self) -> Mark:
+        """Bring all rows so far to the disk: for a checkpoint."""
+        self.flush()
+        with self.part.open("rb") as written:
+            os.fsync(written.fileno())
+        return Mark(self._written, dict(self._sums))
+
+    def finish(self, status: str, reason: str, x: Vector, attributes: Mapping[str, Any]) -> Path:
+        """Complete the file, and give it its name. A run that failed or was stopped keeps `.part`.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        self.flush()
+        try:
+            self._reserve(x.nbytes)
+            self._h5["final/x"] = x
+            self._h5.attrs.update({**attributes, "status": status, "reason": reason})
+            self._h5.flush()
+            size = self._h5.id.get_filesize()
+            self._h5.close()
+            self._give_back(size)
+            with self.part.open("rb") as whole:
+                os.fsync(whole.fileno())
+            os.replace(self.part, self.file)
+            sync_folder(self.file.parent)
+        except (OSError, RuntimeError) as error:
+            raise UserError(f"{self.file}: the result cannot be written: {_told(error)}") from None
+        self._let_go()
+        return self.file
+
+    def abandon(self, status: str, reason: str) -> None:
+        """Keep what there is, as `.part`; on a full disk, what was written before."""
+        with suppress(UserError, OSError, RuntimeError):
+            self.flush()
+            self._h5.attrs.update({"status": status, "reason": reason})
+        self._let_go()
+
+    def _reserve(self, size: int) -> None:
+        """Set room aside for so many bytes more. HDF5 itself does not survive a full disk.
+
+        Raises:
+            OSError: there is no room.
+        """
+        assert self._lock is not None
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
+        elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _give_back(self, size: int) -> None:
+        """Cut off what was set aside beyond the file's own size."""
+        assert self._lock is not None
+        os.truncate(self._lock, size)
+
+    def _let_go(self) -> None:
+        with suppress(OSError, RuntimeError):
+            if self._h5:
+                self._h5.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _extend(self, group: str, column: str, values: list[Any]) -> None:
+        dtype = np.int64 if column in _INTEGERS else np.float64
+        block = np.array(values, dtype=dtype)
+        name = f"{group}/{column}"
+        if name not in self._h5:
+            shape = (0, *block.shape[1:])
+            chunks = (max(1, _CHUNK // max(1, block[0].size)), *block.shape[1:])
+            self._h5.create_dataset(name, shape, dtype, maxshape=(None, *shape[1:]), chunks=chunks)
+        dataset = self._h5[name]
+        dataset.resize(len(dataset) + len(block), axis=0)
+        dataset[-len(block) :] = block
+        self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
+
+    def _cut(self, mark: Mark) -> None:
+        """Back to the rows of a mark.
+
+        Raises:
+            OSError: they are not there as they were.
+        """
+        for name, expected in mark.sums.items():
+            if name not in self._h5 or len(self._h5[name]) < mark.rows:
+                raise OSError(f"{name} is cut")
+            dataset, found = self._h5[name], 0
+            at_once = max(1, _ELEMENTS_AT_ONCE // max(1, int(np.prod(dataset.shape[1:]))))
+            for start in range(0, mark.rows, at_once):
+                found = zlib.crc32(dataset[start : min(start + at_once, mark.rows)], found)
+            if found != expected:
+                raise OSError(f"{name} is damaged")
+            dataset.resize(mark.rows, axis=0)
+        if "final" in self._h5:
+            del self._h5["final"]
+
+
+def _told(error: Exception) -> str:
+    """One line of it."""
+    return getattr(error, "strerror", None) or str(error).splitlines()[0]
+
+
+class LostRows(Exception):
+    """The rows that a checkpoint goes with are not there as they were."""
+
+
+class BeingWritten(UserError):
+    """Another process is writing this result."""
+
+
+def part_of(result: Path) -> Path:
+    """What a result is called while it is written."""
+    return result.with_name(result.name + ".part")
+
+
+def is_being_written(part: Path) -> bool:
+    """Whether a process holds this file's lock."""
+    for flags in (os.O_RDWR, os.O_RDONLY):  # over NFS only what is open for writing can be locked
+        try:
+            os.close(_locked(part, flags))
+        except BlockingIOError:
+            return True
+        except OSError:
+            continue
+        break
+    return False
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names of a folder's files to the disk."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _lock(part: Path) -> int:
+    """An open file whose lock is ours; it ends with the process.
+
+    Raises:
+        BeingWritten: another process has it.
+    """
+    for attempt in range(_TRIES_TO_LOCK):
+        try:
+            opened = _locked(part, os.O_RDWR | os.O_CREAT)
+        except BlockingIOError:
+            time.sleep(0.05 * attempt)
+            continue
+        if part.exists() and os.path.samestat(os.fstat(opened), part.stat()):
+            return opened
+        os.close(opened)  # it has just been completed, and renamed
+    raise BeingWritten(f"{part}: another process is at this run; wait for it, or end it") from None
+
+
+def _locked(part: Path, flags: int) -> int:
+    opened = os.open(part, flags, 0o666)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise
+    except OSError:  # a file system without locks
+        pass
+    return opened
