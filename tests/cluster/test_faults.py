@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BIN, command
-from layouts import assert_equal
+from helpers.layouts import assert_equal
 
 import mpi_compress as mc
 

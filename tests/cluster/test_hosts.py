@@ -7,7 +7,7 @@ from pathlib import Path
 import hosts
 import pytest
 from conftest import BIN, SMALL_JOB
-from layouts import assert_equal
+from helpers.layouts import assert_equal
 
 import mpi_compress as mc
 

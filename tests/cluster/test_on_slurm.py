@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import slurm_here
 from conftest import BIN
-from layouts import assert_equal
+from helpers.layouts import assert_equal
 
 import mpi_compress as mc
 from mpi_compress.results.writer import is_being_written

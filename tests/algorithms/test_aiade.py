@@ -1,0 +1,343 @@
+"""What double encoding is proved to do, at every round; and that it is what the paper writes."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from helpers.plain_aiade import iade
+from helpers.plays import play, problem
+from test_ef import run_of
+from test_ef_theory import optimum
+
+from mpi_compress.algorithms.aiade import AIADE
+from mpi_compress.algorithms.double_encoding import rounded_up, xi
+from mpi_compress.algorithms.dqgd import DQGD
+from mpi_compress.algorithms.iade import IADE
+from mpi_compress.algorithms.iade_sgd import IADESGD
+from mpi_compress.cli.texts import summary
+from mpi_compress.job.stop import Verdict
+
+SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
+HEADER = 64 + 32 + 64  # the coder's few bits, the length, M
+X_STAR = 1e-9  # how well x* is known
+
+
+def watched(p, algorithm, q=SENT, rounds=300):
+    """The run, with ‖x_k − x*‖ and the bits of a message up at every round."""
+    x_star, _ = optimum(p)
+    xs = []
+    down = {"name": "identity"} if algorithm["name"] == "dqgd" else q
+    run = play(p, algorithm, q, rounds, lambda k, node, workers: xs.append(node.x.copy()), x_star=x_star, down=down)
+    run.distance = np.linalg.norm(np.array(xs[: len(run.rows)]) - x_star, axis=1)
+    run.bits_up = np.diff(run.trace["wire_bits_up"]) / p.count
+    return run
+
+
+def bits_bound(method, start, dim):
+    """Theorem 3.1's bits of a message, k ≥ 1: (1.05 + log2(ζ + 2))·d."""
+    L, η, s, c1 = method.L, method.η, method.s, method.c1
+    ξ = xi(start, η * s, method.c, c1)
+    ζ = (2 * L**2 * η * ξ + 2 * L * η * s * c1 + 3 * s * c1) / (s * c1**2)
+    return (1.05 + math.log2(ζ + 2)) * dim
+
+
+@pytest.mark.parametrize("loss", ["logistic", "least-squares", "squared-hinge"])
+@pytest.mark.parametrize("count", [1, 4, 20])
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd"])
+def test_estimate_distance_and_bits_are_within_their_theorems_at_every_round(algorithm, count, loss):
+    p = problem(count, loss)
+    run = watched(p, {"name": algorithm}, BOUND if loss == "least-squares" else SENT, 150)
+    assert np.all(run.trace["gap"][1:] <= 1 + 1e-9)
+    assert np.all(run.distance <= run.trace["bound"] + X_STAR)
+    assert np.all(run.bits_up <= run.trace["upper_up"][1:] * p.dim + HEADER)
+    if algorithm == "iade":
+        assert np.max(run.bits_up[1:]) <= bits_bound(run.method, run.distance[0], p.dim) + HEADER
+
+
+@pytest.mark.parametrize("algorithm", [{"name": "iade", "rate": "1 - 0.9*step*mu"}, {"name": "aiade"}], ids=lambda a: a["name"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_theorems_hold_down_to_the_floor_of_floats_where_the_run_ends(algorithm, count):
+    p = problem(count, mu=0.05)
+    x_star, _ = optimum(p)
+    run = watched(p, algorithm, rounds=100_000)
+    assert run.verdict is Verdict.COMPLETE
+    assert "finer than floats" in run.reason
+    assert np.all(run.trace["gap"][1:] <= 1)
+    assert np.all(run.distance <= run.trace["bound"] + 1e-13)
+    assert run.distance[-1] < 1e-14 * np.linalg.norm(x_star)
+    assert np.max(run.bits_up[len(run.bits_up) // 2 :]) <= np.max(run.bits_up[: len(run.bits_up) // 2])
+
+
+def test_the_printed_theorem_fails_where_the_step_is_above_1_and_the_corrected_one_holds():
+    p = problem(scale=0.02, mu=1e-6)
+    run = watched(p, {"name": "iade"}, rounds=4000)
+    m, R = run.method, run.distance[0]
+    assert m.η > 100
+    gap = m.c1 - m.c
+    printed = m.c1 ** np.arange(4001) * (max(0, R - m.c * m.s / gap) + m.c1 * m.s / gap)
+    assert np.any(run.distance > printed)
+    assert np.all(run.distance <= run.trace["bound"] + X_STAR)
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade"])
+@pytest.mark.parametrize("q", [SENT, BOUND], ids=["sent", "bound"])
+def test_a_range_that_both_ends_know_is_never_exceeded_and_costs_nothing(algorithm, q):
+    p = problem(4)
+    x_star, _ = optimum(p)
+    most = []
+
+    def look(k, node, workers):
+        if k > 0:
+            most.extend((np.linalg.norm(before[i] - w.g), w.ball[1]) for i, w in workers.items())
+        before.update({i: w.s.copy() for i, w in workers.items()})
+
+    before = {}
+    run = play(p, {"name": algorithm}, q, 200, look, x_star=x_star, down=q)
+    change, radius = np.array(most).T
+    assert np.all(change <= radius * (1 + 1e-12))
+    if q == BOUND:
+        sent = play(p, {"name": algorithm}, SENT, 200, x_star=x_star, down=SENT)
+        assert np.array_equal(run.x, sent.x)
+
+
+@pytest.mark.parametrize("bound", [1e-300, 0.3, 1.0, 1.0 + 2**-52, 7e200])
+def test_a_bound_is_rounded_up_by_less_than_a_64th_and_alike_for_neighbouring_floats(bound):
+    assert bound <= rounded_up(bound) <= bound * (1 + 1 / 64)
+    assert rounded_up(rounded_up(bound)) == rounded_up(bound)
+    assert rounded_up(0.3) == rounded_up(np.nextafter(0.3, 1)) == rounded_up(np.nextafter(0.3, 0))
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade"])
+@pytest.mark.parametrize("loss", ["logistic", "least-squares"])
+def test_trajectories_are_those_of_a_plain_implementation(algorithm, loss):
+    p = problem(4, loss, mu=0.01)
+    run_xs = []
+    run = play(p, {"name": algorithm}, SENT, 1000, lambda k, node, workers: run_xs.append(node.x.copy()), down=SENT)
+    m = run.method
+
+    def gradient(i):
+        def at(x):
+            p.fs[i].forget()
+            return p.fs[i].value_and_gradient(x)[1].copy()
+
+        return at
+
+    accelerated = (m.c, m.τ) if algorithm == "aiade" else None
+    rate = m.c if accelerated else m.c1
+    xs = iade([gradient(i) for i in range(4)], np.full(p.dim, 0.1), m.s, m.η, rate, len(run_xs) - 1, accelerated)
+    assert np.max(np.abs(xs - np.array(run_xs))) < 1e-10 * np.max(np.abs(xs))
+
+
+def test_with_exact_links_aiade_is_nesterov_and_iade_is_gradient_descent():
+    p = problem(4)
+    exact = {"name": "identity"}
+    τ = "(sqrt(L_max) - sqrt(mu))/(sqrt(L_max) + sqrt(mu))"
+    pairs = [
+        ({"name": "aiade"}, {"name": "nesterov", "step": "1/L_max", "momentum": τ}),
+        ({"name": "iade"}, {"name": "gd", "step": "2/(L_max + mu)"}),
+    ]
+    for ours, theirs in pairs:
+        xs, ys = [], []
+        play(p, ours, exact, 300, lambda k, node, w, xs=xs: xs.append(node.x.copy()), down=exact)
+        play(p, theirs, exact, 300, lambda k, node, w, ys=ys: ys.append(node.x.copy()))
+        assert np.max(np.abs(np.array(xs) - np.array(ys))) < 1e-12 * np.max(np.abs(ys))
+
+
+def test_a_step_that_no_theorem_covers_has_no_bound():
+    x_star, _ = optimum(problem(2))
+    for algorithm, step, proved in (("iade", "2/(L_max + mu)", True), ("iade", "2.1/L_max", False), ("aiade", "0.9/L_max", False)):
+        run = play(problem(2), {"name": algorithm, "step": step}, SENT, 3, x_star=x_star, down=SENT)
+        assert np.all(np.isfinite(run.trace["bound"])) == proved
+        assert np.all(run.trace["gap"][1:] <= 1)
+
+
+def test_a_run_that_diverges_is_not_taken_for_one_that_is_done():
+    run = play(problem(4, "least-squares"), {"name": "iade", "step": "4/L", "rate": 0.999}, SENT, 5000, down=SENT)
+    assert run.verdict is Verdict.DIVERGED
+    assert run.trace["loss"][-1] > run.trace["loss"][0]
+
+
+def test_defaults_are_settled_before_the_run_and_told(tmp_path):
+    run = run_of(tmp_path, {"name": "iade"}, rounds=20)
+    settled = json.loads(run.attrs["settled"])
+    assert settled["level"] == pytest.approx(run.trace["grad_norm"][0], rel=1e-12)
+    assert settled["rate"] == pytest.approx(1 - settled["step"] * run.attrs["mu"] / 2, rel=1e-15)
+    assert 1 / run.attrs["L"] < settled["step"] <= 2 / (run.attrs["L"] + run.attrs["mu"])
+    told = "\n".join(summary(run))
+    assert f"level = {settled['level']:.9g}" in told
+    assert f"round 0   {run.column('bits_up')[1]:.4g} bits a coordinate" in told
+
+
+def test_a_run_can_stop_at_a_distance(tmp_path):
+    run = run_of(tmp_path, {"name": "aiade"}, stop={"rounds": 1000, "relative_distance": 1e-3})
+    reached = run.column("relative_distance") <= 1e-3
+    assert reached[-1]
+    assert not np.any(reached[:-1])
+    assert len(reached) < 900
+
+
+def interpolated(**more):
+    """Least squares without noise or regulariser: every sample is fitted at x°, f is 1/3-convex."""
+    return problem(2, "least-squares", mu=0.0, generator="least-squares", samples=40, dim=8, condition=3.0, **more)
+
+
+def test_iade_sgd_is_unbiased_within_its_budget_and_under_theorem_5_2():
+    p = interpolated()
+    x_star, _ = optimum(p)
+    squares, errors = [], []
+    for seed in range(20):
+        far, error = [], []
+
+        def look(k, node, workers, far=far, error=error):
+            far.append(np.sum((node.x - x_star) ** 2))
+            if k:
+                error.append(node.v - np.mean([w.g for w in workers.values()], axis=0))
+
+        run = play(p, {"name": "iade-sgd", "convexity": "1/3"}, SENT, 120, look, seed=seed, x_star=x_star, down=SENT)
+        squares.append(far)
+        errors.append(np.array(error) / np.array([run.method.budget(k) for k in range(120)])[:, None])
+    assert np.all(np.mean(squares, axis=0) <= run.trace["bound"] ** 2 * (1 + 1e-12))
+    assert np.mean(squares, axis=0)[-1] < 0.2 * np.mean(squares, axis=0)[0]
+    errors = np.concatenate(errors)
+    assert np.all(np.abs(errors.mean(axis=0)) <= 5 * errors.std(axis=0) / np.sqrt(len(errors)))
+    each = np.sum(errors**2, axis=1)
+    assert each.mean() <= 1 + 5 * each.std() / np.sqrt(len(each))
+
+
+def test_the_weak_growth_condition_holds_with_the_default_rho():
+    p = interpolated()
+    method = play(p, {"name": "iade-sgd", "convexity": "1/3"}, SENT, 0, down=SENT).method
+    assert method.η == pytest.approx(1 / p.numbers["L_row"])
+    for x in np.random.default_rng(3).normal(size=(20, p.dim)):
+        squares = [np.sum(f.gradient(x, np.array([j], dtype=np.uint64)) ** 2) for f in p.fs.values() for j in range(len(f.rows))]
+        f_x = np.mean([f.value_and_gradient(x)[0] for f in p.fs.values()])
+        for f in p.fs.values():
+            f.forget()
+        assert np.mean(squares) <= 2 * method.rho * method.L * f_x  # f* = 0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "up", "why"),
+    [
+        ({"name": "iade", "rate": 0.5}, SENT, "above c = 1 − ηµ"),
+        ({"name": "iade", "rate": 1.0}, SENT, "below 1"),
+        ({"name": "iade", "level": 0.0}, SENT, "level = 0"),
+        ({"name": "iade", "step": -1.0}, SENT, "step = -1"),
+        ({"name": "iade"}, {"name": "lattice", "sigma": 0.1}, "sets the sigma"),
+        ({"name": "iade"}, {"name": "lattice", "stochastic": True}, "deterministic lattice"),
+        ({"name": "iade-sgd", "convexity": 0.1}, BOUND, 'range = "sent"'),
+        ({"name": "aiade"}, {"name": "top-k", "k": 3}, "quantiser of a given precision"),
+        ({"name": "aiade", "convexity": 0.0}, SENT, "µ = 0"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(algorithm, up, why):
+    with pytest.raises(ValueError) as refused:
+        play(problem(2), algorithm, up, 1, down=SENT)
+    assert why in str(refused.value)
+
+
+def test_svrg_is_written_as_its_paper_and_counts_its_full_gradients():
+    p = problem(3, samples=60)
+    step, epoch, batch = 0.3 / p.numbers["L"], 5, 4
+    points, full = [], []
+
+    def look(k, node, workers):
+        points.append(node.x.copy())
+        full.append(np.mean([f.value_and_gradient(node.x)[1] for f in p.fs.values()], axis=0))
+        for f in p.fs.values():
+            f.forget()
+
+    run = play(p, {"name": "svrg", "step": step, "epoch": epoch, "batch": batch}, {"name": "identity"}, 60, look)
+    rounds = range(60)
+    assert all(np.array_equal(points[k], points[k + 1]) for k in rounds if k % 6 == 0)
+    # SVRG's steps are along the full gradient in the mean, with an error that falls with the distance to the reference point
+    for k in rounds:
+        if k % 6:
+            step_taken = (points[k] - points[k + 1]) / step
+            reach = max(np.linalg.norm(points[k] - points[k - k % 6]), 1e-300)
+            assert np.linalg.norm(step_taken - full[k]) <= 2 * p.numbers["L_row"] * reach + 1e-12
+    assert run.trace["epoch"][-1] == pytest.approx((10 * 60 + 50 * 2 * batch * 3) / 60)
+    q = play(
+        p,
+        {"name": "svrg", "step": step, "epoch": epoch},
+        {"name": "qsgd", "levels": 4},
+        12,
+        codec={"name": "elias-omega", "float": 32},
+    )
+    bits = np.diff(q.trace["paper_bits_up"]) / p.count
+    assert bits[0] == bits[6] == 32 * p.dim
+    assert np.all(np.delete(bits, [0, 6]) < 8 * p.dim)
+
+
+def test_svrg_converges_to_the_optimum_and_sgd_of_the_same_step_does_not():
+    p = problem(2, mu=0.3)
+    _, f_star = optimum(p)
+    runs = {
+        name: play(p, {"name": name, "step": "0.3/L_row", "batch": 2}, {"name": "qsgd", "levels": 16}, 900)
+        for name in ("svrg", "sgd")
+    }
+    assert runs["svrg"].trace["loss"][-1] - f_star < 1e-12
+    assert runs["sgd"].trace["loss"][-1] - f_star > 1e-7
+
+
+def test_an_epoch_of_svrg_sees_every_row_once_whatever_its_full_rounds():
+    p = problem(2, samples=24)
+    method = play(p, {"name": "svrg", "batch": 3, "sampling": "epoch", "step": 1e-9}, {"name": "identity"}, 10).method
+    from mpi_compress.core.streams import Role, Round, Streams
+
+    assert method.steps == 4
+    rows = [method.rows(p.fs[0], Round(k, Streams(0), Role.WORKER, 0)).tolist() for k in range(1, 5)]
+    assert sorted(itertools.chain(*rows)) == list(range(12))
+
+
+def mirrored(count=2, mu=0.5):
+    """∇f is exactly 0 at 0: every sample is there with its opposite, under one label."""
+    p = problem(count, samples=8, dim=3, mu=mu)
+    for f in p.fs.values():
+        a = f.rows.matrix[0]
+        a[1::2] = -a[::2]
+        f.rows.labels[1::2] = f.rows.labels[::2]
+    return p
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd", "iade-sgd"])
+@pytest.mark.parametrize("q", [SENT, BOUND], ids=["sent", "bound"])
+def test_a_run_from_its_optimum_ends_where_its_budget_underflows(algorithm, q):
+    if algorithm == "iade-sgd":
+        if q == BOUND:
+            return
+        p = problem(1, samples=2, dim=3, mu=0.5, loss="least-squares")
+        p.fs[0].rows.labels[:] = 0.0
+    else:
+        p = mirrored()
+    down = {"name": "identity"} if algorithm == "dqgd" else q
+    run = play(p, {"name": algorithm, "level": 1.0}, q, 20_000, x0=np.zeros(3), down=down)
+    assert run.verdict is Verdict.COMPLETE
+    assert "finer than floats" in run.reason
+    assert np.all(run.trace["gap"][1:] == 0)
+    assert np.all(run.x == 0)
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd"])
+def test_with_exact_links_a_run_goes_on_past_its_budget_and_has_no_gap(algorithm):
+    exact = {"name": "identity"}
+    run = play(problem(2, mu=0.5), {"name": algorithm}, exact, 4000, down=exact)
+    assert run.method.budget(4000) == 0
+    assert run.trace["round"][-1] == 4000
+    assert np.all(np.isnan(run.trace["gap"]))
+    assert run.trace["grad_norm"][-1] < 1e-14
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "iade-sgd"])
+@pytest.mark.parametrize("start", [{}, {"offset": 1e200}], ids=["level", "start"])
+def test_a_level_or_a_start_whose_square_overflows_ends_like_any_other(algorithm, start, tmp_path):
+    own = {"name": algorithm, "level": 1.0 if start else 1e300}
+    run = run_of(tmp_path, own, start=start, rounds=30, objective={"mu": 0.1})
+    assert run.status in ("complete", "diverged")
+
+
+@pytest.mark.parametrize("cls", [AIADE, DQGD, IADE, IADESGD], ids=lambda c: c.name)
+def test_what_a_link_is_where_a_job_says_nothing_is_told(cls):
+    assert "floats of 32 bits" in " ".join(cls.__doc__.split())

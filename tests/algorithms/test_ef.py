@@ -1,0 +1,75 @@
+"""Error feedback against plain NumPy loops, and what the hard-threshold paper proves of it."""
+
+import lzma
+
+import numpy as np
+import pytest
+from helpers import plain_ef
+from helpers.plain_ef import Shards, top
+from helpers.plain_ef import threshold as above
+from sklearn.datasets import load_svmlight_file
+
+import mpi_compress as mc
+from mpi_compress.job.loading import parse_job
+
+GSPAR = {"generator": "gspar", "samples": 100, "dim": 40, "seed": 2}
+
+
+def run_of(folder, algorithm, up=None, data=GSPAR, count=5, rounds=200, seed=0, **tables):
+    """One run of a job, as a result."""
+    tables = {
+        "data": data, "algorithm": algorithm, "workers": {"count": count}, "objective": {"mu": "1e-2 L"}, "seed": seed,
+        "stop": {"rounds": rounds}, **({"up": {"compressor": up}} if isinstance(up, dict) else {}), **tables,
+    }  # fmt: skip
+    return mc.run(parse_job(tables, "test", folder, {}), out=folder, fresh=True)[0]
+
+
+def shards(run, count=5):
+    samples, labels = mc.datasets.generators["gspar"](samples=100, dim=40, seed=2).make()
+    return Shards(samples, labels, count, run.attrs["mu"])
+
+
+@pytest.fixture(scope="module")
+def madelon(real_data):
+    with lzma.open(real_data / "madelon.xz") as text:
+        samples, labels = load_svmlight_file(text, n_features=500)
+    return samples.toarray(), labels
+
+
+TOP, HARD = {"name": "top-k", "k": 5}, {"name": "hard-threshold", "threshold": 3000.0}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "up", "plain"),
+    [
+        ({"name": "ef"}, TOP, lambda f, x, γ, s: plain_ef.algorithm_1(f, x, top(5), γ, 500)[0]),
+        ({"name": "ef"}, HARD, lambda f, x, γ, s: plain_ef.algorithm_1(f, x, above(3000.0), γ, 500)[0]),
+        ({"name": "ef-gdstar"}, TOP, lambda f, x, γ, s: plain_ef.algorithm_1(f, x, top(5), γ, 500, s)[0]),
+        ({"name": "ef-gdstar"}, HARD, lambda f, x, γ, s: plain_ef.algorithm_1(f, x, above(3000.0), γ, 500, s)[0]),
+        (
+            {"name": "ef", "momentum": 0.9, "step": "0.05/L"},
+            TOP,
+            lambda f, x, γ, s: plain_ef.algorithm_2(f, x, top(5), γ / 20, 500, 0.9),
+        ),
+        (
+            {"name": "ef", "momentum": 0.9, "form": "update", "step": "0.02/L"},
+            HARD,
+            lambda f, x, γ, s: plain_ef.algorithm_3(f, x, above(3000.0), γ / 50, 500, 0.9),
+        ),
+        (
+            {"name": "ef", "momentum": 0.9, "form": "update", "masking": True, "step": "0.02/L"},
+            TOP,
+            lambda f, x, γ, s: plain_ef.algorithm_3(f, x, top(5), γ / 50, 500, 0.9, masking=True),
+        ),
+    ],
+    ids=["ef-top", "ef-hard", "gdstar-top", "gdstar-hard", "alg2-top", "alg3-hard", "alg3-masked"],
+)
+def test_trajectories_on_madelon_equal_a_plain_implementation(algorithm, up, plain, madelon, tmp_path):
+    start = {"at": "optimum", "offset": 1e-4}
+    run = run_of(tmp_path, algorithm, up, {"name": "madelon"}, 20, 500, start=start, objective={"mu": "1e-4 L"}, log={"every": 100})
+    f = Shards(*madelon, 20, run.attrs["mu"])
+    x0 = run_of(tmp_path, {"name": "gd"}, None, {"name": "madelon"}, 20, 0, start=start, objective={"mu": "1e-4 L"}).x
+    xs = plain(f, x0, 1 / run.attrs["L"], x0 - 1e-4)
+    assert np.linalg.norm(run.x - xs[-1]) <= 1e-10 * np.linalg.norm(xs[-1])
+    losses = np.array([f.loss(x) for x in xs[::100]])
+    assert np.max(np.abs(run.trace["loss"] / losses - 1)) <= 1e-10

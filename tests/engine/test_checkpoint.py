@@ -1,0 +1,314 @@
+"""A run that was stopped goes on to the very same bytes, on whatever ranks; and what is damaged is never gone on from."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import BIN, command
+from helpers.layouts import DOWN, assert_equal
+from test_aiade_ranks import RUNS as MORE_RUNS
+from test_ef_ranks import JOB
+from test_ef_ranks import RUNS as EF_RUNS
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.engine import checkpoint
+
+PROGRAM = """
+import sys
+from mpi4py import MPI
+import mpi_compress as mc
+from mpi_compress.core.signals import Interrupts, Stopped
+
+class After(Interrupts):
+    asked = 0
+    def wish(self):
+        self.asked += 1
+        return "the test" if self.asked > int(sys.argv[3]) else ""
+
+job = mc.load_job(sys.argv[1], dict(a.split("=") for a in sys.argv[5:]))
+for i in range(0, len(job.runs), int(sys.argv[4])):
+    try:
+        mc.run(job.only(index=i), comm=MPI.COMM_WORLD, out=sys.argv[2], interrupts=After())
+    except Stopped:
+        continue
+    raise SystemExit(f"{job.runs[i].label} was not stopped")
+"""
+
+
+TWICE = 'objective = { mu = "1e-2 L" }\nstop = { rounds = 40 }'
+RUNS = {
+    **{name: f"algorithm = {{ {a} }}\nup = {{ compressor = {{ {c} }} }}" for name, (a, c) in EF_RUNS.items()},
+    **{name: f"{tables}\n{TWICE}" for name, tables in MORE_RUNS.items()},
+    "CAT": 'algorithm = { name = "cat" }\nup = { compressor = { name = "sq" } }',
+    "averages": 'algorithm = { name = "gd", average = "uniform" }\nup = { compressor = { name = "random-k", k = 3 } }',
+}
+
+
+class After(Interrupts):
+    """Asks to end at the so-manieth time that it is asked."""
+
+    def __init__(self, times: int):
+        super().__init__()
+        self.times = times
+
+    def wish(self) -> str:
+        self.times -= 1
+        return "the test" if self.times < 0 else ""
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory) -> tuple[Path, Path]:
+    """A job of every kind of state, and its results."""
+    folder = tmp_path_factory.mktemp("whole")
+    job = folder / "job.toml"
+    runs = "".join(f'[[run]]\nlabel = "{name}"\n{tables}\n' for name, tables in RUNS.items())
+    job.write_text(f"{JOB}[checkpoint]\nevery = 7\n{runs}".replace("count = 20", "count = 6"))
+    mc.run(mc.load_job(job), out=folder)
+    return job, folder / "job"
+
+
+def until_done(job, out, times: int) -> int:
+    """Run a job, which is stopped again and again; how often it was."""
+    stops = 0
+    while True:
+        try:
+            mc.run(job, out=out, interrupts=After(times))
+            return stops
+        except Stopped:
+            stops += 1
+
+
+def test_every_algorithm_stopped_and_resumed_gives_the_same_bytes(uninterrupted, tmp_path):
+    job, reference = uninterrupted
+    stops = [until_done(mc.load_job(job).only(index=i), tmp_path, 5) for i in range(len(RUNS))]
+    files = sorted(reference.glob("*.h5"))
+    assert min(stops) >= 1
+    assert len(files) == len(RUNS)
+    for file in files:
+        assert_equal(file, tmp_path / "job" / file.name)
+    assert [f.suffix for f in tmp_path.rglob("*") if f.is_file()] == [".h5"] * len(files)
+
+
+@pytest.mark.parametrize(
+    "layouts",
+    [[(3, "3", "4", [])], pytest.param([(4, "3", "1", []), (5, "2", "1", ["workers.master=worker"])], marks=pytest.mark.slow)],
+    ids=["three ranks", "four, then five"],
+)
+def test_saved_on_ranks_and_finished_in_one_process(layouts, uninterrupted, tmp_path):
+    job, reference = uninterrupted
+    script = tmp_path / "stops.py"
+    script.write_text(PROGRAM)
+    reached = {}
+    for ranks, times, every, options in layouts:
+        line = [BIN / "mpiexec", "-n", str(ranks), sys.executable, "-m", "mpi4py", script, job, tmp_path, times, every, *options]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        for part in tmp_path.rglob("*.part"):
+            run = mc.read(part)
+            assert (run.status, run.attrs["n_ranks"]) == ("stopped", ranks)
+            saved = checkpoint.header_of(part.with_suffix(".ckpt"), run.attrs["run_id"])
+            assert saved.k > reached.get(part, 0)
+            reached[part] = saved.k
+    assert len(reached) == -(-len(RUNS) // int(layouts[0][2]))
+    mc.run(mc.load_job(job), out=tmp_path)
+    for file in reference.glob("*.h5"):
+        assert_equal(file, tmp_path / "job" / file.name)
+
+
+@pytest.mark.slow
+def test_saved_in_one_process_resumed_by_allgather(uninterrupted, tmp_path):
+    job, reference = uninterrupted
+    for index in range(len(RUNS)):
+        with pytest.raises(Stopped):
+            mc.run(mc.load_job(job).only(index=index), out=tmp_path, interrupts=After(4))
+    done = command("run", job, "--out", tmp_path, "--quiet", "--set", "workers.exchange=allgather", ranks=4)
+    assert done.returncode == 0, done.stderr
+    for file in reference.glob("*.h5"):
+        assert_equal(file, tmp_path / "job" / file.name, DOWN)
+
+
+LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "number"),
+    [
+        (None, signal.SIGINT),
+        (3, signal.SIGTERM),
+        pytest.param(None, signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(None, signal.SIGUSR1, marks=pytest.mark.slow),
+        pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(3, signal.SIGUSR1, marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_saves_and_ends_with_status_75(ranks, number, small_job, tmp_path, capfd):
+    launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
+    line = [*launcher, BIN / "mpi-compress", "run", small_job, "--out", tmp_path / "a", "--quiet", *LONG]
+    program = subprocess.Popen([str(a) for a in line], stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(lambda: rows_in(tmp_path))
+        program.send_signal(number)
+        _, said = program.communicate(timeout=20)
+    finally:
+        program.kill()
+    told = [text for text in said.splitlines() if "mpi-compress" in text]
+    assert told == [f"mpi-compress: random 10%: stopped by {number.name}, and saved; run the same command again to go on"]
+    assert program.returncode == 75
+    assert main(["run", str(small_job), "--out", str(tmp_path / "a"), *LONG]) == 0
+    assert "goes on from round" in capfd.readouterr().err
+    whole = mc.load_job(small_job, {"stop.rounds": 3000}, "random 10%")
+    mc.run(whole, out=tmp_path / "b")
+    (file,) = (tmp_path / "a").rglob("*.h5")
+    assert_equal(tmp_path / "b" / "small" / file.name, file)
+
+
+def rows_in(folder: Path) -> bool:
+    """Whether a run in this folder is in its rounds."""
+    return any("round" in mc.read(part).trace for part in folder.rglob("*.part") if part.stat().st_size > 10_000)
+
+
+def wait_for(what) -> None:
+    deadline = time.monotonic() + 60
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert what()
+
+
+def test_a_time_limit_saves_and_ends_with_status_75(small_job, tmp_path, capfd):
+    line = ["run", str(small_job), "--out", str(tmp_path), "--only", "GD", "--time-limit"]
+    assert main([*line, "00:00:01"]) == 75  # this program is older
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert said == "mpi-compress: GD: stopped by the time limit of 1 s, and saved; run the same command again to go on"
+    (part,) = tmp_path.rglob("*.part")
+    assert mc.read(part).attrs["reason"] == "stopped by the time limit of 1 s"
+    assert main(["plan", *line[1:-1]]) == 0
+    assert "stopped: stopped by the time limit of 1 s" in capfd.readouterr().out
+    assert main([*line, "soon"]) == 2
+    assert "--time-limit: 'soon' is no time" in capfd.readouterr().err
+    assert main([*line, "1 d"]) == 0
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def stopped_run(small_job, out):
+    """A run that was stopped in the middle: the job, its .part and its .ckpt."""
+    job = mc.load_job(small_job, {"checkpoint.every": 5}, "CAT")
+    with pytest.raises(Stopped):
+        mc.run(job, out=out, interrupts=After(4))
+    return job, next(out.rglob("*.part")), next(out.rglob("*.ckpt"))
+
+
+def test_checkpoints_do_not_change_the_run(small_job, tmp_path):
+    with_and_without = []
+    for every in (5, "1 h"):
+        (run,) = mc.run(mc.load_job(small_job, {"checkpoint.every": every}, "CAT"), out=tmp_path / str(every))
+        with_and_without.append(run.file)
+    assert_equal(*with_and_without)
+    assert len({mc.load_job(small_job, {"checkpoint.every": e}, "CAT").runs[0].run_id for e in (5, "1 min", "01:00:00")}) == 1
+    for wrong in (0, "0 s", "often"):
+        with pytest.raises(UserError, match="checkpoint"):
+            mc.load_job(small_job, {"checkpoint.every": wrong})
+
+
+@pytest.mark.parametrize(
+    "damage", ["a flipped byte", "a length", "cut", "another run's", "rows are gone", "rows are changed", "no rows", "no HDF5"]
+)
+def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
+    job, part, saved = stopped_run(small_job, tmp_path)
+    content = bytearray(saved.read_bytes())
+    match damage:
+        case "a flipped byte":
+            content[len(content) // 2] ^= 1
+        case "a length":
+            content[7] = 4  # 2^58 bytes
+        case "cut":
+            del content[-5:]
+        case "another run's":
+            content[:] = content.replace(job.runs[0].run_id.encode(), b"x" * 12)
+        case "no rows":
+            part.unlink()
+        case "no HDF5":
+            part.write_bytes(b"nothing")
+        case "rows are gone" | "rows are changed":
+            import h5py
+
+            with h5py.File(part, "r+") as h5:
+                if damage == "rows are gone":
+                    h5["trace/loss"].resize(1, axis=0)
+                else:
+                    h5["trace/loss"][1] += 1e-15
+    saved.write_bytes(content)
+    (run,) = mc.run(job, out=tmp_path)
+    told = capfd.readouterr().err
+    assert "goes on" not in told
+    assert "CAT: begins again, for" in told
+    (again,) = mc.run(job, out=tmp_path / "again")
+    assert_equal(again.file, run.file)
+
+
+def test_what_a_kill_left_of_a_checkpoint_goes_with_the_run(small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    left = checkpoint.path_of(run.file).with_suffix(".ckpt.new")
+    left.write_bytes(b"half a checkpoint")
+    mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path, fresh=True)
+    assert not left.exists()
+
+
+def test_fresh_begins_again(small_job, tmp_path, capfd):
+    job, _, _ = stopped_run(small_job, tmp_path)
+    mc.run(job, out=tmp_path, fresh=True, quiet=False)
+    assert "goes on" not in capfd.readouterr().err
+
+
+def test_a_checkpoint_builds_nothing_but_states():
+    for harmful in (os.system, subprocess.Popen, pickle.Unpickler, UserError):
+        with pytest.raises(pickle.UnpicklingError, match="does not belong"):
+            checkpoint._load(checkpoint._dump(harmful))
+
+
+def test_what_is_not_done_can_be_looked_at(small_job, tmp_path, capsys):
+    _, part, _ = stopped_run(small_job, tmp_path)
+    assert main(["show", str(part)]) == 0
+    assert "CAT: stopped (stopped by the test)" in capsys.readouterr().out
+    figure = tmp_path / "figure.png"
+    for what in ([str(part)], [str(small_job), "--out", str(tmp_path)]):
+        assert main(["plot", *what, "-o", str(figure)]) == 0
+        assert "CAT: stopped" in capsys.readouterr().out
+        assert figure.read_bytes().startswith(b"\x89PNG")
+        figure.unlink()
+
+
+@pytest.mark.parametrize("ranks", [None, pytest.param(3, marks=pytest.mark.slow)])
+def test_two_at_once_the_second_is_refused(ranks, small_job, tmp_path):
+    line = ["run", small_job, "--out", tmp_path, "--quiet", "--only", "GD", "--set", "stop.rounds=100000000"]
+    first = subprocess.Popen([str(a) for a in (BIN / "mpi-compress", *line)])
+    try:
+        wait_for(lambda: rows_in(tmp_path))
+        second = command(*line, ranks=ranks)
+        assert second.returncode == 2
+        assert len(second.stderr.strip().splitlines()) == 1
+        assert "another process is at this run" in second.stderr
+        rounds = len(mc.read(next(tmp_path.rglob("*.part"))).trace["round"])
+        wait_for(lambda: len(mc.read(next(tmp_path.rglob("*.part"))).trace["round"]) > rounds)
+    finally:
+        first.kill()
+        first.wait()
+
+
+def test_a_warning_that_comes_when_all_is_done_ends_nothing():
+    program = subprocess.Popen([BIN / "python", "-c", """
+import os, signal, sys
+sys.argv[1:] = ["list", "losses"]
+from mpi_compress.cli.main import main
+status = main()
+os.kill(os.getpid(), signal.SIGUSR1)
+sys.exit(status)
+"""], stdout=subprocess.DEVNULL)  # fmt: skip
+    assert program.wait(60) == 0

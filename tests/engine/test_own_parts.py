@@ -1,0 +1,667 @@
+"""Parts that users write: what is natural to write works, and what is wrong is told in one line that says what would do."""
+
+import itertools
+import re
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from conftest import command
+from helpers.kinds import messages
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mpi_compress as mc
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import registries
+from mpi_compress.engine.guards import well_formed
+from mpi_compress.messages.kinds import Hybrid, Levels, SignSparse, Ternary
+from mpi_compress.messages.link import Link
+
+NUMBER = itertools.count()
+HEAD = """
+from dataclasses import dataclass
+import numpy as np
+import mpi_compress as mc
+"""
+JOB = """
+plugins = ["{name}"]
+data = {{ {data} }}
+objective = {{ mu = 0.1 }}
+workers = {{ count = 4 }}
+stop = {{ rounds = 5 }}
+algorithm = {{ name = "{algorithm}" }}
+[up]
+compressor = {compressor}
+codec = "{codec}"
+"""
+OURS = {
+    "data": 'generator = "gspar", samples = 40, dim = 20',
+    "algorithm": "ef",
+    "compressor": '{ name = "mine" }',
+    "codec": "fixed",
+}
+
+
+@pytest.fixture(autouse=True)
+def registered_for_one_test_only():
+    before = [dict(registry._parts) for registry in registries]
+    yield
+    for registry, parts in zip(registries, before, strict=True):
+        registry._parts = parts
+
+
+def written(tmp_path, source, more="", **parts):
+    """A job file with a module of one's own beside it."""
+    name = f"own_{next(NUMBER)}"
+    (tmp_path / f"{name}.py").write_text(HEAD + textwrap.dedent(source))
+    file = tmp_path / f"{name}.toml"
+    file.write_text(JOB.format(name=name, **{**OURS, **parts}) + more)
+    return file
+
+
+def compressor(body, decorated="@dataclass(frozen=True)", base="(mc.Compressor)", field="share: float = 0.5", name='"mine"'):
+    return f"""
+@mc.compressors.register({name})
+{decorated}
+class Mine{base}:
+    {field}
+
+    def compress(self, v, t):
+        {body}
+"""
+
+
+def played(tmp_path, source, more="", **parts):
+    (run,) = mc.run(mc.load_job(written(tmp_path, source, more, **parts)), out=tmp_path)
+    return run
+
+
+SORTED = "i = np.sort(np.argpartition(np.abs(v), -3)[-3:]).astype(np.uint32); return mc.Sparse(v.size, i, v[i])"
+
+
+@pytest.mark.parametrize("codec", ["fixed", "bitmap", "rice", "entropy", "elias-omega", "auto"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i, v[i])",
+        "i = np.argsort(-np.abs(v))[:3]; return mc.Sparse(v.size, i, v[i])",
+        "i = np.argsort(-np.abs(v))[:3].astype(np.int16); return mc.Sparse(v.size, i[::-1], v[i][::-1])",
+        "i = np.argsort(-np.abs(v))[:3]; return mc.Sparse(v.size, list(i), list(v[i]))",
+    ],
+    ids=["partitioned", "by size", "slices", "lists"],
+)
+def test_indices_may_come_in_any_order_and_type(body, codec, tmp_path):
+    expected = played(tmp_path, compressor(SORTED), codec=codec)
+    found = played(tmp_path, compressor(body), codec=codec)
+    assert found.status == "complete"
+    assert np.array_equal(found.x, expected.x)
+    assert np.array_equal(found.trace["wire_bits_up"], expected.trace["wire_bits_up"])
+
+
+def test_values_may_be_of_single_precision(tmp_path):
+    body = SORTED.replace("v[i])", "v[i].astype(np.float32))")
+    run = played(tmp_path, compressor(body))
+    assert run.status == "complete"
+    assert run.trace["loss"][-1] < run.trace["loss"][0]
+
+
+WRONG = {
+    "return v": r"an array of float64 \(20,\) was given; it should be a Compressed, such as Sparse\(v.size, indices, v\[indices\]\)",
+    "pass": "None was given; it should be a Compressed",
+    "return mc.Dense(v)": "a Dense was given, and receivers read a Sparse; makes = Dense in the class says otherwise",
+    "return mc.Sparse(v.size, v > 0, v[v > 0])": "indices are true and false; they should be coordinates: np.flatnonzero gives them",
+    "return mc.Sparse(v.size, np.array([3, 20]), v[:2])": "indices go from 3 to 20; they should be coordinates from 0 to 19",
+    "return mc.Sparse(v.size, np.array([-1, 2]), v[:2])": "indices go from -1 to 2; they should be coordinates from 0 to 19",
+    "return mc.Sparse(v.size, np.array([4, 3, 4]), v[:3])": "indices have 4 more than once; each coordinate is sent once",
+    "return mc.Sparse(v.size, np.array([1, 2]), v[:3])": r"values have shape \(3,\); it should be \(2,\)",
+    "return mc.Sparse(v.size, np.array([[1, 2]]), v[None, :2])": r"indices have shape \(1, 2\); it should be \(2,\)",
+    "return mc.Sparse(v.size, np.array([1.0, 2.0]), v[:2])": "indices are of type float64; they should be whole numbers",
+    "return mc.Sparse(v.size, np.array([1, 2]), 1j * v[:2])": "values are of type complex128; they should be real numbers",
+    "return mc.Sparse(5, np.array([1, 2]), v[:2])": "dim = 5 was given, and the vector has 20 coordinates",
+}
+
+
+@pytest.mark.parametrize("body", WRONG)
+@pytest.mark.parametrize("codec", ["fixed", "rice"])
+def test_what_is_no_compressed_vector_is_told_in_one_line(body, codec, tmp_path):
+    file = written(tmp_path, compressor(body), codec=codec)
+    with pytest.raises(UserError, match=f"^{re.escape(str(file))}: mine, compress: {WRONG[body]}"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_workers_without_rounds_are_told_too(tmp_path):
+    body = "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i + 100 * (t.k == 3), v[i])"
+    file = written(tmp_path, compressor(body), algorithm="async-sgd")
+    file.write_text(file.read_text().replace('name = "async-sgd"', 'name = "async-sgd", step = 0.01, batch = 1'))
+    with pytest.raises(UserError, match="mine, compress: indices go from 10"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_what_receivers_need_and_are_not_told_is_named(tmp_path):
+    body = "return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)"
+    source = "from mpi_compress.messages.kinds import Lattice\n" + compressor(body, field="makes = Lattice")
+    file = written(tmp_path, source, codec="lattice", algorithm="gd")
+    with pytest.raises(UserError, match="mine, known: 'sigma' is missing, and receivers need it to read a Lattice"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_under_mpi_it_is_told_once(tmp_path):
+    said = command("run", written(tmp_path, compressor("return v")), "--out", tmp_path, ranks=3)
+    assert said.returncode == 2
+    assert said.stderr.count("it should be a Compressed") == 1
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize("work", ["v *= self.share", "v[0] = 0", "np.sqrt(np.abs(v), out=v)"])
+def test_the_vector_cannot_be_written_to(work, tmp_path, capfd):
+    run = played(tmp_path, compressor(f"{work}; {SORTED}"))
+    assert run.status == "failed"
+    assert "read-only" in run.attrs["reason"]
+    assert work in capfd.readouterr().err, "the line of the user's own"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (
+            compressor(SORTED, decorated=""),
+            "up.compressor: Mine has parameters, and is no dataclass: put @dataclass(frozen=True) above",
+        ),
+        (
+            compressor(SORTED, field="share = 0.5"),
+            "'share' of Mine is no parameter as it is written: give it its type, as share: float",
+        ),
+        (compressor(SORTED, base=""), "TypeError: Mine is no compressor: derive it from Compressor"),
+        (compressor(SORTED, name='"top-k"'), "ValueError: 'top-k' is the name of a compressor of mpi_compress; give Mine another"),
+        (compressor(SORTED).replace("def compress", "def press"), "abstract method compress"),
+        (
+            compressor(SORTED).replace('register("mine")', "register"),
+            'register takes the name that jobs use: @register("my-compressor")',
+        ),
+    ],
+    ids=["no dataclass", "no type", "no base", "taken", "no compress", "no name"],
+)
+def test_a_class_that_is_no_part_is_refused_with_the_job(source, says, tmp_path):
+    with pytest.raises(UserError, match=re.escape(says)):
+        mc.load_job(written(tmp_path, source, compressor='{ name = "mine", share = 0.25 }'))
+
+
+def test_parameters_may_be_tuples_and_paths(tmp_path):
+    fields = "share: tuple[float, ...] = (0.5,)\n    log: Path = Path('a')"
+    body = f"assert (self.share, self.log) == ((0.25, 1.0), Path('b')); {SORTED}"
+    source = "from pathlib import Path\n" + compressor(body, field=fields)
+    assert played(tmp_path, source, compressor='{ name = "mine", share = [0.25, 1.0], log = "b" }').status == "complete"
+
+
+ALGORITHM = """
+@dataclass
+class Node:
+    x: np.ndarray
+
+@mc.algorithms.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Algorithm):
+    def start(self, x0):
+        return Node(x0.copy())
+
+    def worker_sends(self, node, worker, f, t):
+        {sends}
+
+    def master_answers(self, node, master, ups, t):
+        {answers}
+
+    def all_hear(self, node, down, t):
+        down.add_to(node.x, -0.1)
+"""
+SENDS, ANSWERS = "return self.up.pack(f.gradient(node.x), t)", "return self.down.pack(self.mean(ups), t)"
+TOP = {"algorithm": "mine", "compressor": '{ name = "top-k", k = 3 }'}
+
+
+@pytest.mark.parametrize(
+    ("sends", "answers", "says"),
+    [
+        ("pass", ANSWERS, "mine, worker_sends: None was given; it should be a message: return self.up.pack("),
+        ("return f.gradient(node.x)", ANSWERS, "mine, worker_sends: an array of float64 (20,) was given"),
+        (SENDS, "return self.mean(ups)", "mine, master_answers: Sparse(dim=20"),
+        ("return self.up.pack(f.gradient(node.x)[:5], t)", ANSWERS, "pack: coordinates have shape (5,); it should be (20,)"),
+        ("return self.up.encode(mc.Sparse(20, [7, 7], [1.0, 2.0]))", ANSWERS, "compress: indices have 7 more than once"),
+    ],
+)
+def test_an_algorithm_that_sends_no_message_is_told_so(sends, answers, says, tmp_path):
+    file = written(tmp_path, ALGORITHM.format(sends=sends, answers=answers), **TOP)
+    with pytest.raises(UserError, match=re.escape(says)):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_an_algorithm_may_pack_what_is_of_another_type_or_not_side_by_side(tmp_path):
+    right = played(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS), **TOP)
+    strided = played(tmp_path, ALGORITHM.format(sends=SENDS.replace("(node.x)", "(node.x).repeat(2)[::2]"), answers=ANSWERS), **TOP)
+    assert np.array_equal(strided.x, right.x)
+    short = played(tmp_path, ALGORITHM.format(sends=SENDS.replace("(node.x)", "(node.x).astype('f4')"), answers=ANSWERS), **TOP)
+    np.testing.assert_allclose(short.x, right.x, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("natural", "careful"),
+    [
+        ("g = f.gradient(node.x); g *= 2", "g = 2 * f.gradient(node.x)"),
+        ("g = f.gradient(node.x) + f.gradient(0.9 * node.x)", "g = f.gradient(node.x).copy(); g = g + f.gradient(0.9 * node.x)"),
+        (
+            "y = node.x.copy(); [y.__isub__(0.01 * f.gradient(y)) for _ in range(5)]; g = node.x - y",
+            "import functools; g = node.x - functools.reduce(lambda y, _: y - 0.01 * f.gradient(y), range(5), node.x)",
+        ),
+        ("r = np.arange(3); g = f.gradient(node.x, r); h = f.gradient(node.x, r + 1); g = g - h / 2",
+         "r = np.arange(3, dtype=np.uint64); g = 1.0 * f.gradient(node.x, r); g -= f.gradient(node.x, r + np.uint64(1)) / 2"),
+        ("g = f.gradient(list(node.x))", "g = f.gradient(node.x)"),
+    ],
+    ids=["in place", "two points", "local steps", "rows", "a list"],
+)  # fmt: skip
+def test_gradients_may_be_kept_and_changed(natural, careful, tmp_path):
+    runs = [
+        played(tmp_path, ALGORITHM.format(sends=f"{g}; return self.up.pack(g, t)", answers=ANSWERS), **TOP)
+        for g in (natural, careful)
+    ]
+    assert np.array_equal(runs[0].x, runs[1].x)
+    assert runs[0].trace["grad_norm"].tolist() == runs[1].trace["grad_norm"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ("node.x[:5]", r"gradient: coordinates of x have shape \(5,\); it should be \(20,\)"),
+        ("np.append(node.x, 1.0)", r"gradient: coordinates of x have shape \(21,\)"),
+        ("node.x, np.arange(20)", "gradient: rows go from 0 to 19; they should be from 0 to 9, of this worker's shard"),
+        ("node.x, [-1]", "gradient: rows go from -1 to -1"),
+        ("node.x, []", "gradient: rows are none"),
+        ("node.x, [0.5]", "gradient: rows are of type float64; they should be whole numbers"),
+    ],
+)
+def test_what_is_no_point_or_no_row_is_told(asked, says, tmp_path):
+    file = written(tmp_path, ALGORITHM.format(sends=f"return self.up.pack(f.gradient({asked}), t)", answers=ANSWERS), **TOP)
+    with pytest.raises(UserError, match=f"^{re.escape(str(file))}: {says}"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_an_algorithm_may_need_more_rows_and_workers_than_two_rounds_beforehand_have(tmp_path):
+    sends = "r = t.rng.choice(len(f.rows), 8, replace=False); return self.up.pack(f.gradient(node.x, r), t)"
+    answers = "return self.down.pack(ups[3], t)"
+    assert played(tmp_path, ALGORITHM.format(sends=sends, answers=answers), **TOP).status == "complete"
+
+
+STATES = {
+    "return Node(x0.copy(), lambda: 0)": "mine, start: its state cannot be saved in a checkpoint",
+    "return Node(x0.copy(), collections.deque())": "mine, start: its state cannot be saved in a checkpoint: collections.deque",
+    "z = np.zeros((2, x0.size)); return Node(z[0], z)": "mine, start: its state has arrays that share memory",
+    "return Node(x0, 0); #": "",
+    "return Node(x0.copy(), [{'a': np.ones(3)}, None, 2, (1.5, 'x')])": "",
+}
+
+
+@pytest.mark.parametrize("start", STATES)
+def test_states_that_a_checkpoint_cannot_hold_are_refused_before_the_first_round(start, tmp_path):
+    source = "import collections\nfrom typing import Any\n" + ALGORITHM.format(sends=SENDS, answers=ANSWERS)
+    source = source.replace("    x: np.ndarray\n", "    x: np.ndarray\n    more: Any = None\n").replace(
+        "return Node(x0.copy())", start
+    )
+    file = written(tmp_path, source, **TOP)
+    if STATES[start]:
+        with pytest.raises(UserError, match=STATES[start]):
+            mc.run(mc.load_job(file), out=tmp_path)
+    else:
+        assert mc.run(mc.load_job(file), out=tmp_path)[0].status == "complete"
+
+
+def test_a_worker_that_holds_the_nodes_array_is_told_so(tmp_path):
+    worker = "    def start_worker(self, node, f):\n        return Node(node.x)\n"
+    file = written(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS) + "\n" + worker, **TOP)
+    with pytest.raises(UserError, match="mine, start_worker: its state shares memory with another"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("logs", "given", "says"),
+    [
+        ('("height",)', "[1.0, 2.0]", r"mine, worker_logs: \[1.0, 2.0\] was given; it should be a number for each of height"),
+        ('("height",)', "[]", r"mine, worker_logs: \[\] was given"),
+        ('("loss",)', "[1.0]", "algorithm: logs: 'loss' is a column that every run has"),
+        ('("a/b",)', "[1.0]", "should be names of columns"),
+        ('"ab"', "[1.0]", "should be names of columns"),
+    ],
+)
+def test_logs_that_do_not_fit_their_names_are_refused(logs, given, says, tmp_path):
+    more = f"\n    logs = {logs}\n\n    def worker_logs(self, worker):\n        return {given}\n"
+    file = written(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS) + more, **TOP)
+    with pytest.raises(UserError, match=says):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_sys_exit_in_a_part_ends_every_rank_with_a_word(tmp_path):
+    file = written(tmp_path, compressor("import sys; sys.exit(0) if t.k == 3 and t.who == 2 else None; " + SORTED))
+    for ranks in (None, 3):
+        said = command("run", file, "--out", tmp_path, "--quiet", ranks=ranks, timeout=60)
+        assert said.returncode != 0
+        assert "something called sys.exit(0)" in said.stderr
+
+
+def test_a_compressor_of_other_parameters_computes_its_own(tmp_path):
+    source = """
+import functools
+
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Compressor):
+    many: int = 3
+
+    @functools.cached_property
+    def indices(self):
+        return np.arange(self.many, dtype=np.uint32)
+
+    def compress(self, v, t):
+        return mc.Sparse(v.size, self.indices, v[self.indices])
+"""
+    mc.load_job(written(tmp_path, source))
+    link = Link(mc.compressors.compressors["mine"](), mc.codecs.codecs["fixed"](), 20)
+    assert [link.at(many=m).compress(np.ones(20), None).elements for m in (3, 5, 2)] == [3, 5, 2]
+    assert link.compressor.indices.size == 3
+    assert link.at(many=4).compressor.indices.size == 4
+
+
+CODEC = """
+@mc.codecs.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Codec):
+    def writes(self, kind):
+        return kind is mc.Sparse
+
+    def encode(self, c):
+        count = np.array([c.indices.size], dtype="<u4")
+        out = np.concatenate([a.view(np.uint8) for a in (count, c.indices.astype("<u4"), c.values)])
+        return {encoded}
+
+    def decode(self, data, at, dim, kind, known={{}}):
+        n = int(data[at : at + 4].view("<u4")[0])
+        split, end = at + 4 + 4 * n, at + 4 + 12 * n
+        out = mc.Sparse(dim, data[at + 4 : split].copy().view("<u4"), data[split:end].copy().view("<f8"))
+        return {decoded}
+"""
+OWN_CODEC = {"compressor": '{ name = "top-k", k = 3 }', "codec": "mine"}
+
+
+@pytest.mark.parametrize("encoded", ["out", "bytes(out)", "bytearray(out)", "np.repeat(out, 2)[::2]"])
+def test_a_codec_may_write_bytes_of_any_kind(encoded, tmp_path):
+    run = played(tmp_path, CODEC.format(encoded=encoded, decoded="out, end"), **OWN_CODEC)
+    assert run.trace["wire_bits_up"].tolist() == [4 * k * 8 * (4 + 4 + 3 * 12) for k in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("encoded", "decoded", "says"),
+    [
+        ("None", "out, end", "mine, encode: None was given; it should be bytes, or an array of uint8"),
+        ("1.0 * out", "out, end", "mine, encode: an array of float64 (40,) was given"),
+        ("out", "out", "mine, decode: Sparse(dim=20"),
+        ("out", "mc.Sparse(dim, out.indices + 10**6, out.values), end", "mine, decode: indices go from 10000"),
+        ("out", "mc.Sparse(dim, out.indices, out.values[:1]), end", "mine, decode: values have shape (1,); it should be (3,)"),
+    ],
+)
+def test_a_codec_that_gives_something_else_is_told_so(encoded, decoded, says, tmp_path):
+    file = written(tmp_path, CODEC.format(encoded=encoded, decoded=decoded), **OWN_CODEC)
+    with pytest.raises(UserError, match=re.escape(says)):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_a_codec_of_ones_own_is_looked_after_where_a_number_goes_ahead_of_the_vector(tmp_path):
+    cat = {**OWN_CODEC, "algorithm": "cat", "compressor": '{ name = "stochastic" }'}
+    expected = played(tmp_path, "", **{**cat, "codec": "fixed"})
+    assert np.array_equal(played(tmp_path, CODEC.format(encoded="bytes(out)", decoded="out, end"), **cat).x, expected.x)
+    file = written(tmp_path, CODEC.format(encoded="out", decoded="mc.Sparse(dim, out.indices + 10**6, out.values), end"), **cat)
+    with pytest.raises(UserError, match="mine, decode: indices go from 10000"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("cost", "says"),
+    [
+        ("None", "cost: costs are of type object; they should be real numbers"),
+        ("float('nan')", "cost: nan was given for 0 bits; a cost should be a finite number from 0 on"),
+        ("5 - payload", "cost: -3 was given for 8 bits"),
+        ("1 / (1 + payload)", "cost: it falls as payloads grow; a cost should not"),
+        ("np.max(payload)", "cost: costs of an array of payloads: they have shape (); it should be (6,)"),
+        ("__import__('math').ceil(payload / 8)", "a cost takes numbers and arrays alike, as np.ceil does"),
+        ("1.0 if payload < 9 else 2.0", "a cost takes numbers and arrays alike, as np.ceil does"),
+        ("np.zeros(np.shape(payload)) + np.max(payload)", "an array of payloads costs something else than its payloads one by one"),
+    ],
+)
+def test_a_cost_that_can_be_none_is_refused_before_a_round(cost, says, tmp_path):
+    source = f"""
+@mc.costs.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.CostModel):
+    def cost(self, payload):
+        return {cost}
+"""
+    file = written(tmp_path, source, '[cost]\nmodel = "mine"', compressor='{ name = "top-k", k = 3 }')
+    with pytest.raises(UserError, match=re.escape(says)):
+        mc.run(mc.load_job(file), out=tmp_path)
+    assert not list(tmp_path.rglob("*.h5"))
+
+
+GENERATOR = """
+@mc.datasets.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Generator):
+    samples: int = 30
+    dim: int = 10
+
+    def make(self):
+        rng = self.stream(0)
+        a, y = rng.standard_normal((self.samples, self.dim)), np.sign(rng.standard_normal(self.samples))
+        {made}
+"""
+OWN_DATA = {"data": 'generator = "mine"', "compressor": '{ name = "top-k", k = 3 }'}
+
+
+@pytest.mark.parametrize("made", ["return a, y[:-1]", "return a", "return a, y, y", "pass", "return a[:, 0], y", "return a, ['x'] * 30",
+                                  "return a.astype(object), y", "return 1j * a, y", "yield a", "yield a, y[1:]"])  # fmt: skip
+def test_a_generator_that_makes_no_labelled_rows_is_told_so(made, tmp_path):
+    file = written(tmp_path, GENERATOR.format(made=made), **OWN_DATA)
+    with pytest.raises(UserError, match=r"data.generator: make of mine gives .*; it should be numbers \(m, d\)"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_chunks_of_a_generator_are_of_one_width(tmp_path):
+    file = written(tmp_path, GENERATOR.format(made="yield a, y\n        yield a[:, :7], y"), **OWN_DATA)
+    with pytest.raises(UserError, match="make of mine gives chunks of 10 and of 7 columns"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+@pytest.mark.parametrize("made", ["return a.tolist(), y.tolist()", "yield a[:7], y[:7]\n        yield a[7:], y[7:]"])
+def test_a_generator_may_give_lists_and_chunks(made, tmp_path):
+    expected = played(tmp_path, GENERATOR.format(made="return a, y"), **OWN_DATA)
+    assert np.array_equal(played(tmp_path, GENERATOR.format(made=made), **OWN_DATA).x, expected.x)
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new", "parts"),
+    [
+        (compressor(SORTED), "[-3:]", "[-2:]", {}),
+        (ALGORITHM.format(sends=SENDS, answers=ANSWERS), "-0.1", "-0.05", TOP),
+        (GENERATOR.format(made="return a, y"), "return a, y", "return 2 * a, y", OWN_DATA),
+    ],
+    ids=["compressor", "algorithm", "generator"],
+)
+def test_a_part_that_was_changed_is_run_again_and_one_that_was_not_is_not(source, old, new, parts, tmp_path):
+    file = written(tmp_path, source, **parts)
+    (first,) = mc.run(mc.load_job(file), out=tmp_path)
+    (same,) = mc.run(mc.load_job(file), out=tmp_path)
+    assert same.attrs["run_id"] == first.attrs["run_id"]
+    module = file.with_suffix(".py")
+    module.write_text(module.read_text().replace(old, new) + "# changed\n")
+    (changed,) = mc.run(mc.load_job(file), out=tmp_path)
+    assert changed.attrs["run_id"] != first.attrs["run_id"]
+    assert not np.array_equal(changed.x, first.x)
+
+
+def test_runs_that_do_not_use_a_part_do_not_follow_its_source(tmp_path):
+    file = written(tmp_path, compressor(SORTED), compressor='{ name = "top-k", k = 3 }')
+    before = mc.load_job(file).runs[0].run_id
+    file.with_suffix(".py").write_text(HEAD + compressor(SORTED) + "# changed")
+    assert mc.load_job(file).runs[0].run_id == before
+
+
+def test_the_modules_beside_a_plugin_that_it_uses_count_too(tmp_path):
+    (tmp_path / "helper_of_mine.py").write_text("MANY = 3\n")
+    file = written(tmp_path, "import helper_of_mine\n" + compressor(SORTED.replace("-3", "-helper_of_mine.MANY")))
+    (first,) = mc.run(mc.load_job(file), out=tmp_path)
+    (tmp_path / "helper_of_mine.py").write_text("MANY = 4  # now\n")
+    (second,) = mc.run(mc.load_job(file), out=tmp_path)
+    assert [r.trace["elements_up"][-1] for r in (first, second)] == [5 * 4 * 3, 5 * 4 * 4]
+
+
+def test_what_was_imported_and_not_what_was_saved_since_decides_the_id(tmp_path):
+    file = written(tmp_path, compressor(SORTED))
+    job = mc.load_job(file)
+    before = job.runs[0].run_id
+    file.with_suffix(".py").write_text(HEAD + compressor(SORTED.replace("-3", "-12")))
+    assert job.runs[0].run_id == before
+    assert mc.run(job, out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * 3
+    assert mc.run(mc.load_job(file), out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * 12
+
+
+def test_plugins_of_one_name_in_two_folders_are_two(tmp_path):
+    found = []
+    for k in ("-3", "-2", "-3"):
+        folder = tmp_path / k
+        folder.mkdir(exist_ok=True)
+        (folder / "of_one_name.py").write_text(HEAD + compressor(SORTED.replace("-3", k)))
+        (folder / "job.toml").write_text(JOB.format(name="of_one_name", **OURS))
+        found.append(mc.run(mc.load_job(folder / "job.toml"), out=folder)[0].trace["elements_up"][-1])
+    assert found == [60, 40, 60]
+
+
+def test_a_job_keeps_its_id_whatever_is_loaded_after_it(tmp_path):
+    (tmp_path / "shared_parts.py").write_text(HEAD + compressor(SORTED))
+    jobs, ids = [], []
+    for k, source in (("one", HEAD + compressor(SORTED)), ("two", HEAD + compressor(SORTED.replace("-3", "-2")))):
+        folder = tmp_path / k
+        folder.mkdir()
+        (folder / "of_two_folders.py").write_text(source)
+        (folder / "job.toml").write_text(JOB.format(name="of_two_folders", **OURS))
+        jobs.append(mc.load_job(folder / "job.toml"))
+        ids.append(jobs[-1].runs[0].run_id)
+    assert ids[0] != ids[1]
+    assert [job.runs[0].run_id for job in jobs] == ids
+    through = []
+    for name in ("by_a", "by_b"):  # a module of parts that two plugins bring in
+        (tmp_path / f"{name}.py").write_text(f"import shared_parts  # {name}\n")
+        (tmp_path / f"{name}.toml").write_text(JOB.format(name=name, **OURS))
+        through.append(mc.load_job(tmp_path / f"{name}.toml").runs[0].run_id)
+    assert through[0] == through[1]
+
+
+def test_a_name_that_a_plugin_gave_up_is_unknown(tmp_path):
+    file = written(tmp_path, compressor(SORTED, name='"once"'), compressor='"once"')
+    mc.load_job(file)
+    file.with_suffix(".py").write_text(HEAD + compressor(SORTED, name='"renamed"'))
+    with pytest.raises(UserError, match="no compressor called 'once'"):
+        mc.load_job(file)
+
+
+def test_parts_of_a_session_are_played_anew_in_the_next(tmp_path):
+    """What stands in a notebook has no source that could be compared."""
+    file = tmp_path / "session.toml"
+    file.write_text(JOB.format(name="x", **OURS).replace('plugins = ["x"]', ""))
+    body = f"{HEAD}{compressor(SORTED)}\n(run,) = mc.run(mc.load_job('{file}'), out='{tmp_path}')\nprint(run.attrs['run_id'])"
+    ids = [subprocess.run([sys.executable, "-"], input=body, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert ids[0] != ids[1]
+    script = tmp_path / "script.py"
+    script.write_text(body)
+    ids = [subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert ids[0] == ids[1]
+
+
+def test_a_name_means_the_part_of_the_job_s_own_plugin(tmp_path):
+    first, second = (written(tmp_path, compressor(SORTED.replace("-3", k))) for k in ("-3", "-2"))
+    ids = [mc.load_job(file).runs[0].run_id for file in (first, second, first, second)]
+    assert ids == ids[:2] * 2
+    assert ids[0] != ids[1]
+
+
+def test_the_job_of_a_result_names_its_plugins_and_runs_again(tmp_path):
+    run = played(tmp_path, compressor(SORTED))
+    again = tmp_path / "again.toml"
+    again.write_text(run.attrs["job"])
+    (same,) = mc.run(mc.load_job(again), out=tmp_path / "again")
+    assert same.attrs["run_id"] == run.attrs["run_id"]
+    assert np.array_equal(same.x, run.x)
+
+
+def shuffled(c, rng):
+    """The same message as others may write it: indices in any order, arrays of other types."""
+    if isinstance(c, mc.Sparse):
+        p = rng.permutation(c.indices.size)
+        return mc.Sparse(c.dim, c.indices[p].astype(np.int64), c.values[p].astype(np.longdouble))
+    if isinstance(c, SignSparse):
+        p = rng.permutation(c.indices.size)
+        return SignSparse(c.dim, c.indices[p].tolist(), c.negative[p], np.float32(c.magnitude))
+    if isinstance(c, Hybrid):
+        p, q = rng.permutation(c.indices.size), rng.permutation(c.sign_indices.size)
+        return Hybrid(c.dim, c.indices[p], c.values[p], c.sign_indices[q].astype(np.int64), c.negative[q], c.magnitude)
+    if isinstance(c, Levels):
+        return Levels(c.levels.astype(np.int64), c.scales.astype(np.float32), c.bucket)
+    if isinstance(c, Ternary):
+        return Ternary(np.repeat(c.signs.astype(np.int32), 2)[::2], c.magnitude)
+    return c
+
+
+@pytest.mark.parametrize("dim", [1, 2, 40])
+def test_messages_of_every_kind_come_out_as_they_are_whatever_form_they_are_given_in(dim):
+    rng = np.random.default_rng(dim)
+    for c in messages(dim, rng):
+        right = well_formed(shuffled(c, rng), dim)
+        assert type(right) is type(c)
+        np.testing.assert_array_equal(right.dense(), c.dense())
+        held = right.sparse()
+        assert held is None or np.all(np.diff(held.indices.astype(np.int64)) > 0)
+
+
+@given(st.lists(st.integers(-3, 12), max_size=8))
+def test_index_sets_are_sorted_or_refused(indices):
+    c = mc.Sparse(10, indices, [float(j) for j in indices])
+    if len(set(indices)) < len(indices) or not all(0 <= j < 10 for j in indices):
+        with pytest.raises(ValueError, match="indices"):
+            well_formed(c, 10)
+    else:
+        right = well_formed(c, 10)
+        assert right.indices.tolist() == sorted(indices)
+        assert right.values.tolist() == sorted(indices)
+
+
+@pytest.mark.parametrize(
+    ("c", "says"),
+    [
+        (mc.Dense(np.ones(3)), r"values have shape \(3,\); it should be \(4,\)"),
+        (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
+        (Ternary(np.zeros(4, dtype=int), np.ones(2)), r"magnitude have shape \(2,\); it should be \(\)"),
+        (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
+        (Levels(np.zeros(4, dtype=int), np.ones(1), 3), r"scales have shape \(1,\); it should be \(2,\)"),
+        (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket = 0 must be at least 1"),
+        (SignSparse(4, [1, 2], [True], 1.0), r"negative have shape \(1,\); it should be \(2,\)"),
+        (SignSparse(4, [1, 2], [1, 0], 1.0), "negative are of type int64; they should be true or false"),
+        (Hybrid(4, [1], [1.0], [1, 2], [True, False], 1.0), "an index is among indices and among sign_indices"),
+    ],
+)
+def test_what_is_wrong_with_other_kinds_is_told(c, says):
+    with pytest.raises(ValueError, match=says):
+        well_formed(c, 4)
+
+
+def test_own_parts_give_the_same_on_any_number_of_ranks(tmp_path):
+    file = written(tmp_path, compressor("i = t.rng.permutation(v.size)[:3]; return mc.Sparse(v.size, i, v[i])"))
+    (alone,) = mc.run(mc.load_job(file), out=tmp_path / "alone")
+    for ranks in (2, 3):
+        assert command("run", file, "--out", tmp_path / str(ranks), "--quiet", ranks=ranks).returncode == 0
+        (run,) = (mc.read(f) for f in (tmp_path / str(ranks)).rglob("*.h5"))
+        assert np.array_equal(run.x, alone.x)

@@ -1,0 +1,201 @@
+"""Coding kernels against plain Python."""
+
+import numpy as np
+import pytest
+from helpers.kinds import index_set
+from hypothesis import given
+from hypothesis import strategies as st
+from test_kinds import omega
+
+from mpi_compress.kernels import adaptive, bits, elias, floats, gaussian, range_coder, rice, sets, ternary
+
+u = np.uint64
+
+
+def bit_string(data) -> str:
+    """The bits of a stream, the first one first."""
+    return "".join(map(str, np.unpackbits(data, bitorder="little")))
+
+
+@pytest.mark.parametrize("width", [*range(33)])
+def test_fields_are_packed_lowest_bit_first_and_come_back(width):
+    rng = np.random.default_rng(width)
+    for count in (0, 1, 7, 100):
+        fields = rng.integers(0, 2**width, count, dtype=np.uint64).astype(np.uint32)
+        out = np.empty((count * width + 7) // 8, dtype=np.uint8)
+        bits.pack_fields(fields, width, out, 0)
+        wanted = "".join(f"{f:0{width}b}"[::-1] for f in fields) if width else ""
+        assert bit_string(out)[: count * width] == wanted
+        back = np.empty(count, dtype=np.uint32)
+        bits.unpack_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 8, width, back)
+        assert np.array_equal(back, fields)
+
+
+def test_a_window_holds_57_bits_or_more_and_zeros_beyond_the_end():
+    data = np.random.default_rng(0).integers(0, 256, 11, dtype=np.uint8)
+    number = int.from_bytes(data.tobytes(), "little")
+    for bit in range(120):
+        assert int(bits.window(data, u(bit))) & (2**57 - 1) == (number >> bit) & (2**57 - 1)
+    assert bits.window(data, u(2**40)) == 0
+
+
+def test_flags_are_bits():
+    for count in (0, 1, 8, 21):
+        flags = np.random.default_rng(count).random(count) < 0.5
+        out = np.empty((count + 7) // 8, dtype=np.uint8)
+        bits.pack_flags(flags, out)
+        assert np.array_equal(out, np.packbits(flags, bitorder="little"))
+        back = np.empty(count, dtype=bool)
+        bits.unpack_flags(out, back)
+        assert np.array_equal(back, flags)
+
+
+def delta(n: int) -> int:
+    """The length of Elias' delta code."""
+    length = n.bit_length()
+    return 2 * (length.bit_length() - 1) + length
+
+
+@given(st.integers(1, 2**32 - 1), st.integers(0, 2**20))
+def test_elias_words_have_elias_lengths_and_are_read_back_whatever_follows(n, rest):
+    for code, read, length in (
+        (elias.delta_code, elias.read_delta, delta(n)),
+        (elias.omega_code, elias.read_omega, len(omega(n))),
+    ):
+        word, nbits = code(u(n))
+        assert nbits == length
+        assert read(u(int(word) | rest << length)) == (n, length)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_elias_readers_take_any_word(word):
+    for read in (elias.read_delta, elias.read_omega):
+        n, length = read(u(word))
+        assert n < 2**32
+        assert length <= 57
+
+
+@pytest.mark.parametrize(("dim", "count"), [(1, 1), (100, 10), (100, 97), (2**31, 40), (50_000, 3000)])
+def test_the_rice_parameter_is_the_best_and_the_length_that_of_the_code(dim, count):
+    indices = index_set(np.random.default_rng(3), dim, count) if dim < 10**6 else np.arange(count, dtype=np.uint32) ** 5
+    gaps = np.diff(indices.astype(np.int64), prepend=-1) - 1
+    lengths = [int(np.sum(gaps >> k)) + count * (k + 1) for k in range(32)]
+    k, nbits = rice.best_parameter(indices)
+    assert nbits == lengths[k] == min(lengths)
+    out = np.empty((nbits + 7) // 8, dtype=np.uint8)
+    rice.write_set(indices, u(k), out)
+    code = "".join("0" * (g >> k) + "1" + (f"{g & (2**k - 1):0{k}b}"[::-1] if k else "") for g in map(int, gaps))
+    assert bit_string(out)[:nbits] == code
+
+
+@pytest.mark.parametrize("k", [0, 3, 31])
+def test_rice_codes_of_any_parameter_are_read_back(k):
+    indices = np.array([0, 1, 2, 70, 3000], dtype=np.uint32)
+    out = np.zeros(600, dtype=np.uint8)
+    rice.write_set(indices, u(k), out)
+    back = np.empty_like(indices)
+    end = rice.read_set(out, 0, u(k), 3001, back)
+    assert np.array_equal(back, indices)
+    assert end == sum(int(g) >> k for g in np.diff(indices.astype(np.int64), prepend=-1) - 1) + 5 * (k + 1)
+    assert rice.read_set(out, 0, u(k), 3000, back) == rice.CORRUPT
+
+
+def test_ternary_blocks_are_base_3_numbers():
+    signs = np.random.default_rng(4).integers(-1, 2, 40).astype(np.int8)
+    out = np.empty(9, dtype=np.uint8)
+    ternary.write_signs(signs, 10, out)
+    number = int.from_bytes(out.tobytes(), "little")
+    for start, width in ((0, 27), (17, 27), (34, 10)):
+        block = sum(int(s + 1) * 3**i for i, s in enumerate(signs[start : start + 17]))
+        assert number & (2**width - 1) == block
+        number >>= width
+    back = np.empty_like(signs)
+    assert ternary.read_signs(out, 0, 10, back)
+    assert np.array_equal(back, signs)
+    assert not ternary.read_signs(np.full(9, 255, dtype=np.uint8), 0, 10, back)
+
+
+def test_bitmaps_are_packbits():
+    indices = np.array([0, 5, 8, 20], dtype=np.uint32)
+    out = np.zeros(3, dtype=np.uint8)
+    sets.write_bitmap(indices, out)
+    assert np.array_equal(out, np.packbits(np.isin(np.arange(24), indices), bitorder="little"))
+    back = np.empty(4, dtype=np.uint32)
+    assert sets.read_bitmap(out, 0, 21, back)
+    assert np.array_equal(back, indices)
+    assert not sets.read_bitmap(out, 0, 20, back)
+    assert not sets.read_bitmap(out, 0, 21, back[:3])
+
+
+def test_sets_are_disjoint_where_numpy_finds_no_common_index():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        a, b = (index_set(rng, 30, rng.integers(0, 8)) for _ in range(2))
+        assert sets.disjoint(a, b) == (np.intersect1d(a, b).size == 0)
+
+
+def test_floats_are_numpys_and_overflow_is_told():
+    values = np.array([0.0, -0.0, 1.1, -1e-300, 5e-324, np.inf, np.nan, 3e38])
+    for nbits in (32, 64):
+        out = np.empty(8 * nbits // 8, dtype=np.uint8)
+        assert floats.put_floats(values, nbits, out)
+        with np.errstate(under="ignore"):
+            assert out.tobytes() == values.astype(f"<f{nbits // 8}").tobytes()
+        back = np.empty(8)
+        floats.take_floats(out, 0, nbits, back)
+        assert np.array_equal(back, np.frombuffer(out, f"<f{nbits // 8}"), equal_nan=True)
+    for value in (3.5e38, -1e300):
+        assert not floats.put_floats(np.array([1.0, value]), 32, np.empty(8, dtype=np.uint8))
+        assert not floats.shorten(np.array([1.0, value]), np.empty(2, dtype=np.float32))
+    assert floats.shorten(values, np.empty(8, dtype=np.float32))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**20 - 1), st.integers(20, 32)), max_size=40), st.binary(max_size=12))
+def test_the_range_coder_ends_within_two_bytes_of_what_it_holds_whatever_follows(numbers, rest):
+    digits, out = np.empty(400, dtype=np.uint16), np.empty(400, dtype=np.uint8)
+    low, width, at = u(0), u(range_coder.FULL), u(1)
+    for value, nbits in numbers:
+        low, width, at = (u(x) for x in range_coder.put_number(u(value), u(nbits), digits, low, width, at))
+    length = range_coder.settle(digits, low, width, at, out)
+    assert 8 * length <= sum(nbits for _, nbits in numbers) + 16
+    data = np.concatenate([out[:length], np.frombuffer(rest, dtype=np.uint8), np.zeros(8, dtype=np.uint8)])
+    code, width, at = u(range_coder.big_endian(data, u(0))), u(range_coder.FULL), u(8)
+    for value, nbits in numbers:
+        got, code, width, at = (u(x) for x in range_coder.take_number(u(nbits), data, code, width, at))
+        assert got == value
+    assert range_coder.end_of(data, code, width, at) == length
+
+
+def test_carries_run_through_any_number_of_digits():
+    digits, out = np.full(20, 0xFF, dtype=np.uint16), np.empty(20, dtype=np.uint8)
+    digits[1:3] = 0x12, 0x100  # 0x12 and, with the carry that waits, a full digit
+    assert range_coder.settle(digits, u(0), u(2**56), u(6), out) == 6
+    assert out[:6].tolist() == [0x13, 0x00, 0xFF, 0xFF, 0xFF, 0x00]
+
+
+def test_the_gaussians_table_is_the_normal_distribution_with_a_share_for_all():
+    from scipy.stats import norm
+
+    for scale in (1.0, 3.7, 800.0):
+        below = gaussian.cumulative(scale).astype(np.float64)
+        reach = (below.size - 2) // 2
+        share = np.diff(below) / range_coder.ONE
+        assert share.min() >= 1 / range_coder.ONE
+        z = np.arange(-reach, reach + 1)
+        exact = norm.cdf((z + 0.5) / scale) - norm.cdf((z - 0.5) / scale)
+        assert np.allclose(share, exact, atol=3e-8, rtol=2e-3)
+        guesses = gaussian.first_guesses(gaussian.cumulative(scale))
+        for chance in np.random.default_rng(6).integers(0, int(below[-1]), 200):
+            assert gaussian.find(u(chance), gaussian.cumulative(scale), guesses) == np.searchsorted(below, chance, "right") - 1
+
+
+def test_sets_begin_with_the_chances_of_geometric_gaps():
+    chance = np.empty(3 * adaptive.TREE + adaptive.BITS, dtype=np.int64)
+    seen = np.empty_like(chance)
+    depth = adaptive.expected_gaps(100, 10_000, chance, seen)
+    gaps = np.random.default_rng(7).geometric(0.01, 200_000)
+    lengths = np.floor(np.log2(gaps)).astype(int)
+    upper = 1 << (depth - 1)
+    assert chance[1] / range_coder.ONE == pytest.approx(np.mean(lengths < upper), abs=5e-3)
+    top = gaps[(gaps >= 64) & (gaps < 128)] >= 96
+    assert chance[3 * adaptive.TREE + 8 * 7 + 1] / range_coder.ONE == pytest.approx(1 - top.mean(), abs=1e-2)

@@ -1,0 +1,294 @@
+from math import ceil, lgamma, log, log2
+
+import numpy as np
+import pytest
+from helpers.kinds import KINDS, index_set, known_of, lattice, messages, same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.kinds import (
+    Dense,
+    Hybrid,
+    Lattice,
+    Levels,
+    SignSparse,
+    Sparse,
+    Ternary,
+    index_bits,
+    lattice_bits,
+)
+
+INDEX_CODECS = ("fixed", "bitmap", "rice", "elias-delta", "elias-omega", "entropy")
+NAMES = {*INDEX_CODECS, "ternary", "gspar-hybrid", "lattice", "dense", "auto"}
+
+
+def decoded(codec, c, data=None, at=0):
+    return codec.decode(codec.encode(c) if data is None else data, at, c.dim, type(c), known_of(c))
+
+
+def set_bits(codec, indices, dim):
+    """The wire's bits for an index set, the number of indices included and the values not."""
+    return 8 * (codec.encode(Sparse(dim, indices, np.zeros(indices.size))).size - 8 * indices.size)
+
+
+def log2_choose(d, T):
+    return (lgamma(d + 1) - lgamma(T + 1) - lgamma(d - T + 1)) / log(2)
+
+
+def test_the_names_are_those_that_jobs_use():
+    assert set(codecs) == NAMES
+
+
+def test_every_kind_has_a_codec_and_every_codec_a_kind():
+    for kind in KINDS:
+        assert any(codecs[name]().writes(kind) for name in NAMES - {"auto"})
+        assert codecs["auto"]().writes(kind)
+    for name in NAMES:
+        assert any(codecs[name]().writes(kind) for kind in KINDS)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("dim", [1, 2, 13, 1000])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_what_is_decoded_is_what_was_encoded_and_two_in_a_row_too(name, dim, bits):
+    codec = codecs[name](float=bits)
+    for c in messages(dim, np.random.default_rng(dim)):
+        if not codec.writes(type(c)):
+            continue
+        one = codec.encode(c)
+        assert one.dtype == np.uint8
+        assert one.size > 0
+        two = np.concatenate([one, one])
+        first, end = decoded(codec, c, two)
+        second, last = decoded(codec, c, two, end)
+        assert (end, last) == (one.size, two.size)
+        assert same(first, second)
+        if name == "auto" and isinstance(first, Dense):
+            assert np.array_equal(first.dense(), c.dense())
+        else:
+            assert same(first, c)
+
+
+numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+@given(st.data(), st.sampled_from(INDEX_CODECS), st.sampled_from([32, 64]), st.integers(1, 300))
+def test_any_sparse_vector_comes_back(data, name, bits, dim):
+    indices = np.array(sorted(data.draw(st.sets(st.integers(0, dim - 1)))), dtype=np.uint32)
+    values = np.array([data.draw(numbers) for _ in indices])
+    c = Sparse(dim, indices, values)
+    got, _ = decoded(codecs[name](float=bits), c)
+    assert same(got, c)
+
+
+@given(
+    st.lists(st.integers(-(2**31) + 1, 2**31 - 1), min_size=1, max_size=60),
+    numbers,
+    st.sampled_from(["elias-delta", "elias-omega", "entropy"]),
+)
+def test_any_levels_come_back(levels, scale, name):
+    c = Levels(np.array(levels, dtype=np.int32), np.full(-(-len(levels) // 7), scale), 7)
+    assert same(decoded(codecs[name](float=32), c)[0], c)
+
+
+@given(st.lists(st.integers(-1, 1), min_size=1, max_size=60), numbers, st.sampled_from(["ternary", "entropy"]))
+def test_any_signs_come_back(signs, magnitude, name):
+    c = Ternary(np.array(signs, dtype=np.int8), magnitude)
+    assert same(decoded(codecs[name](float=32), c)[0], c)
+
+
+@given(
+    st.lists(st.one_of(st.integers(-(2**61), 2**61), st.integers(-3, 3)), min_size=1, max_size=40),
+    st.floats(1e-14, 2),
+    st.booleans(),
+    st.booleans(),
+)
+def test_any_lattice_points_come_back_even_where_the_radius_was_exceeded(integers, share, sent, stochastic):
+    c = Lattice(np.array(integers, dtype=np.int64), share * 3.0, 3.0, sent, stochastic)
+    assert same(decoded(codecs["lattice"](), c)[0], c)
+
+
+def test_values_are_rounded_to_the_codecs_floats_and_rounding_again_changes_nothing():
+    c = Sparse(9, np.array([3, 5], dtype=np.uint32), np.array([0.1, 1e-310]))
+    for name in INDEX_CODECS:
+        got, _ = decoded(codecs[name](float=32), c)
+        assert np.array_equal(got.values, c.values.astype(np.float32))
+        assert same(decoded(codecs[name](float=32), got)[0], got)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_finite_value_that_overflows_is_refused(name):
+    T = np.arange(2, dtype=np.uint32)
+    one = np.ones(2, dtype=bool)
+    huge = 1e39
+    for c in (
+        Dense(np.array([1.0, huge])),
+        Sparse(2, T, np.array([1.0, -huge])),
+        SignSparse(2, T, one, huge),
+        Hybrid(2, T[:1], np.array([huge]), T[1:], one[1:], 1.0),
+        Hybrid(2, T[:1], np.array([1.0]), T[1:], one[1:], huge),
+        Levels(np.ones(2, dtype=np.int32), np.array([huge]), 2),
+        Ternary(np.ones(2, dtype=np.int8), huge),
+        Lattice(np.ones(2, dtype=np.int64), huge / 9, huge, radius_sent=True),
+    ):
+        if codecs[name]().writes(type(c)):
+            with pytest.raises(OverflowError, match="32 bits"):
+                codecs[name](float=32).encode(c)
+            assert same(decoded(codecs[name](float=64), c)[0], c) or name == "auto"
+
+
+@pytest.mark.parametrize("T", [10, 100, 1000, 10_000])
+def test_the_entropy_coder_writes_random_sets_near_their_entropy(T):
+    rng = np.random.default_rng(T)
+    d = 47_236
+    mean = np.mean([set_bits(codecs["entropy"](), index_set(rng, d, T), d) for _ in range(100)])
+    assert mean <= 1.02 * log2_choose(d, T) + 16
+
+
+def test_the_entropy_coder_goes_far_below_the_random_sets_entropy_where_sets_are_clustered():
+    d, rng = 47_236, np.random.default_rng(0)
+    starts = index_set(rng, d // 50, 20) * np.uint32(50)
+    indices = (starts[:, None] + np.arange(40, dtype=np.uint32)).ravel()
+    assert set_bits(codecs["entropy"](), indices, d) < 0.25 * log2_choose(d, indices.size)
+    popular = np.unique(np.minimum(rng.zipf(1.3, 2000), d) - 1).astype(np.uint32)
+    assert set_bits(codecs["entropy"](), popular, d) < 0.8 * log2_choose(d, popular.size)
+
+
+@pytest.mark.parametrize("name", INDEX_CODECS)
+def test_a_codec_knows_the_length_of_a_set(name):
+    for dim, T in ((1, 0), (1, 1), (100, 30), (5000, 10), (5000, 4990)):
+        indices = index_set(np.random.default_rng(T), dim, T)
+        assert codecs[name]().set_bytes(indices, dim) == codecs[name]().write_set(indices, dim).size
+
+
+@pytest.mark.parametrize("skew", [(1, 1, 1), (1, 4, 1), (1, 50, 1), (5, 1, 1), (0, 1, 1)])
+def test_signs_take_at_most_log2_3_and_a_hundredth_and_by_entropy_within_2_percent_of_it(skew):
+    d = 10_000
+    signs = np.random.default_rng(1).choice([-1, 0, 1], d, p=np.array(skew) / sum(skew)).astype(np.int8)
+    c = Ternary(signs, 1.0)
+    assert 8 * (codecs["ternary"](float=32).encode(c).size - 4) <= (log2(3) + 0.01) * d
+    assert 8 * codecs["entropy"](float=32).encode(c).size <= 1.02 * entropy(signs) + 48
+
+
+def entropy(symbols) -> float:
+    """Bits of a string under its own frequencies."""
+    counts = np.unique(symbols, return_counts=True)[1]
+    return float(np.sum(counts * np.log2(symbols.size / counts)))
+
+
+@pytest.mark.parametrize(
+    ("d", "s"), [(10_000, 4), (10_000, 16), (10_000, 100), (10_000, 1000), (200_000, 16), (200_000, 1000), (200_000, 100_000)]
+)
+def test_qsgds_integers_are_within_2_percent_of_their_entropy(d, s):
+    rng = np.random.default_rng(s)
+    v = rng.normal(size=d)
+    levels = np.floor(np.abs(v) / np.linalg.norm(v) * s + rng.random(d)).astype(np.int32) * np.sign(v).astype(np.int32)
+    c = Levels(levels, np.array([1.0]), d)
+    assert 8 * codecs["entropy"](float=32).encode(c).size <= 1.02 * entropy(levels) + 48
+
+
+@pytest.mark.parametrize("s", [1, 30])
+def test_qsgds_elias_message_is_no_longer_than_its_paper_counts(s):
+    levels = np.rint(np.random.default_rng(2).normal(size=3000) * s).astype(np.int32)
+    c = Levels(levels, np.ones(3), 1000)
+    assert 8 * codecs["elias-omega"](float=32).encode(c).size <= c.paper_bits(32) + 8 + 16 + 7
+
+
+def worst_vectors(d: int, rng):
+    """Unit vectors that are hard to write: flat, one spike, half flat, random, heavy tails."""
+    yield np.full(d, 1 / np.sqrt(d))
+    yield np.where(np.arange(d) % 2, 1, -1) / np.sqrt(d)
+    yield np.eye(1, d)[0]
+    half = np.arange(d) < max(1, d // 2)
+    yield half / np.sqrt(half.sum())
+    for v in (rng.normal(size=d), rng.standard_cauchy(d)):
+        yield v / np.linalg.norm(v)
+
+
+LEMMA = [(d, share) for d in (1, 2, 3, 10, 100, 1000, 10_000) for share in 10.0 ** np.arange(-10, 0.1, 0.5)]
+LARGE = [(10**6, share) for share in (1e-10, 1e-7, 1e-4, 3e-4, 1e-3, 2.0e-3, 0.01, 0.1, 0.5, 0.99, 1)]
+
+
+@pytest.mark.parametrize(("d", "share"), [*LEMMA, *(pytest.param(*p, marks=pytest.mark.slow) for p in LARGE)])
+@pytest.mark.parametrize("sent", [False, True])
+@pytest.mark.parametrize("stochastic", [False, True])
+def test_every_lattice_message_keeps_to_lemma_2_1(d, share, sent, stochastic):
+    rng = np.random.default_rng(3)
+    radius = 7.3
+    sigma = share * radius
+    bound = lattice_bits(d, sigma, radius, stochastic) + 64 + 32 + 64 * sent
+    codec = codecs["lattice"]()
+    for v in worst_vectors(d, rng):
+        c = lattice(v * radius * (1 - 1e-15), sigma, radius, sent, stochastic)
+        if stochastic and sigma < radius:
+            step = 2 * sigma / np.sqrt(d)
+            c = Lattice(np.floor(v * radius / step + rng.random(d)).astype(np.int64), sigma, radius, sent, stochastic)
+        message = codec.encode(c)
+        assert 8 * (4 + message.size) <= bound
+        assert d >= 10**6 or same(decoded(codec, c, message)[0], c)
+
+
+def test_an_uneven_vector_takes_fewer_bits_than_the_lemma_allows():
+    d = 10_000
+    v = np.random.default_rng(4).normal(size=d) * np.where(np.arange(d) < d / 10, 1, 0.01)
+    c = lattice(v, 1e-3 * np.linalg.norm(v), float(np.linalg.norm(v)))
+    assert 8 * codecs["lattice"]().encode(c).size < 0.65 * c.paper_bits(64)
+
+
+def test_a_message_of_a_vector_within_sigma_is_one_byte():
+    assert codecs["lattice"]().encode(Lattice(np.zeros(10**5, dtype=np.int64), 2.0, 1.5)).size == 1
+
+
+def test_a_vector_that_is_not_finite_reaches_the_receiver_or_is_refused():
+    c = Lattice(np.zeros(5, dtype=np.int64), 1.0, float("inf"), radius_sent=True)
+    got, _ = decoded(codecs["lattice"](float=32), c)
+    assert not got.is_finite()
+    with pytest.raises(OverflowError, match="no lattice"):
+        codecs["lattice"]().encode(Lattice(np.ones(5, dtype=np.int64), 0.0, 1.0))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
+def test_gspars_message_keeps_to_its_papers_length_and_the_signs(share):
+    d, rng = 2048, np.random.default_rng(5)
+    indices = index_set(rng, d, int(share * d))
+    s = np.sort(rng.permutation(indices.size)[: indices.size // 4])
+    r = np.setdiff1d(np.arange(indices.size), s)
+    c = Hybrid(d, indices[s], rng.normal(size=s.size), indices[r], rng.random(r.size) < 0.5, 1.0)
+    spare = 8 + 7 * 4 + 32  # the form, padding of two sets, signs and string, two counts
+    assert 8 * codecs["gspar-hybrid"](float=32).encode(c).size <= c.paper_bits(32) + r.size * (c.paper_bits(32) < 2 * d) + spare
+    if share == 0.9:
+        assert codecs["gspar-hybrid"](float=32).encode(c).size < codecs["fixed"](float=32).encode(c).size
+
+
+def test_auto_is_never_more_than_a_byte_longer_than_any_other_codec():
+    for dim in (1, 30, 3000):
+        for c in messages(dim, np.random.default_rng(6)):
+            best = min(codecs[name]().encode(c).size for name in NAMES - {"auto"} if codecs[name]().writes(type(c)))
+            assert codecs["auto"]().encode(c).size <= best + 1
+
+
+def test_quick_auto_is_the_shortest_of_the_plain_ones():
+    d, rng = 5000, np.random.default_rng(7)
+    for T in (0, 10, 1000, 4000, 5000):
+        c = Sparse(d, index_set(rng, d, T), rng.normal(size=T))
+        plain = [codecs[name]().encode(c).size for name in ("fixed", "bitmap", "rice")]
+        message = codecs["auto"](search="quick").encode(c)
+        assert message.size <= 1 + min(*plain, 8 * d)
+        assert np.array_equal(decoded(codecs["auto"](), c, message)[0].dense(), c.dense())
+
+
+def test_paper_bits_follow_the_codecs_settings():
+    c = Sparse(1000, np.arange(5, dtype=np.uint32), np.ones(5))
+    assert codecs["fixed"](float=32).paper_bits(c) == 5 * (32 + index_bits(1000))
+    assert codecs["rice"](indices="free").paper_bits(c) == 5 * 64
+    assert codecs["entropy"](element_bits=5).paper_bits(c) == 5000
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 40), st.integers(0, 2**32))
+def test_fixed_takes_what_its_paper_counts_a_count_and_padding(dim, seed):
+    rng = np.random.default_rng(seed)
+    T = int(rng.integers(0, dim + 1))
+    c = Sparse(dim, index_set(rng, dim, T), rng.normal(size=T))
+    assert codecs["fixed"]().encode(c).size == 1 + ceil(c.paper_bits(64) / 8)

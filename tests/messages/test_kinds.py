@@ -1,0 +1,119 @@
+from math import ceil, log2
+
+import numpy as np
+import pytest
+from helpers.kinds import KINDS, messages
+
+from mpi_compress.messages.kinds import Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
+
+I = np.array([1, 4], dtype=np.uint32)
+J = np.array([0, 5], dtype=np.uint32)
+SIGNS = np.array([True, False])
+
+
+def test_each_kind_holds_the_vector_that_its_formula_says():
+    assert np.array_equal(SignSparse(6, I, SIGNS, 2.0).dense(), [0, -2, 0, 0, 2, 0])
+    assert np.array_equal(Hybrid(6, I, np.array([3.0, -5]), J, SIGNS, 2.0).dense(), [-2, 3, 0, 0, -5, 2])
+    levels = np.array([1, -2, 0, 3, 0], dtype=np.int32)
+    assert np.array_equal(Levels(levels, np.array([0.5, 2, 7]), 2).dense(), [0.5, -1, 0, 6, 0])
+    assert np.array_equal(Ternary(np.array([1, 0, -1], dtype=np.int8), 2.5).dense(), [2.5, 0, -2.5])
+    assert np.array_equal(Lattice(np.array([1, -5, 0, 2]), sigma=3.0, radius=20.0).dense(), [3, -15, 0, 6])
+
+
+@pytest.mark.parametrize("dim", [1, 7, 100])
+def test_adding_adds_scale_times_the_vector(dim):
+    rng = np.random.default_rng(0)
+    for c in messages(dim, rng):
+        before = rng.normal(size=dim)
+        out = before.copy()
+        c.add_to(out, -0.5)
+        assert np.allclose(out, before - 0.5 * c.dense(), rtol=1e-14, atol=1e-14)
+
+
+def test_every_kind_has_an_example():
+    assert {type(c) for c in messages(5, np.random.default_rng(0))} == set(KINDS)
+
+
+def test_sign_messages_are_sparse_vectors():
+    for c in messages(100, np.random.default_rng(1)):
+        if isinstance(c, Sparse | SignSparse | Hybrid):
+            s = c.sparse()
+            assert np.all(np.diff(s.indices.astype(np.int64)) > 0)
+            assert np.array_equal(s.dense(), c.dense())
+
+
+def test_paper_bits_are_the_papers():
+    d = 1000
+    index = np.arange(7, dtype=np.uint32)
+    assert Sparse(d, index, np.ones(7)).paper_bits(32) == 7 * (10 + 32)
+    assert Sparse(d, index, np.ones(7)).paper_bits(32, indices_counted=False) == 7 * 32
+    assert SignSparse(d, index, np.ones(7, dtype=bool), 1.0).paper_bits(64) == 64 + 7 * 10
+    assert Ternary(np.zeros(d, dtype=np.int8), 1.0).paper_bits(32) == 32 + d * log2(3)
+    few = Hybrid(d, index[:2], np.ones(2), index[2:], np.ones(5, dtype=bool), 1.0)
+    assert few.paper_bits(32) == pytest.approx(2 * (32 + log2(d)) + 5 * log2(d) + 32)
+    r = np.arange(2, 600, dtype=np.uint32)
+    many = Hybrid(d, index[:2], np.ones(2), r, np.ones(r.size, dtype=bool), 1.0)
+    assert many.paper_bits(32) == 2 * 32 + 2 * d + 32
+
+
+def test_lattice_bits_are_those_of_lemma_2_1_and_none_where_sigma_reaches_the_radius():
+    z = np.ones(50, dtype=np.int64)
+    assert Lattice(z, 0.1, 3.0).paper_bits(32) == ceil(1.05 * 50 + 50 * log2(3.2 / 0.1))
+    assert Lattice(z, 0.1, 3.0, radius_sent=True).paper_bits(32) == 32 + ceil(1.05 * 50 + 50 * log2(3.2 / 0.1))
+    assert Lattice(z, 0.1, 3.0, stochastic=True).paper_bits(32) == ceil(1.05 * 50 + 50 * log2(3.3 / 0.1))
+    assert Lattice(0 * z, 3.0, 3.0).paper_bits(32) == 0
+    assert Lattice(0 * z, 3.0, 3.0).elements == 0
+
+
+@pytest.mark.parametrize("dim", [1, 7, 100, 5000])
+@pytest.mark.parametrize("kappa", [1e-6, 1e-3, 0.1, 0.7, 1.0])
+def test_drawn_indices_are_the_sums_of_geometric_gaps_to_the_last_number(kappa, dim):
+    for seed in range(20):
+        ours, rng = (np.random.Generator(np.random.Philox(key=seed)) for _ in range(2))
+        found = uniform_indices(dim, kappa, ours)
+        many = int(kappa * dim + 6 * (kappa * dim) ** 0.5) + 16
+        sums = np.cumsum(rng.geometric(kappa, many)) - 1
+        while sums[-1] < dim:
+            sums = np.append(sums, sums[-1] + np.cumsum(rng.geometric(kappa, many)))
+        np.testing.assert_array_equal(found, sums[sums < dim])
+        assert ours.random() == rng.random()
+
+
+@pytest.mark.parametrize("kappa", [1e-17, 1e-18, 1e-19, 1e-300, 5e-324])
+def test_a_tiny_chance_draws_nothing_whatever_the_seed(kappa):
+    for seed in (0, 1, 2**63, 2**64 - 1):
+        assert Drawn(12, seed, kappa, np.empty(0)).indices.size == 0
+
+
+def omega(n: int) -> str:
+    """Elias' omega code, as he wrote it down."""
+    code = "0"
+    while n > 1:
+        code = f"{n:b}" + code
+        n = n.bit_length() - 1
+    return code
+
+
+@pytest.mark.parametrize("spread", [0.2, 1, 30])
+def test_levels_count_the_shorter_elias_form_of_qsgds_paper(spread):
+    levels = np.rint(np.random.default_rng(2).normal(size=300) * spread).astype(np.int32)
+    places = np.flatnonzero(levels)
+    gaps = np.diff(places, prepend=-1)
+    sparse = sum(len(omega(int(g))) + 1 + len(omega(abs(int(levels[j])))) for g, j in zip(gaps, places, strict=True))
+    dense = sum(1 + len(omega(abs(int(level)) + 1)) for level in levels)
+    assert Levels(levels, np.ones(3), 100).paper_bits(64) == 3 * 32 + min(sparse, dense)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_noticed_and_not_lost(bad):
+    d = 4
+    index = np.arange(2, dtype=np.uint32)
+    for c in (
+        SignSparse(d, index, SIGNS, bad),
+        Hybrid(d, index, np.array([1, bad]), index + np.uint32(2), SIGNS, 1.0),
+        Levels(np.ones(d, dtype=np.int32), np.array([1, bad]), 2),
+        Ternary(np.ones(d, dtype=np.int8), bad),
+        Lattice(np.zeros(d, dtype=np.int64), 1.0, bad),
+    ):
+        assert not c.is_finite()
+        assert not np.all(np.isfinite(c.dense()))

@@ -1,0 +1,72 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from helpers.kinds import lattice, same
+
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors.stochastic import Stochastic
+from mpi_compress.messages.kinds import Compressed, Lattice, Sparse
+from mpi_compress.messages.link import Link, Message, ScalarLink
+
+ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
+
+
+@dataclass(frozen=True)
+class Nearest(Compressor):
+    """The nearest lattice point, as little as a test needs."""
+
+    makes = Lattice
+    sigma: float | None = None
+    radius: float | None = None
+
+    def compress(self, v, t) -> Compressed:
+        radius = self.radius if self.radius is not None else float(np.linalg.norm(v))
+        return lattice(v, self.sigma, radius, sent=self.radius is None)
+
+    def known(self, dim):
+        return {"sigma": self.sigma, "radius": self.radius}
+
+
+def test_parameters_of_a_round_are_set_for_that_round_and_cost_no_bits():
+    v = np.random.default_rng(2).normal(size=50)
+    link = Link(Nearest(), codecs["lattice"](), 50)
+    sent = link.at(sigma=0.1)
+    message = Message(sent.pack(v, ROUND).data)
+    assert np.linalg.norm(sent.unpack(message).dense() - v) <= 0.1
+    bound = link.at(sigma=0.1, radius=20.0)
+    assert same(bound.unpack(Message(bound.pack(v, ROUND).data)), lattice(v, 0.1, 20.0))
+    assert link.compressor == Nearest()
+    assert sent.compressor == Nearest(sigma=0.1)
+
+
+def test_a_name_that_a_compressor_has_no_use_for_is_passed_over():
+    link = Link(compressors["identity"](), codecs["dense"](), 3)
+    assert link.at(sigma=0.1) == link
+
+
+@pytest.mark.parametrize("name", ["dense", "fixed", "auto"])
+def test_a_sparse_mean_goes_through_a_dense_link(name):
+    link = Link(compressors["identity"](), codecs[name](), 100)
+    mean = Sparse(100, np.array([3, 50], dtype=np.uint32), np.array([1.0, -2.0]))
+    message = link.pack(mean, ROUND)
+    assert np.array_equal(link.unpack(Message(message.data)).dense(), mean.dense())
+    assert message.data.size < 30 or name != "auto"
+
+
+def test_bytes_left_over_are_refused():
+    link = Link(compressors["top-k"](k=2), codecs["fixed"](), 30)
+    message = link.pack(np.arange(30.0), ROUND)
+    with pytest.raises(CorruptMessage, match="left over"):
+        link.unpack(Message(np.append(message.data, np.uint8(0))))
+
+
+@pytest.mark.parametrize("codec", ["fixed", "auto"])
+def test_a_message_that_ends_where_a_count_should_stand_is_refused(codec):
+    ahead = ScalarLink(Link(Stochastic(k=3), codecs.build({"name": codec, "float": 64}, "up"), 10))
+    for data in (np.zeros(8, dtype=np.uint8), np.r_[np.zeros(8, dtype=np.uint8), np.uint8(1)]):
+        with pytest.raises(CorruptMessage):
+            ahead.unpack(Message(data))
