@@ -45,7 +45,6 @@ def gradients_of(f: Objective, L: float) -> list[np.ndarray]:
     """Those of some consecutive rounds of gradient descent, after the first ones."""
     x, found = np.zeros(f.dim), []
     for _ in range(4 + ITERATES):
-        f.forget()
         g = f.gradient(x)
         found.append(g.copy())
         x -= g / L
@@ -58,13 +57,12 @@ def search(name: str, f: Objective, L: float) -> None:
     x = np.full(f.dim, 1e-3)
 
     def gradient() -> None:
-        f.forget()
         f.gradient(x)
 
     print(f"{name}: {search.__doc__}")
     for compressor in ("top-k", "sq", "stochastic"):
         link = Link(compressors.build(compressor, "up"), codecs.build({"name": "fixed", "float": 32}, "up"), f.dim)
-        scheme = SCHEMES[type(link.compressor)](link)
+        scheme = SCHEMES[compressor](link)
         ways = {}
         for cost, spec in COSTS.items():
             finder = BudgetSearch(scheme.improvement(), partial(scheme.costs, costs.build(spec, "cost")), f.dim)

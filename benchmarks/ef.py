@@ -16,6 +16,7 @@ import numpy as np
 from mpi_compress.algorithms import Setting, algorithms
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
+from mpi_compress.engine.fast.gradients import GradientsTogether
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Local
 from mpi_compress.job.stop import Stop, Verdict
@@ -23,7 +24,7 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
-from mpi_compress.problem.objective import LOSSES, LookAhead, Objective, Rows
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
 from mpi_compress.problem.optimum import largest_eigenvalue, minimize
 
 
@@ -129,17 +130,16 @@ def gradients_alone(parts: list[Rows], x: Any, mu: float, together: bool = False
     """The full gradients of a round, at x, and nothing else: one by one, or by one call, as in a run."""
     N = sum(len(p) for p in parts)
     fs = [Objective(p, LOSSES["logistic"], len(parts) / N, mu) for p in parts]
-    ahead = LookAhead.of(fs) if together else None
+    all_at_once = GradientsTogether.of(fs) if together else None
 
     def play(rounds: int) -> float:
         start = time.process_time()
         for _ in range(rounds):
-            for f in fs:
-                f.forget()
-            if ahead is not None:
-                ahead.look(x)
-            for f in fs:
-                f.gradient(x)
+            if all_at_once is not None:
+                all_at_once.gradients(x)
+            else:
+                for f in fs:
+                    f.gradient(x)
         return time.process_time() - start
 
     return play

@@ -1,10 +1,29 @@
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, square
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, square
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    y: Vector  # (d,) where gradients are taken
+    v: Vector  # (d,) what every node takes for the gradient
+    past: Past
+
+
+@dataclass
+class Master:
+    S: Vector  # (d,) (1/n) Σ s_i
 
 
 @algorithms.register("aiade")
@@ -42,18 +61,30 @@ class AIADE(DoubleEncoding):
     def proved(self) -> bool:
         return abs(self.η * self.L - 1) <= 1e-9
 
-    def point(self, node: Node) -> Vector:
-        return node.y
-
     def start(self, x0: Vector) -> Node:
-        node = super().start(x0)
-        node.y = x0.copy()
-        return node
+        return Node(x0.copy(), x0.copy(), np.zeros_like(x0), self.past(x0))
 
-    def move(self, node: Node) -> None:
+    def start_master(self, node: Node) -> Master:
+        return Master(np.zeros_like(node.x))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        Q = self.uplink(node, t.k)
+        worker.g[:] = f.gradient(node.y)
+        self.refuse_rounding(worker.g, node.y, t.k)
+        d = Q.pack(worker.g - worker.s, t)
+        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
+        return d
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        self.mean(ups).add_to(master.S)
+        return self.downlink(node, t.k).pack(master.S - node.v, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.v)
         x = node.y - self.η * node.v
-        node.y[:] = x + self.τ * (x - node.x)
-        node.x[:] = x
+        y = x + self.τ * (x - node.x)
+        self.note_round(node.past, down, node.y, y, t.k)
+        node.x, node.y = x, y
 
     def bound(self, k: int, start: float) -> float:
         """c^k √(2(Δ + g_k + h_k)/µ), by the recursion in the proof of Theorem 4.1, with Δ ≤ (L + µ)/2 ‖x_0 − x*‖²."""

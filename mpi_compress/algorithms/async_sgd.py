@@ -1,11 +1,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.gd import GD
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.base import SharedMemoryMethod, algorithms
+from mpi_compress.algorithms.descent import check_descent
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.atomic import add_shared
 from mpi_compress.messages.kinds import Vector
@@ -14,7 +17,7 @@ from mpi_compress.problem.objective import Objective
 
 @algorithms.register("async-sgd")
 @dataclass(frozen=True)
-class AsyncSGD(GD):
+class AsyncSGD(SharedMemoryMethod):
     """Workers of one host that share one iterate and never wait for each other: GSpar §4.2.
 
     worker, again and again     g ← the gradient of a minibatch of its shard, at whatever x holds meanwhile
@@ -30,11 +33,15 @@ class AsyncSGD(GD):
 
     paper = "GSpar §4.2"
     logs = ("updates", "coordinate_writes", "retries")
-    batch: int = 1
+    step: Step = "1/L"  # γ
+    batch: int = 1  # rows of a minibatch
+    sampling: Sampling = "with-replacement"
+    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says: at the workers
+    average: Average = "last"  # must be so: there are no rounds to average over
     pool: int | None = None
 
     def check(self) -> None:
-        super().check()
+        check_descent(self, self.average)
         if self.setting.mu_apart:
             raise ValueError('async-sgd sparsifies the whole of the gradient: it needs regularizer = "worker"')
         if self.average != "last":

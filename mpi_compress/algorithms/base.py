@@ -14,17 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import nan
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_type_hints
 
-from mpi_compress.algorithms.steps import Step, bind, formulas_in
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.algorithms.sampling import Batches, Sampling
+from mpi_compress.algorithms.steps import Step, bind, formulas_in, step_at
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 from mpi_compress.core.registry import Registry
 from mpi_compress.core.streams import Round
-from mpi_compress.engine.fast.crew import Crew
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message, attempt
+from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.mean import Averager
 from mpi_compress.problem.objective import Objective
 
@@ -46,19 +49,23 @@ class Setting:
 _OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
 
 
-class Algorithm(ABC):
+class Method(ABC):
     """A method of distributed optimisation; its fields are its parameters."""
 
+    name: ClassVar[str]  # in jobs; set by its registration
     paper: ClassVar[str] = ""
+    shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
     links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none and that is not all
     sets_compressor: ClassVar[bool] = False  # whether it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # whether it is told x*
-    curve: ClassVar[str] = ""  # which improvement `improvement` is: "alpha", "beta" or "omega"
-    logs: ClassVar[tuple[str, ...]] = ()  # columns that `worker_logs` adds to the trace
+    step: Any = None  # γ, where there is one: a formula or a schedule; `within` evaluates it
+    batch: int | None = None  # rows of a minibatch; None: the full gradient
+    sampling: Sampling = "with-replacement"
+    regularizer: Literal["worker", "master"] | None = None  # where it sits, if not as [objective] says
     setting: Setting  # set by `within`
 
-    def within(self, setting: Setting) -> "Algorithm":
+    def within(self, setting: Setting) -> Self:
         """This algorithm for one run, its formulas evaluated.
 
         Raises:
@@ -106,11 +113,6 @@ class Algorithm(ABC):
     def check(self) -> None:
         """Raise ValueError where the setting and the algorithm do not go together."""
 
-    @cached_property
-    def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are."""
-        return Averager(self.setting.dim).mean
-
     @property
     def up(self) -> Link:
         return self.setting.up
@@ -118,6 +120,72 @@ class Algorithm(ABC):
     @property
     def down(self) -> Link:
         return self.setting.down
+
+    def gamma(self, k: int) -> float:
+        """γ_k."""
+        return step_at(self.step, k)
+
+    @cached_property
+    def batches(self) -> Batches | None:
+        return None if self.batch is None else Batches(self.batch, self.sampling)
+
+    def rows(self, f: Objective, t: Round) -> NDArray[np.uint64] | None:
+        """The rows of a worker's minibatch of round t.k; None: all of its shard."""
+        return None if self.batches is None else self.batches.rows(len(f.rows), t)
+
+    @property
+    def logs(self) -> Sequence[str]:
+        """Columns that `worker_logs` adds to the trace."""
+        return ()
+
+    def worker_logs(self, worker: Any) -> Sequence[float]:
+        """One number for each of `logs`, at logged rounds: /workers has them for each worker, /trace what `trace_logs` says."""
+        return ()
+
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
+        return means
+
+    @property
+    def curve(self) -> str:
+        """Which improvement `improvement` is: "alpha", "beta" or "omega"."""
+        return ""
+
+    def improvement(self, g: Vector) -> float:
+        """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), by a descent lemma of CAT's (in
+        the mean, where what is sent is random); NaN: no lemma speaks of it."""
+        return nan
+
+    def worker_vector(self, worker: Any) -> Vector | None:
+        """A vector (d,) whose mean over workers `mean_logs` wants at logged rounds."""
+        return None
+
+    def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
+        """Columns of the trace from the mean of `worker_vector` over workers, at rank 0."""
+        return {}
+
+    def iterate(self, node: Any) -> Vector:
+        """The point (d,) to evaluate."""
+        return node.x
+
+
+class SharedMemoryMethod(Method):
+    """A method without messages: each worker adds to one iterate in memory that all of them share."""
+
+    shares_memory = True
+
+    @abstractmethod
+    def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
+        """Worker i's next update of `shared.x`."""
+
+
+class Algorithm(Method):
+    """A method in rounds: workers send, the master answers, everyone hears."""
+
+    @cached_property
+    def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
+        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are."""
+        return Averager(self.setting.dim).mean
 
     def uplink(self, node: Any, k: int) -> Link:
         """How messages up are read in round k; what it depends on, both ends know."""
@@ -139,23 +207,9 @@ class Algorithm(ABC):
         """The master's own memory before round 0."""
         return None
 
-    def asks_for(self, node: Any) -> Vector | None:
-        """The point whose full gradient every worker asks for in the coming round, where that is known.
-
-        It only saves time: the gradients of small problems are then computed by one call.
-        """
-        return None
-
     @abstractmethod
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         """A worker's message of round t.k. It must not change `node`."""
-
-    def crew_sends(self, node: Any, crew: Crew, k: int) -> list[Message]:
-        """The messages of all workers hosted here, of round k: by `worker_sends`, where a method does not do it sooner together."""
-        if crew.looks_ahead:
-            crew.look_ahead(self.asks_for(node))
-        fs = crew.objectives
-        return [attempt(self.worker_sends, node, worker, fs[i], crew.round(i, k)) for i, worker in crew.workers.items()]
 
     @abstractmethod
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
@@ -165,31 +219,6 @@ class Algorithm(ABC):
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         """What every node, the master included, makes of the master's message."""
 
-    def worker_logs(self, worker: Any) -> Sequence[float]:
-        """One number for each of `logs`, at logged rounds: /workers has them for each worker, /trace what `trace_logs` says."""
-        return ()
-
-    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
-        return means
-
-    def improvement(self, g: Vector) -> float:
-        """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), by a descent lemma of CAT's (in
-        the mean, where what is sent is random); NaN: no lemma speaks of it."""
-        return nan
-
-    def worker_vector(self, worker: Any) -> Vector | None:
-        """A vector (d,) whose mean over workers `mean_logs` wants at logged rounds."""
-        return None
-
-    def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
-        """Columns of the trace from the mean of `worker_vector` over workers, at rank 0."""
-        return {}
-
-    def iterate(self, node: Any) -> Vector:
-        """The point (d,) to evaluate. Where it is the very array that gradients are asked at, they are not computed twice."""
-        return node.x
-
 
 def exact_downlink(algorithm: Algorithm) -> None:
     """For a method whose nodes add up what they hear: what is lost on the way down would never be made good.
@@ -198,10 +227,9 @@ def exact_downlink(algorithm: Algorithm) -> None:
         ValueError: the downlink compresses, or rounds.
     """
     if algorithm.down.compressor.omega(algorithm.setting.dim) != 0.0 or algorithm.down.codec.float != 64:
-        name = type(algorithm).name  # type: ignore[attr-defined]
         raise ValueError(
-            f"{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
+            f"{algorithm.name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
         )
 
 
-algorithms: Registry[Algorithm] = Registry("algorithm", Algorithm)
+algorithms: Registry[Any] = Registry("algorithm", Method)

@@ -8,15 +8,17 @@ bound, or else more are looked at. Neither the hint nor how much was looked at c
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import select, tuning
+from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.kinds import Indices, Vector
 
-TIE = 1e-12  # ratios this close, relatively, are equal: the smallest T among them is taken
+TIE = 1e-12  # ratios this close, relatively, are equal, and sums have reached a bound: the smallest T among them is taken
 _FIRST_LOOK = 256
 _SLACK = 1 + 1e-13  # for the rounding of bounds
 _GROWTH = 1.25  # of the blocks of budgets that a bound rules out at once
@@ -110,6 +112,17 @@ def _first(magnitudes: Vector, smallest: float, T: int) -> NDArray[np.intp]:
     ties = np.flatnonzero(magnitudes == smallest)[: T - np.count_nonzero(above)]
     above[ties] = True
     return np.flatnonzero(above)
+
+
+def alistarh_budget(g: Vector) -> int:
+    """The smallest T with Σ_{I_T(g)} |g_j| ≥ ‖g‖ (Alistarh et al. 2017, appendix: T ≤ ⌈√d⌉); 1 where g is 0 or not finite."""
+    size = size_of(g)
+    if not 0 < size.peak < np.inf:
+        return 1
+    most = min(g.size, isqrt(g.size - 1) + 1)
+    largest = np.sort(np.abs(g[select.largest(g, most)]) * size.scale)[::-1]
+    reached = np.cumsum(largest) >= np.sqrt(size.squares) * (1 - TIE)
+    return int(np.argmax(reached)) + 1 if reached[-1] else most
 
 
 class BudgetSearch:

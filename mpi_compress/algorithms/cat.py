@@ -1,36 +1,40 @@
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.averaging import Average, IterateMean
+from mpi_compress.algorithms.base import Algorithm, algorithms
 from mpi_compress.algorithms.budget_search import (
     BudgetSearch,
     Improvement,
     SignQuantisation,
     Sparsification,
     StochasticSparsification,
+    alistarh_budget,
     improvement_of,
 )
-from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.algorithms.descent import check_descent, is_lemma_step, kept_by_regulariser, shrink, take_in
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
-from mpi_compress.messages.compressors.sq import SQ, alistarh_budget, signs_at
-from mpi_compress.messages.compressors.stochastic import Stochastic
-from mpi_compress.messages.compressors.top_k import TopK
-from mpi_compress.messages.costs.base import CostModel
-from mpi_compress.messages.kinds import Compressed, Dense, Indices, Sparse, Vector, index_bits
+from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.kinds import Compressed, Dense, Indices, SignSparse, Sparse, Vector, index_bits
 from mpi_compress.messages.link import Link, Message, ScalarLink, WithScalar
 from mpi_compress.problem.objective import Objective
+
+Mean = Callable[[Sequence[Compressed]], Compressed]
 
 
 class Scheme(ABC):
     """What CAT needs of a compressor with a budget T: its improvement, its payload, its message with the step folded in."""
 
     improvement: ClassVar[type[Improvement]]
+    is_unbiased: ClassVar[bool] = False
 
     def __init__(self, link: Link):
         self.link = link
@@ -47,6 +51,10 @@ class Scheme(ABC):
             return cost.cost(self.payload(budgets))
         planned = self.link.planned_wire_bits(np.asarray(budgets, dtype=np.int64))
         return np.full(len(budgets), np.nan) if planned is None else cost.cost(planned.astype(float))
+
+    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+        """What the master makes of the workers' messages."""
+        return mean(ups)
 
     @abstractmethod
     def message(self, g: Vector, top: Indices, t: Round) -> Message:
@@ -74,13 +82,14 @@ class SignQuantised(Scheme):
         return self.fpp + T * self.index_bits
 
     def message(self, g: Vector, top: Indices, t: Round) -> Message:
-        return self.link.encode(signs_at(g, top, float(np.mean(np.abs(g[top])))))
+        return self.link.encode(SignSparse.at(g, top, float(np.mean(np.abs(g[top])))))
 
 
 class Stochastically(Scheme):
     """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω."""
 
     improvement = StochasticSparsification
+    is_unbiased = True
 
     def __init__(self, link: Link):
         super().__init__(link)
@@ -90,10 +99,23 @@ class Stochastically(Scheme):
         return self.fpp + T * (self.index_bits + self.fpp)
 
     def message(self, g: Vector, top: Indices, t: Round) -> Message:
-        return self.link.encode(WithScalar(improvement_of(self.improvement(), g, top), Stochastic(k=top.size).compress(g, t)))
+        drawn = self.link.at(k=top.size).compress(g, t)
+        return self.link.encode(WithScalar(improvement_of(self.improvement(), g, top), drawn))
+
+    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+        """min_j ω_j times the mean."""
+        told = [u for u in ups if isinstance(u, WithScalar)]
+        return scaled(mean([u.vector for u in told]), min(u.scalar for u in told))
 
 
-SCHEMES: dict[type, type[Scheme]] = {TopK: Sparsified, SQ: SignQuantised, Stochastic: Stochastically}
+SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}
+"""By the name of the compressor whose budget T is tuned."""
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    mean: IterateMean | None  # of the iterates, where it is wanted
 
 
 @dataclass
@@ -104,7 +126,7 @@ class Worker:
 
 @algorithms.register("cat")
 @dataclass(frozen=True)
-class CAT(GD):
+class CAT(Algorithm):
     """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8–16.
 
     worker sends     γL·Q_T(g),  g = ∇f_i(x) or its estimate by a minibatch,  T = argmax improvement(T)/C(T)
@@ -125,28 +147,32 @@ class CAT(GD):
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)
+    step: Step = "1/L"  # γ
+    batch: int | None = None  # rows of a minibatch; None: the full gradient
+    sampling: Sampling = "with-replacement"
+    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
+    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
     budget: Literal["cat", "alistarh"] | int = "cat"  # or Alistarh's rule for S+Q, or a fixed T
 
     def check(self) -> None:
-        super().check()
+        check_descent(self, self.average)
         compressor = self.up.compressor
-        if type(compressor) not in SCHEMES or compressor.k is not None:  # type: ignore[attr-defined]
-            names = ", ".join(f'"{c.name}"' for c in SCHEMES)  # type: ignore[attr-defined]
+        if compressor.name not in SCHEMES or getattr(compressor, "k", None) is not None:
+            names = ", ".join(f'"{name}"' for name in SCHEMES)
             raise ValueError(f"cat sets k itself: its compressor is {{ name = … }}, one of {names}, without k")
-        if self.budget == "alistarh" and not isinstance(compressor, SQ):
+        if self.budget == "alistarh" and compressor.name != "sq":
             raise ValueError('budget = "alistarh" is a rule for the compressor "sq"')
         if isinstance(self.budget, int) and not 1 <= self.budget <= self.setting.dim:
             raise ValueError(f'budget = {self.budget} must be "cat", "alistarh" or a T from 1 to d = {self.setting.dim}')
         if self.budget == "cat" and self.setting.cost.on_wire and self.up.planned_wire_bits(1) is None:
-            codec = self.up.codec.name  # type: ignore[attr-defined]
             raise ValueError(
-                f'the codec "{codec}" writes as many bits as the set of coordinates happens to need, so the cost model "wire" '
-                'cannot be planned for; use codec "fixed" or "bitmap"'
+                f'the codec "{self.up.codec.name}" writes as many bits as the set of coordinates happens to need, so the '
+                'cost model "wire" cannot be planned for; use codec "fixed" or "bitmap"'
             )
 
     @cached_property
     def scheme(self) -> Scheme:
-        return SCHEMES[type(self.up.compressor)](self.up)
+        return SCHEMES[self.up.compressor.name](self.up)
 
     @cached_property
     def search(self) -> BudgetSearch:
@@ -154,6 +180,9 @@ class CAT(GD):
 
     def uplink(self, node: Node, k: int) -> Link:
         return self.scheme.link
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), IterateMean.begun(self.average, x0))
 
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker()
@@ -170,19 +199,24 @@ class CAT(GD):
             return self.search.best(g, hint)
         return select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget), hint
 
-    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        if isinstance(self.scheme, Stochastically):
-            mean = self.mean([u.vector for u in ups])  # type: ignore[attr-defined]
-            return self.down.pack(scaled(mean, min(u.scalar for u in ups)), t)  # type: ignore[attr-defined]
-        return self.down.pack(self.mean(ups), t)
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.scheme.answer(self.mean, ups), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        γ = self.gamma(t.k)
+        shrink(node.x, kept_by_regulariser(self, γ))
+        down.add_to(node.x, -γ)
+        take_in(self, self.average, node.mean, node.x, t.k + 1)
+
+    def iterate(self, node: Node) -> Vector:
+        return node.x if node.mean is None else node.mean.x
 
     @property
-    def curve(self) -> str:  # type: ignore[override]
+    def curve(self) -> str:
         return self.scheme.improvement.symbol
 
     def improvement(self, g: Vector) -> float:
-        unbiased = isinstance(self.scheme, Stochastically)
-        if not self.descends or (self.setting.n > 1 and not unbiased):
+        if not is_lemma_step(self) or (self.setting.n > 1 and not self.scheme.is_unbiased):
             return np.nan
         return improvement_of(self.scheme.improvement(), g, self.chosen(g)[0])
 

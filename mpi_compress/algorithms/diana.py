@@ -1,11 +1,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
-from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -46,7 +45,7 @@ class DIANA(Algorithm):
         exact_downlink(self)
         if not self.up.compressor.unbiased(self.setting.dim):
             raise ValueError("diana needs an unbiased compressor, such as random-k or qsgd")
-        if not 0 < self.alpha <= 1:  # type: ignore[operator]
+        if not 0 < float(self.alpha) <= 1:
             raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
         if self.setting.mu_apart:
             raise ValueError('diana learns the whole of ∇f_i: it needs regularizer = "worker"')
@@ -57,19 +56,16 @@ class DIANA(Algorithm):
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
-    def asks_for(self, node: Node) -> Vector:
-        return node.x
-
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
-        self.up.unpack(m).add_to(worker.h, self.alpha)  # type: ignore[arg-type]
+        self.up.unpack(m).add_to(worker.h, float(self.alpha))
         return m
 
-    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
         return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        γ = step_at(self.step, t.k)  # type: ignore[arg-type]
+        γ = self.gamma(t.k)
         node.x -= γ * node.h
         down.add_to(node.x, -γ)
-        down.add_to(node.h, self.alpha)  # type: ignore[arg-type]
+        down.add_to(node.h, float(self.alpha))

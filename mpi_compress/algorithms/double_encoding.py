@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,11 +12,9 @@ import numpy as np
 from mpi_compress.algorithms.base import Algorithm
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression, evaluate
-from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.compressors.lattice import LatticeQuantizer
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
@@ -25,31 +23,30 @@ TINY = float(np.finfo(float).tiny)  # the least normal float
 
 
 @dataclass
-class Node:
-    x: Vector  # (d,) iterate
-    v: Vector  # (d,) what every node takes for the gradient
-    y: Vector = field(default_factory=lambda: np.empty(0))  # (d,) the point of the next gradients, where that is not x
-    moved: float = 0.0  # how far that point moved in the last round, where a range is bounded by it
+class Past:
+    """What every node knows of the rounds so far, beside its vectors."""
+
+    start: float  # ‖x0 − x*‖; NaN where x* is not known
+    moved: float = 0.0  # how far the point of the gradients moved in the last round, where a range is bounded by it
     k: int = 0  # rounds so far
-    start: float = math.nan  # ‖x0 − x*‖, where x* is known
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of the last message down
 
 
 @dataclass
 class Worker:
-    s: Vector  # (d,) s_i: what the master has of ∇f_i
+    s: Vector  # (d,) s_i, the master's copy of ∇f_i
     g: Vector  # (d,) g_i of the last round
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of its last message up
 
-
-@dataclass
-class Master:
-    S: Vector  # (d,) (1/n) Σ s_i
+    def hear(self, d: Compressed) -> None:
+        """s ← s + d, what the master heard."""
+        d.add_to(self.s)
+        self.ball = ball(d)
 
 
 @dataclass(frozen=True)
 class DoubleEncoding(Algorithm):
-    """The lines of AIADE's Algorithms 1 to 3 that do not depend on σ_k and on the step.
+    """The parts of the AIADE paper's Algorithms 1 to 3 that are not in their lines: parameters, links, and what is logged.
 
     Both links are lattices whose σ_k both ends know; an exact link can stand in for either. The range M of a message is sent, or,
     with range = "bound", follows from what both ends know: L ‖y_k − y_{k−1}‖ + σ_{k−1} up and L ‖y_k − y_{k−1}‖ + 3σ_{k−1} down,
@@ -75,10 +72,6 @@ class DoubleEncoding(Algorithm):
         """What ‖v_k − ∇f(y_k)‖ cannot exceed."""
 
     @abstractmethod
-    def move(self, node: Node) -> None:
-        """The step that every node takes by v."""
-
-    @abstractmethod
     def bound(self, k: int, start: float) -> float:
         """The theorem's bound on ‖x_k − x*‖, with ‖x_0 − x*‖ = start."""
 
@@ -90,14 +83,6 @@ class DoubleEncoding(Algorithm):
     def sigma(self, k: int) -> float:
         """σ_k: half of the budget for each direction."""
         return self.budget(k) / 2
-
-    def point(self, node: Node) -> Vector:
-        """Where the next gradients are taken."""
-        return node.x
-
-    def gradient(self, node: Node, f: Objective, t: Round) -> Vector:
-        """g_i."""
-        return f.gradient(self.point(node))
 
     def names(self) -> set[str]:
         return super().names() | {"L_max"}
@@ -130,101 +115,79 @@ class DoubleEncoding(Algorithm):
         return float(self.level)
 
     def check(self) -> None:
-        name = type(self).name  # type: ignore[attr-defined]
         if self.setting.mu_apart:
-            raise ValueError(f'{name} encodes differences of the whole of ∇f_i: it needs regularizer = "worker"')
+            raise ValueError(f'{self.name} encodes differences of the whole of ∇f_i: it needs regularizer = "worker"')
         if "L_max" not in self.setting.numbers:
-            raise ValueError(f"{name} needs a loss that is smooth")
+            raise ValueError(f"{self.name} needs a loss that is smooth")
         for key, value in (("level", self.s), ("step", self.η)):
             if not value > 0:
                 raise ValueError(f"{key} = {value:g} must be more than 0")
-        for way, link in (("up", self.up), ("down", self.down)):
-            self.check_link(way, link)
+        self.quantises  # noqa: B018  raises where a link cannot keep its share of the budget
 
-    def check_link(self, way: str, link: Link) -> None:
-        """Raise ValueError where the link of a direction cannot keep its share of the budget."""
-        name, q = type(self).name, link.compressor  # type: ignore[attr-defined]
-        if isinstance(q, LatticeQuantizer):
-            if q.sigma is not None or q.radius is not None:
-                raise ValueError(f"{name} sets the sigma and the radius of {way}.compressor itself: leave them out")
-            if q.stochastic and not self.stochastic:
-                raise ValueError(f"{name} needs a deterministic lattice: leave stochastic out of {way}.compressor")
-            if q.range == "bound" and self.stochastic:
-                raise ValueError(
-                    f'{name} knows no bound on how stochastic gradients change: it needs range = "sent" in {way}.compressor'
-                )
-        elif q.omega(link.dim) != 0.0:
-            raise ValueError(f"{name} needs a quantiser of a given precision: {way}.compressor = lattice, or identity")
-
-    def uplink(self, node: Node, k: int) -> Link:
+    def uplink(self, node: Any, k: int) -> Link:
         return self._link(self.up, node, k, 1)
 
-    def downlink(self, node: Node, k: int) -> Link:
+    def downlink(self, node: Any, k: int) -> Link:
         return self._link(self.down, node, k, 3)
 
-    def _link(self, link: Link, node: Node, k: int, old: int) -> Link:
+    def _link(self, link: Link, node: Any, k: int, old: int) -> Link:
         """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
         made = self._made.get(old)
-        if made is None or made[0] != (k, node.moved):
-            made = self._made[old] = (k, node.moved), self._link_of_round(link, node, k, old)
+        if made is None or made[0] != (k, node.past.moved):
+            made = self._made[old] = (k, node.past.moved), self._link_of_round(link, node, k, old)
         return made[1]
 
     @cached_property
     def _made(self) -> dict[int, tuple[tuple[int, float], Link]]:
         return {}
 
-    def _link_of_round(self, link: Link, node: Node, k: int, old: int) -> Link:
+    def _link_of_round(self, link: Link, node: Any, k: int, old: int) -> Link:
         known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
         if k == 0:
             known["range"] = "sent"
-        elif isinstance(link.compressor, LatticeQuantizer) and link.compressor.range == "bound":
-            known["radius"] = rounded_up(self.L * node.moved + old * self.sigma(k - 1))
+        elif link.compressor.bounds_range:
+            known["radius"] = rounded_up(self.L * node.past.moved + old * self.sigma(k - 1))
         return link.at(**known)
 
     @cached_property
-    def lattices(self) -> list[LatticeQuantizer]:
-        return [link.compressor for link in (self.up, self.down) if isinstance(link.compressor, LatticeQuantizer)]
+    def quantises(self) -> bool:
+        """True if the link of some direction is not exact.
+
+        Raises:
+            ValueError: a link cannot keep its share of the budget.
+        """
+        d = self.setting.dim
+        ways = (("up", self.up), ("down", self.down))
+        able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]
+        return any(able)
 
     @cached_property
     def bounds_a_range(self) -> bool:
-        return any(q.range == "bound" for q in self.lattices)
+        return self.up.compressor.bounds_range or self.down.compressor.bounds_range
 
-    def start(self, x0: Vector) -> Node:
+    def past(self, x0: Vector) -> Past:
+        """What nodes know before round 0."""
         x_star = self.setting.x_star
-        return Node(x0.copy(), np.zeros_like(x0), start=math.nan if x_star is None else norm(x0 - x_star))
+        return Past(math.nan if x_star is None else norm(x0 - x_star))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
+    def start_worker(self, node: Any, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim), np.zeros(f.dim))
 
-    def start_master(self, node: Node) -> Master:
-        return Master(np.zeros_like(node.x))
+    def refuse_rounding(self, g: Vector, y: Vector, k: int) -> None:
+        """End the run where the budget of round k is lost in the rounding of the gradient g (d,) at y (d,).
 
-    def asks_for(self, node: Node) -> Vector | None:
-        return self.point(node)
+        Raises:
+            PrecisionExhausted: it is.
+        """
+        if self.quantises and self.budget(k) < max(TINY, EPS * norm(g), EPS * self.L * norm(y)):
+            raise PrecisionExhausted(f"a precision of {self.budget(k):g} is finer than floats")
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        worker.g[:] = self.gradient(node, f, t)
-        if self.lattices and self.budget(t.k) < max(TINY, EPS * norm(worker.g), EPS * self.L * norm(self.point(node))):
-            raise PrecisionExhausted(f"a precision of {self.budget(t.k):g} is finer than floats")
-        Q = self.uplink(node, t.k)
-        d = Q.pack(worker.g - worker.s, t)
-        sent = Q.unpack(d)
-        sent.add_to(worker.s)
-        worker.ball = ball(sent)
-        return d
-
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        self.mean(ups).add_to(master.S)
-        return self.downlink(node, t.k).pack(master.S - node.v, t)
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        down.add_to(node.v)
-        before = self.point(node).copy() if self.bounds_a_range else None
-        self.move(node)
-        if before is not None:
-            node.moved = norm(self.point(node) - before)
-        node.k = t.k + 1
-        node.ball = ball(down)
+    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
+        """Note what was heard in round k, and how far the point of the gradients moved."""
+        if self.bounds_a_range:
+            past.moved = norm(after - before)
+        past.k = k + 1
+        past.ball = ball(down)
 
     def lemma(self, sigma: float, radius: float) -> tuple[float, float]:
         """Bits a coordinate by Lemma 2.1: what a code for the whole ball of radius M needs, and what will do."""
@@ -236,19 +199,19 @@ class DoubleEncoding(Algorithm):
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return self.lemma(*worker.ball)
 
-    def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
-        lower, upper = self.lemma(*node.ball)
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        lower, upper = self.lemma(*node.past.ball)
         columns = {**means, "lower_down": lower, "upper_down": upper}
         if self.setting.x_star is None:
             return columns
-        return {**columns, "bound": self.bound(node.k, node.start) if self.proved else math.nan}
+        return {**columns, "bound": self.bound(node.past.k, node.past.start) if self.proved else math.nan}
 
     def worker_vector(self, worker: Worker) -> Vector:
         return worker.g
 
-    def mean_logs(self, mean: Vector, node: Node) -> Mapping[str, float]:
+    def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
         """gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference."""
-        return {"gap": norm(node.v - mean) / self.budget(node.k - 1) if node.k and self.lattices else math.nan}
+        return {"gap": norm(node.v - mean) / self.budget(node.past.k - 1) if node.past.k and self.quantises else math.nan}
 
 
 def ball(sent: Compressed) -> tuple[float, float]:

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.base import algorithms, exact_downlink
-from mpi_compress.algorithms.double_encoding import LATTICE, Master, Node
-from mpi_compress.algorithms.iade import IADE
+from mpi_compress.algorithms.double_encoding import LATTICE
+from mpi_compress.algorithms.iade import IADE, Master, Node
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed
 from mpi_compress.messages.link import Message

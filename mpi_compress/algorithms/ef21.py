@@ -1,11 +1,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
-from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
@@ -50,17 +49,14 @@ class EF21(Algorithm):
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
-    def asks_for(self, node: Node) -> Vector:
-        return node.x
-
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         c = self.up.pack(f.gradient(node.x) - worker.g, t)
         self.up.unpack(c).add_to(worker.g)
         return c
 
-    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
         return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.g)
-        node.x -= step_at(self.step, t.k) * node.g  # type: ignore[arg-type]
+        node.x -= self.gamma(t.k) * node.g

@@ -1,13 +1,34 @@
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
+from mpi_compress.algorithms.averaging import Average, IterateMean
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.error_memory import Memory
-from mpi_compress.algorithms.feedback import ErrorFeedback
-from mpi_compress.algorithms.gd import Node
+from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime, note_round
+from mpi_compress.algorithms.error_memory import ErrorMemory
+from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.scaled_vector import ScaledVector
+
+
+@dataclass
+class Node:
+    x: ScaledVector  # (d,) iterate
+    mean: IterateMean | None  # of the iterates, where it is wanted
+    regime: Regime | None  # where the compressor follows ACCORDION's
+    silent: int = 0  # rounds in which no worker sent anything
+
+
+@dataclass
+class Worker(ErrorMemory):
+    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) ∇f_i(x*)
 
 
 @algorithms.register("ef-gdstar")
@@ -26,6 +47,13 @@ class EFGDStar(ErrorFeedback):
 
     paper = "HT §C.3.2"
     needs_optimum = True
+    step: Step = "1/L"  # γ
+    batch: int | None = None  # must be left out: gradients are full
+    sampling: Sampling = "with-replacement"
+    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
+    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
+    feedback: bool = True  # false: e is dropped after every round
+    reset: int | None = None  # e is dropped after every so many rounds
 
     def check(self) -> None:
         super().check()
@@ -36,12 +64,26 @@ class EFGDStar(ErrorFeedback):
         if self.setting.x_star is None:
             raise ValueError("ef-gdstar needs x*, which is not known here")
 
-    def start_worker(self, node: Node, f: Objective) -> Memory:
-        assert self.setting.x_star is not None
-        h = f.value_and_gradient(self.setting.x_star)[1].copy()
-        f.forget()
-        return Memory(np.zeros(f.dim), h=h)
+    def start(self, x0: Vector) -> Node:
+        return Node(ScaledVector(x0.copy()), IterateMean.begun(self.average, x0), first_regime(self.up.compressor, x0))
 
-    def grow(self, node: Node, worker: Memory, f: Objective, t: Round) -> bool:
-        """p/γ ← e_i/γ + ∇f_i(x) − h_i."""
-        return self.add(worker, f.gradient(node.x))
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        assert self.setting.x_star is not None
+        return Worker(np.zeros(f.dim), h=f.value_and_gradient(self.setting.x_star)[1].copy())
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        γ, link = self.gamma(t.k), self.uplink(node, t.k)
+        worker.at_step(γ)
+        worker.e += f.gradient(node.x) - worker.h  # p/γ ← e_i/γ + ∇f_i(x) − ∇f_i(x*)
+        Δ = link.pack(worker.e, t)  # C(p/γ)
+        worker.take_out(link.unpack(Δ))  # e_i/γ ← p/γ − C(p/γ)
+        if self.drops_errors(t.k):
+            worker.drop()
+        return Δ
+
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        node.x.add(down, -self.gamma(t.k))
+        note_round(self, self.average, node, down, t.k)

@@ -1,15 +1,18 @@
-"""What an error-feedback worker remembers: its error, and its size as it goes."""
+"""What an error-feedback worker remembers: its error, and what is logged of it."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.scaled_vector import ScaledVector
 
-_FOLLOWED = 1e-8  # share of what was added and taken out below which a sum is taken anew
+_REMEASURED = 1e-8  # share of what was added and taken out below which a followed norm is measured anew
 
 LOGS = ("error_norm", "total_error", "density", "corrected_norm")
 """Columns of the trace. Of one worker: ‖e_i‖², its sum over the rounds so far, the share of the coordinates that its last message
@@ -17,69 +20,93 @@ sent, ‖p_i/γ‖² of the last round."""
 
 
 @dataclass
-class Memory:
-    """A worker's own state. The error is kept in units of the gradient, e_i/γ: then p/γ = e/γ + g costs one addition."""
+class FollowedNorm:
+    """‖v‖², followed from change to change by a compensated sum: where changes are sparse it need not be measured."""
 
-    e: Vector  # (d,) e_i/γ
-    step: float = 0.0  # γ of the last round
-    sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # what LOGS names, of one worker
-    m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum, where workers have one
-    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) what gradients are shifted by, where they are: ef-gdstar's
-    squares: float = 0.0  # ‖e_i/γ‖², where it is followed from round to round
-    lost: float = 0.0  # and what its additions rounded off
-    turned: float = 0.0  # Σ of what was added to it and taken from it since it was last taken from e itself
+    squares: float = 0.0  # ‖v‖²
+    lost: float = 0.0  # what its additions rounded off
+    turned: float = 0.0  # Σ of the magnitudes of changes since it was last measured
+    growth: float = 0.0  # by the gradient of this round
 
-    def rescale(self, step: float, kept: bool = False) -> None:
-        """γ changes: e_i stays, so e_i/γ does not; or, where the error is `kept` in units of the gradient, the other way round."""
-        if self.step not in (0.0, step) and not kept:
-            ratio = self.step / step
-            self.e *= ratio
-            self.squares, self.lost, self.turned = (v * ratio * ratio for v in (self.squares, self.lost, self.turned))
-        self.step = step
+    @property
+    def value(self) -> float:
+        return self.squares + self.lost
 
-    def keep(self, sent: Compressed) -> None:
-        """e ← p − Δ, both over γ: `self.e` holds p/γ, and what was sent of it is taken out."""
-        if type(sent) is Sparse:
-            kernels.take_out_and_note(sent.indices, sent.values, self.e, self.step, self.sizes)
-        else:
-            before = kernels.squares(self.e)
-            sent.add_to(self.e, -1.0)
-            self._note(before, kernels.squares(self.e), sent)
-
-    def keep_touched(self, sent: Compressed, growth: float) -> None:
-        """The same at the cost of what was sent, where adding g made ‖e/γ‖² grow by `growth`.
-
-        Where nearly all of ‖e/γ‖² has been taken out again, what is left of it is measured, or it would be but rounding.
-        """
-        if not isinstance(sent, Sparse):
-            self.keep(sent)
-            self._settle()
-            return
-        self._add(growth)
-        before, after = kernels.take_out(sent.indices, sent.values, self.e)
-        corrected = max(self.squares + self.lost, before)
-        self._add(after - before)
-        self.turned += abs(growth) + before + after
-        if self.squares + self.lost < _FOLLOWED * self.turned:
-            self._settle()
-        self._note(corrected, self.squares + self.lost, sent)
-
-    def drop(self) -> None:
-        """e ← 0."""
-        self.e[:] = 0.0
-        self.squares = self.lost = self.turned = 0.0
-
-    def _note(self, corrected: float, left: float, sent: Compressed) -> None:
-        kernels.note(self.sizes, self.step, corrected, left, sent.elements / sent.dim)
-
-    def _settle(self) -> None:
-        self.squares, self.lost, self.turned = kernels.squares(self.e), 0.0, 0.0
-
-    def _add(self, change: float) -> None:
+    def add(self, change: float) -> None:
         total = self.squares + change
         big, small = (self.squares, change) if abs(self.squares) >= abs(change) else (change, self.squares)
         self.lost += (big - total) + small
         self.squares = total
+
+    def measure(self, v: Vector) -> None:
+        self.squares, self.lost, self.turned = kernels.squares(v), 0.0, 0.0
+
+    def rescale(self, factor: float) -> None:
+        self.squares, self.lost, self.turned = (number * factor for number in (self.squares, self.lost, self.turned))
+
+
+@dataclass
+class ErrorMemory:
+    """The error is kept in units of the gradient, e_i/γ: then p/γ = e/γ + g costs one addition."""
+
+    e: Vector  # (d,) e_i/γ; p/γ between `add_gradient` and `take_out`
+    followed: FollowedNorm | None = None  # ‖e_i/γ‖², where it is followed and not measured
+    step: float = 0.0  # γ of the last round
+    sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # what LOGS names, of one worker
+
+    def at_step(self, step: float) -> None:
+        """Go on with the step γ: e_i stays, so e_i/γ changes."""
+        if self.step not in (0.0, step):
+            ratio = self.step / step
+            self.e *= ratio
+            if self.followed is not None:
+                self.followed.rescale(ratio * ratio)
+        self.step = step
+
+    def add_gradient(self, f: Objective, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
+        """p ← e + γ g, both over γ."""
+        if self.followed is None or rows is None:
+            f.add_gradient(self.e, x, rows)
+        else:
+            _, self.followed.growth = f.add_sparse_gradient(self.e, x, rows)
+
+    def take_out(self, sent: Compressed) -> None:
+        """e ← p − Δ, both over γ."""
+        if self.followed is not None:
+            self._take_out_following(self.followed, sent)
+        elif type(sent) is Sparse:
+            kernels.take_out_and_note(sent.indices, sent.values, self.e, self.step, self.sizes)
+        else:
+            self._take_out_measuring(sent)
+
+    def _take_out_measuring(self, sent: Compressed) -> None:
+        before = kernels.squares(self.e)
+        sent.add_to(self.e, -1.0)
+        self._note(before, kernels.squares(self.e), sent)
+
+    def _take_out_following(self, norm: FollowedNorm, sent: Compressed) -> None:
+        """Where nearly all of ‖e/γ‖² was taken out, what is left is measured: followed, it would be only rounding."""
+        if not isinstance(sent, Sparse):
+            self._take_out_measuring(sent)
+            norm.measure(self.e)
+            return
+        norm.add(norm.growth)
+        before, after = kernels.take_out(sent.indices, sent.values, self.e)
+        corrected = max(norm.value, before)
+        norm.add(after - before)
+        norm.turned += abs(norm.growth) + before + after
+        if norm.value < _REMEASURED * norm.turned:
+            norm.measure(self.e)
+        self._note(corrected, norm.value, sent)
+
+    def _note(self, corrected: float, left: float, sent: Compressed) -> None:
+        kernels.note(self.sizes, self.step, corrected, left, sent.elements / sent.dim)
+
+    def drop(self) -> None:
+        """e ← 0."""
+        self.e[:] = 0.0
+        if self.followed is not None:
+            self.followed = FollowedNorm()
 
 
 def trace_columns(means: Mapping[str, float]) -> Mapping[str, float]:

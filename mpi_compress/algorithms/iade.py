@@ -1,9 +1,28 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, xi
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, xi
 from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    v: Vector  # (d,) what every node takes for the gradient
+    past: Past
+
+
+@dataclass
+class Master:
+    S: Vector  # (d,) (1/n) Σ s_i
 
 
 @algorithms.register("iade")
@@ -49,8 +68,29 @@ class IADE(DoubleEncoding):
     def proved(self) -> bool:
         return self.η * (self.L + self.µ) <= 2 + 1e-9
 
-    def move(self, node: Node) -> None:
-        node.x -= self.η * node.v
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0), self.past(x0))
+
+    def start_master(self, node: Node) -> Master:
+        return Master(np.zeros_like(node.x))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        Q = self.uplink(node, t.k)
+        worker.g[:] = f.gradient(node.x)
+        self.refuse_rounding(worker.g, node.x, t.k)
+        d = Q.pack(worker.g - worker.s, t)
+        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
+        return d
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        self.mean(ups).add_to(master.S)
+        return self.downlink(node, t.k).pack(master.S - node.v, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.v)
+        x = node.x - self.η * node.v
+        self.note_round(node.past, down, node.x, x, t.k)
+        node.x = x
 
     def bound(self, k: int, start: float) -> float:
         return self.c1**k * xi(start, self.η * self.s, self.c, self.c1)

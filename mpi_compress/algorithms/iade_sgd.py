@@ -1,15 +1,31 @@
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Node, square, xi
-from mpi_compress.algorithms.sampling import Batches, Sampling, check_batch
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, square, xi
+from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    v: Vector  # (d,) what every node takes for the gradient
+    past: Past
+
+
+@dataclass
+class Master:
+    S: Vector  # (d,) (1/n) Σ s_i
 
 
 @algorithms.register("iade-sgd")
@@ -57,16 +73,6 @@ class IADESGD(DoubleEncoding):
                 "µ is the regulariser's, or what convexity = … says"
             )
 
-    @cached_property
-    def batches(self) -> Batches:
-        return Batches(self.batch, self.sampling)
-
-    def asks_for(self, node: Node) -> None:
-        return None
-
-    def gradient(self, node: Node, f: Objective, t: Round) -> Vector:
-        return f.gradient(node.x, self.batches.rows(len(f.rows), t))
-
     def sigma(self, k: int) -> float:
         """√ε_k."""
         return float(self.rho) * self.L * math.sqrt(self.s * self.c1 ** (k + 1) / 2)
@@ -79,8 +85,29 @@ class IADESGD(DoubleEncoding):
     def proved(self) -> bool:
         return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
 
-    def move(self, node: Node) -> None:
-        node.x -= self.η * node.v
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0), self.past(x0))
+
+    def start_master(self, node: Node) -> Master:
+        return Master(np.zeros_like(node.x))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        Q = self.uplink(node, t.k)
+        worker.g[:] = f.gradient(node.x, self.rows(f, t))
+        self.refuse_rounding(worker.g, node.x, t.k)
+        d = Q.pack(worker.g - worker.s, t)
+        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
+        return d
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        self.mean(ups).add_to(master.S)
+        return self.downlink(node, t.k).pack(master.S - node.v, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.v)
+        x = node.x - self.η * node.v
+        self.note_round(node.past, down, node.x, x, t.k)
+        node.x = x
 
     def bound(self, k: int, start: float) -> float:
         """For the root of the mean square."""

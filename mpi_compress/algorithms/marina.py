@@ -1,18 +1,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
-from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.codecs.dense import DenseFloats
-from mpi_compress.messages.compressors.identity import Identity
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, Message, of_all_coordinates
 from mpi_compress.problem.objective import Objective
 
 
@@ -56,7 +53,7 @@ class MARINA(Algorithm):
         exact_downlink(self)
         if not self.up.compressor.unbiased(self.setting.dim):
             raise ValueError("marina needs an unbiased compressor, such as random-k or qsgd")
-        if not 0 < self.p <= 1:  # type: ignore[operator]
+        if not 0 < float(self.p) <= 1:
             raise ValueError(f"p = {self.p} must be above 0 and at most 1")
         if self.setting.mu_apart:
             raise ValueError('marina compresses differences of the whole of ∇f_i: it needs regularizer = "worker"')
@@ -64,7 +61,7 @@ class MARINA(Algorithm):
     @cached_property
     def whole(self) -> Link:
         """The uplink of a full round."""
-        return Link(Identity(), DenseFloats(self.up.codec.float), self.setting.dim)
+        return of_all_coordinates(self.up)
 
     def uplink(self, node: Node, k: int) -> Link:
         return self.whole if node.full else self.up
@@ -75,21 +72,19 @@ class MARINA(Algorithm):
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
-    def asks_for(self, node: Node) -> Vector:
-        return node.x
-
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         g = f.gradient(node.x)
-        message = self.whole.pack(g, t) if node.full else self.up.pack(g - worker.before, t)
+        link = self.uplink(node, t.k)
+        message = link.pack(g if node.full else g - worker.before, t)
         worker.before[:] = g
         return message
 
-    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
         return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         if node.full:
             node.g[:] = 0.0
         down.add_to(node.g)
-        node.x -= step_at(self.step, t.k) * node.g  # type: ignore[arg-type]
-        node.full = bool(t.shared.random() < self.p)  # type: ignore[operator]
+        node.x -= self.gamma(t.k) * node.g
+        node.full = bool(t.shared.random() < float(self.p))

@@ -1,8 +1,13 @@
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.gd import GD, Node
+from mpi_compress.algorithms.averaging import Average, IterateMean
+from mpi_compress.algorithms.base import Algorithm, algorithms
+from mpi_compress.algorithms.descent import check_descent, kept_by_regulariser, shrink, take_in
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -10,9 +15,16 @@ from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
 
 
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    y: Vector  # (d,) where gradients are taken
+    mean: IterateMean | None  # of the iterates, where it is wanted
+
+
 @algorithms.register("nesterov")
 @dataclass(frozen=True)
-class Nesterov(GD):
+class Nesterov(Algorithm):
     """Nesterov's accelerated gradient method, with compressed gradients: Nesterov (2004), scheme 2.2.9; AIADE paper, baseline.
 
     worker sends     Q(∇f_i(y))
@@ -23,11 +35,16 @@ class Nesterov(GD):
     """
 
     paper = "Nesterov 2004, 2.2.9"
+    step: Step = "1/L"  # γ
+    batch: int | None = None  # rows of a minibatch; None: the full gradient
+    sampling: Sampling = "with-replacement"
+    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
+    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
     momentum: Expression | None = None  # τ
 
     def check(self) -> None:
-        super().check()
-        if self.momentum is not None and not 0 <= self.momentum < 1:  # type: ignore[operator]
+        check_descent(self, self.average)
+        if self.momentum is not None and not 0 <= float(self.momentum) < 1:
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
         if self.momentum is None and "L" not in self.setting.numbers:
             raise ValueError("momentum = … is needed: the loss is not smooth, so there is no (√L − √µ)/(√L + √µ)")
@@ -35,21 +52,26 @@ class Nesterov(GD):
     def tau(self, k: int) -> float:
         """τ_k."""
         if self.momentum is not None:
-            return self.momentum  # type: ignore[return-value]
+            return float(self.momentum)
         L, µ = (math.sqrt(self.setting.numbers[name]) for name in ("L", "mu"))
         return (L - µ) / (L + µ) if µ else k / (k + 3)
 
     def start(self, x0: Vector) -> Node:
-        return self.averaged(Node(x0.copy(), m=x0.copy()))
-
-    def asks_for(self, node: Node) -> Vector | None:
-        return node.m if self.batch is None else None
+        return Node(x0.copy(), x0.copy(), IterateMean.begun(self.average, x0))
 
     def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
-        return self.up.pack(f.gradient(node.m, self.rows(f, t)), t)
+        return self.up.pack(f.gradient(node.y, self.rows(f, t)), t)
+
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        y, x = node.m, node.x.copy()
-        node.x[:] = y
-        super().all_hear(node, down, t)
-        y[:] = node.x + self.tau(t.k) * (node.x - x)
+        γ, τ = self.gamma(t.k), self.tau(t.k)
+        x, node.x = node.x, node.y
+        shrink(node.x, kept_by_regulariser(self, γ))
+        down.add_to(node.x, -γ)
+        node.y = node.x + τ * (node.x - x)
+        take_in(self, self.average, node.mean, node.x, t.k + 1)
+
+    def iterate(self, node: Node) -> Vector:
+        return node.x if node.mean is None else node.mean.x

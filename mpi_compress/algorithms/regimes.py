@@ -1,12 +1,21 @@
 """ACCORDION's schedule: how much to send, by what every node knows (Agarwal, Wang, Lee, Venkataraman, Papailiopoulos 2021)."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.compressors.accordion import Accordion
 from mpi_compress.messages.kinds import Compressed, Vector
+
+
+class Tested(Protocol):
+    """The parameters of a compressor that follows regimes."""
+
+    @property
+    def eta(self) -> float: ...
+    @property
+    def every(self) -> int: ...
 
 
 @dataclass
@@ -17,24 +26,24 @@ class Regime:
     before: float = 0.0  # its norm at the last test
     critical: bool = True
 
-    def budget(self, accordion: Accordion) -> int | str:
-        """k of the next round."""
-        return accordion.k_max if self.critical else accordion.k_min
-
-    def hear(self, accordion: Accordion, heard: Compressed, k: int, epoch: int, step_falls: bool) -> None:
-        """Take in the mean gradient of round k; `epoch` is in rounds, `step_falls` says whether γ_(k+1) < γ_k.
+    def hear(self, parameters: Tested, heard: Compressed, k: int, epoch: int, step_falls: bool) -> None:
+        """Take in the mean gradient of round k.
 
         At the end of the first epoch and of every `every`-th: critical, if |‖Δ_prev‖ − ‖Δ_now‖| / ‖Δ_prev‖ ≥ η for the gradients
         accumulated over this epoch and over the last one that was tested; after the first epoch, with nothing to compare, not.
         A step that falls makes it critical until the next test.
+
+        Args:
+            epoch: rounds of an epoch.
+            step_falls: True if γ_(k+1) < γ_k.
         """
         heard.add_to(self.accumulated)
         number, rest = divmod(k + 1, epoch)
         if rest == 0:
-            if number == 1 or number % accordion.every == 0:
+            if number == 1 or number % parameters.every == 0:
                 now = norm(self.accumulated)
                 change = abs(self.before - now)
-                self.critical = number > 1 and change >= accordion.eta * self.before and change > 0
+                self.critical = number > 1 and change >= parameters.eta * self.before and change > 0
                 self.before = now
             self.accumulated = np.zeros_like(self.accumulated)
         if step_falls:

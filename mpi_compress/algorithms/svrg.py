@@ -1,33 +1,35 @@
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms import gd
-from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.measuring import Measuring, Sums
+from mpi_compress.algorithms.averaging import Average, IterateMean
+from mpi_compress.algorithms.base import Algorithm, algorithms
+from mpi_compress.algorithms.descent import check_descent, kept_by_regulariser, shrink, take_in
+from mpi_compress.algorithms.sampling import Batches, Sampling
+from mpi_compress.algorithms.sent_variance import SentVariance, measured, variance_columns, variance_logs
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.codecs.dense import DenseFloats
-from mpi_compress.messages.compressors.identity import Identity
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import Link, Message, exact
 from mpi_compress.problem.objective import Objective
 
 
 @dataclass
-class Node(gd.Node):
-    w: Vector = field(default_factory=lambda: np.empty(0))  # (d,) w̃, the reference point
-    h: Vector = field(default_factory=lambda: np.empty(0))  # (d,) ∇f(w̃), as it was heard
+class Node:
+    x: Vector  # (d,) iterate
+    w: Vector  # (d,) w̃, the reference point
+    h: Vector  # (d,) ∇f(w̃), as it was heard
+    mean: IterateMean | None  # of the iterates, where it is wanted
 
 
 @algorithms.register("svrg")
 @dataclass(frozen=True)
-class SVRG(Measuring):
+class SVRG(Algorithm):
     """Stochastic variance-reduced gradients, compressed: GSpar eq. 2 (Johansson and Zhang 2013). With qsgd it is QSVRG.
 
     One round in epoch + 1 sets the reference point:
@@ -45,11 +47,14 @@ class SVRG(Measuring):
     paper = "GSpar eq. 2"
     step: Step = "0.1/L_row"  # γ; L_row is the largest smoothness of one sample
     batch: int = 8  # rows of B
+    sampling: Sampling = "with-replacement"
+    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
+    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
     epoch: int | None = None  # steps between reference points; a pass over the data, if not given
     compress_full: bool = False
 
     def check(self) -> None:
-        super().check()
+        check_descent(self, self.average)
         if self.epoch is not None and self.epoch < 1:
             raise ValueError(f"epoch = {self.epoch} must be at least 1 round")
 
@@ -62,9 +67,14 @@ class SVRG(Measuring):
         """Whether round k sets the reference point."""
         return k % (self.steps + 1) == 0
 
+    @cached_property
+    def drawn(self) -> Batches:
+        return Batches(self.batch, self.sampling)
+
     def rows(self, f: Objective, t: Round) -> NDArray[np.uint64]:
+        """The rows of a worker's minibatch B; steps are counted without the full rounds."""
         step = t.k - t.k // (self.steps + 1) - 1
-        return self.batches.rows(len(f.rows), t, step)  # type: ignore[union-attr]
+        return self.drawn.rows(len(f.rows), t, step)
 
     @cached_property
     def whole(self) -> tuple[Link, Link]:
@@ -78,34 +88,43 @@ class SVRG(Measuring):
         return self.whole[1] if self.is_full(k) else self.down
 
     def start(self, x0: Vector) -> Node:
-        return self.averaged(Node(x0.copy(), w=x0.copy(), h=np.zeros_like(x0)))  # type: ignore[return-value]
+        return Node(x0.copy(), x0.copy(), np.zeros_like(x0), IterateMean.begun(self.average, x0))
 
-    def gradient(self, node: Node, f: Objective, t: Round) -> Vector:
-        """g_i, a new array."""
+    def start_worker(self, node: Node, f: Objective) -> SentVariance | None:
+        return SentVariance.of(self.up)
+
+    def worker_sends(self, node: Node, worker: SentVariance | None, f: Objective, t: Round) -> Message:
+        if self.is_full(t.k):
+            return self.uplink(node, t.k).pack(f.gradient(node.x), t)
         rows = self.rows(f, t)
         g = f.gradient(node.x, rows).copy()
         g -= f.gradient(node.w, rows)
         g += node.h
-        return g
+        return measured(worker, self.up, g, t)
 
-    def worker_sends(self, node: Node, worker: Sums | None, f: Objective, t: Round) -> Message:  # type: ignore[override]
-        if self.is_full(t.k):
-            return self.uplink(node, t.k).pack(f.gradient(node.x), t)
-        return self.pack(self.up, worker, self.gradient(node, f, t), t)
-
-    def master_answers(self, node: Node, master: Any, ups: Sequence[Compressed], t: Round) -> Message:  # type: ignore[override]
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
         return self.downlink(node, t.k).pack(self.mean(ups), t)
 
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:  # type: ignore[override]
-        if not self.is_full(t.k):
-            super().all_hear(node, down, t)
-            return
-        node.w[:] = node.x
-        node.h[:] = 0.0
-        down.add_to(node.h)
-        self.averaged(node, t.k + 1)
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        if self.is_full(t.k):
+            node.w[:] = node.x
+            node.h[:] = 0.0
+            down.add_to(node.h)
+        else:
+            γ = self.gamma(t.k)
+            shrink(node.x, kept_by_regulariser(self, γ))
+            down.add_to(node.x, -γ)
+        take_in(self, self.average, node.mean, node.x, t.k + 1)
 
+    def iterate(self, node: Node) -> Vector:
+        return node.x if node.mean is None else node.mean.x
 
-def exact(link: Link) -> Link:
-    """A link, or where it loses something one of all coordinates in the same floats."""
-    return link if link.compressor.omega(link.dim) == 0.0 else Link(Identity(), DenseFloats(link.codec.float), link.dim)
+    @property
+    def logs(self) -> Sequence[str]:
+        return variance_logs(self.up)
+
+    def worker_logs(self, worker: SentVariance | None) -> Sequence[float]:
+        return worker.numbers if worker else ()
+
+    def trace_logs(self, means: Mapping[str, float], node: Node) -> Mapping[str, float]:
+        return variance_columns(means)

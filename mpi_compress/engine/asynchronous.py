@@ -72,8 +72,6 @@ def run(
             held[:] = kept
     exchange.agree(0)
     while True:
-        for f in objectives.values():
-            f.forget()
         finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
         verdict = observer.look(k, algorithm, shared, workers, finite)
         if keeper is not None and not verdict:

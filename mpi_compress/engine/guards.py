@@ -29,6 +29,7 @@ from mpi_compress.messages.kinds import (
 )
 from mpi_compress.messages.link import Bytes, Link, Message
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.scaled_vector import ScaledVector
 
 _NUMBERS, _WHOLE = "fiu", "iu"  # NumPy's kinds
 
@@ -92,37 +93,26 @@ class GuardedLink(Link):
 class GuardedObjective(Objective):
     """One for an algorithm that is not of this package: points and rows are looked at, and gradients are copies."""
 
-    _seen: Vector = np.empty(0)  # the point of the gradient that is kept, as it was
-
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
-        x = self.point(x)
-        self._forget_what_moved(x)
-        value, gradient = super().value_and_gradient(x)
+        value, gradient = super().value_and_gradient(self.point(x))
         return value, gradient.copy()
 
-    def keep(self, x: Vector, value: float, seconds: float, ahead: bool = False) -> None:
-        super().keep(x, value, seconds, ahead)
-        self._seen = x.copy()
+    def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
+        return super().gradient(self.point(x), None if rows is None else self._rows(rows)).copy()
 
-    def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
-        x = self.point(x)
-        self._forget_what_moved(x)
-        return super().gradient(x, None if rows is None else self._rows(rows), scale).copy()
-
-    def add_gradient(self, out: Vector, x: Vector, rows: NDArray[np.uint64] | None, scale: float = 1.0) -> None:
+    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
         if not (isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == (self.dim,) and out.flags.carray):
             raise UserError(f"add_gradient: out is {_shown(out)}; it should be an array of float64 ({self.dim},) to write to")
-        super().add_gradient(out, self.point(x), None if rows is None else self._rows(rows), scale)
+        super().add_gradient(out, self.point(x), None if rows is None else self._rows(rows))
 
-    def add_touching(self, out: Vector, x: Vector, rows: NDArray[np.uint64], scale: float) -> tuple[Indices, float]:
-        return super().add_touching(out, self.point(x), self._rows(rows), scale)
+    def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+        return super().add_sparse_gradient(out, self.point(x), self._rows(rows))
 
-    def _forget_what_moved(self, x: Vector) -> None:
-        if self._kept_at is x and not np.array_equal(x, self._seen):
-            self.forget()
-
-    def point(self, x: Any) -> Vector:
+    def point(self, x: Any) -> Any:
+        """x as kernels take it."""
         try:
+            if isinstance(x, ScaledVector):
+                return ScaledVector(_floats(x.v, (self.dim,), "coordinates of x"), x.scale)
             return _floats(x, (self.dim,), "coordinates of x")
         except ValueError as error:
             raise UserError(f"gradient: {error}") from None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms.base import Method
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
@@ -134,7 +134,7 @@ class Observer:
         for name in _COUNTED:
             setattr(self, name, counts[name])
 
-    def look(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
+    def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = time.perf_counter()
         verdict = Verdict.GO_ON
@@ -177,7 +177,7 @@ class Observer:
             s.seconds is not None and self.clock.wall + self._borrowed >= s.seconds
         )
 
-    def _log(self, k: int, algorithm: Algorithm, node: Any, workers: Mapping[int, Any]) -> Verdict:
+    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any]) -> Verdict:
         """Evaluate f and ∇f, write the row, and judge by what they are."""
         if k == self._logged:
             return Verdict.GO_ON
@@ -221,7 +221,7 @@ class Observer:
         low = self.stop.is_met(loss, loss - self.f_star, distance, self._start)
         return Verdict.COMPLETE if low else Verdict.GO_ON
 
-    def _reports(self, x: Vector, algorithm: Algorithm, workers: Mapping[int, Any]) -> Iterator[Vector]:
+    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any]) -> Iterator[Vector]:
         """For every worker here: this rank's seconds in gradients, in compression and coding, and borrowed from evaluations;
         theory's peaks; the worker's logs, f_i(x), samples used so far, theory's moment, ∇f_i(x), the worker's vector, if it has
         one."""

@@ -16,7 +16,6 @@ from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, 
 from mpi_compress.exchange.ranks import Alone, Team, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.compressors.hard_threshold import HardThreshold
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.datasets.store import open_data
@@ -71,7 +70,7 @@ def prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qui
 def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
     """A hard threshold that goes by the gradients' noise gets it from x0, where M = 0: all noise counts as σ². At rank 0 only."""
     compressor = spec.up.compressor
-    if not (isinstance(compressor, HardThreshold) and compressor.estimate):
+    if not (compressor.needs_noise):
         return spec
     batch = getattr(spec.algorithm, "batch", None)
     zeta2, sigma2 = gradient_noise(problem.data, LOSSES[problem.loss], problem.mu, spec.workers.count, batch, x0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms.base import Method
 from mpi_compress.algorithms.budget_search import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
 from mpi_compress.algorithms.cat import Sparsified
 from mpi_compress.kernels.vectors import squared_norm
@@ -61,7 +61,7 @@ class Theory:
     cost: Vector  # (G,) its C(T)
 
     @classmethod
-    def of(cls, algorithm: Algorithm) -> "Theory":
+    def of(cls, algorithm: Method) -> "Theory":
         """For a run of this algorithm, bound to its setting; a fixed T of its own is looked at too."""
         setting = algorithm.setting
         k = getattr(algorithm, "budget", None) or getattr(setting.up.compressor, "k", None)
@@ -69,7 +69,7 @@ class Theory:
         sparse = Sparsified(Link(TopK(), setting.up.codec, setting.dim))
         return cls(T, sparse.payload(T).astype(float), sparse.costs(setting.cost, T))
 
-    def attributes(self, algorithm: Algorithm) -> Mapping[str, Any]:
+    def attributes(self, algorithm: Method) -> Mapping[str, Any]:
         """What of it is one for the whole run, for the result."""
         return {"curve": algorithm.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
 
@@ -77,7 +77,7 @@ class Theory:
     def n_peaks(self) -> int:
         return self.T.size + 1
 
-    def of_worker(self, algorithm: Algorithm, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
+    def of_worker(self, algorithm: Method, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
         """What worker i reports, g = ∇f_i(x): −ω(T) for all T and −improvement; E‖g_i‖², for minibatches drawn with replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
         batch = getattr(algorithm, "batch", None)

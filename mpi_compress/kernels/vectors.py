@@ -6,6 +6,15 @@ from mpi_compress.kernels import kernel
 
 
 @kernel
+def are_equal(a, b):
+    """True if all a_j = b_j, both (d,); NaN equals nothing."""
+    for j in range(a.size):
+        if a[j] != b[j]:
+            return False
+    return True
+
+
+@kernel
 def norm(v):
     """‖v‖ of v (d,), without overflow or underflow in the squares; NaN and infinity propagate."""
     peak = 0.0

@@ -9,7 +9,7 @@ from math import ceil, inf, isfinite, log2, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import adding, elias
+from mpi_compress.kernels import adding, elias, select
 from mpi_compress.kernels import vectors as kernels
 
 Vector = NDArray[np.float64]
@@ -192,6 +192,15 @@ class SignSparse(Compressed):
     indices: Indices  # (T,) increasing
     negative: Flags  # (T,) where the value is −magnitude
     magnitude: float
+
+    @classmethod
+    def at(cls, v: Vector, indices: Indices, magnitude: float) -> "SignSparse":
+        """magnitude·sign(v_j) at those increasing `indices` where v (d,) is not 0."""
+        values = np.empty(indices.size)
+        select.take(v, indices, values)
+        if not np.all(values):
+            indices, values = indices[values != 0], values[values != 0]
+        return cls(v.size, indices, values < 0, magnitude)
 
     @property
     def elements(self) -> int:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.codecs import Codec
+from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import BulkCodec, number_bytes, read_number
-from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, SparseRows, Vector, no_coordinates
 
@@ -198,3 +198,13 @@ class ScalarLink(Link):
         scalar, at = read_number(data, at, self.codec.float)
         vector, end = self.vectors.read(data, at)
         return WithScalar(scalar, vector), end
+
+
+def of_all_coordinates(link: Link) -> Link:
+    """A link for whole vectors, in the floats of another link's codec."""
+    return Link(compressors["identity"](), codecs.build({"name": "dense", "float": link.codec.float}, "codec"), link.dim)
+
+
+def exact(link: Link) -> Link:
+    """The same link, or one `of_all_coordinates` where its compressor loses something."""
+    return link if link.compressor.omega(link.dim) == 0.0 else of_all_coordinates(link)

@@ -1,11 +1,9 @@
 """f_i on one shard: value, gradient, curvature; the mean over shards is f exactly, also where their sizes differ."""
 
-import itertools
 import math
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +12,11 @@ from numpy.typing import NDArray
 from mpi_compress.kernels import batches as batch_kernels
 from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
+from mpi_compress.problem.scaled_vector import ScaledVector
 
 _ROWS_AT_ONCE = 8192
-_CACHED = 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,6 @@ LOSSES = {
     "hinge": Loss(loss_kernels.HINGE, math.inf, "max(1 − y m, 0)"),
     "least-squares": Loss(loss_kernels.LEAST_SQUARES, 1.0, "½ (m − y)²"),
 }
-
-
-def stay_cached(m: int, dim: int) -> bool:
-    """Whether m vectors (dim,) stay in the cache until they are looked at again."""
-    return 8 * m * dim <= _CACHED
 
 
 @dataclass(frozen=True)
@@ -72,16 +66,45 @@ class Rows:
         return Rows(matrix, self.labels[start:stop], self.dim, self, start)
 
 
+@dataclass(frozen=True)
+class Point:
+    """Where functions are evaluated: a value, which no later step of an iterate changes."""
+
+    x: Vector  # (d,) a copy
+
+    @classmethod
+    def at(cls, x: Vector) -> "Point":
+        return cls(x.copy())
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What is known of f_i: its value and gradient at a point."""
+
+    point: Point
+    value: float
+    seconds: float  # that it took
+    charged: bool  # True if the algorithm's clock ran meanwhile
+
+
+class Neighbours(Protocol):
+    """A way to evaluate the functions of all workers hosted here together."""
+
+    def evaluate(self, point: Point, charged: bool) -> bool:
+        """Let all of them `keep` what they are at a point; False: it was not done."""
+
+
 class Objective:
     """f_i(x) = weight · Σ_{j ∈ D_i} ℓ(y_j, a_j·x) + (µ/2)‖x‖², with weight = n/N.
 
-    Returned gradients are valid until the next call. A full gradient is kept until `forget`, so a round that is logged, which
-    needs f and ∇f at x, does not pay twice. `samples` and `seconds` count what the algorithm asked for, kept gradients included;
-    `borrowed` is the part of `seconds` that an evaluation spent.
+    A returned gradient is valid until the next call. The last evaluation is kept with a copy of its point, and is found again by
+    any equal point: a round that is logged needs f and ∇f at x, and does not pay twice. `samples` and `seconds` count what the
+    algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
     """
 
     def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
         self.rows, self.loss, self.weight, self.mu = rows, loss, float(weight), float(mu)
+        self.neighbours: Neighbours | None = None
         self.samples = 0
         self.seconds = 0.0
         self.borrowed = 0.0
@@ -90,96 +113,137 @@ class Objective:
         self._value = np.zeros(1)
         self._gradient = np.zeros(rows.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
-        self._kept_at: Vector | None = None
-        self._kept = (0.0, 0.0)  # value, seconds it took
-        self._ahead = False  # kept by `LookAhead`, and not asked for yet
+        self._kept: Evaluated | None = None
 
     @property
     def dim(self) -> int:
         return self.rows.dim
 
-    def point(self, x: Vector) -> Vector:
-        """x as an array that kernels take."""
-        return x
-
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
-        """f_i(x) and ∇f_i(x) (d,), off the algorithm's count: kept, if x is not changed before `forget`."""
-        if self._kept_at is not x:
-            start = time.perf_counter()
-            kernels.losses_and_gradients(
-                self.rows.matrix, self.rows.labels, self._cuts, self.loss.code, self.weight, self.mu, x, self._value,
-                self._gradient.reshape(1, -1),
-            )  # fmt: skip
-            self.keep(x, float(self._value[0]), time.perf_counter() - start)
-        return self._kept[0], self._gradient
+        """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
+        kept = self._found(x)
+        return (kept.value, self._gradient) if kept else self.at(Point.at(x))
 
-    def gradient(self, x: Vector, rows: NDArray[np.uint64] | None = None, scale: float = 1.0) -> Vector:
-        """∇f_i(x) (d,); for a minibatch of `rows`, at scale · x, the mean over them in place of the mean over the shard."""
+    def at(self, point: Point) -> tuple[float, Vector]:
+        """The same at a point."""
+        kept = self._found(point.x)
+        if kept is None:
+            kept = self._evaluated_by_neighbours(point, charged=False)
+        if kept is None:
+            start = time.perf_counter()
+            self._compute(point.x)
+            kept = self.keep(Evaluated(point, float(self._value[0]), time.perf_counter() - start, charged=False))
+        return kept.value, self._gradient
+
+    def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
+        """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard."""
         if rows is None:
-            if self._kept_at is not x:
-                self.value_and_gradient(x)
-            elif self._ahead:
-                self._ahead = False
-            else:
-                self.borrowed += self._kept[1]
-            self.charge(self._kept[1])
-            return self._gradient
-        self.forget()
+            return self._full_gradient(x.dense() if isinstance(x, ScaledVector) else x)
+        self._kept = None
         self._gradient[:] = 0.0
-        self.add_gradient(self._gradient, x, rows, scale)
+        self.add_gradient(self._gradient, x, rows)
         return self._gradient
 
-    def add_gradient(self, out: Vector, x: Vector, rows: NDArray[np.uint64] | None, scale: float = 1.0) -> None:
-        """out += `gradient(x, rows, scale)`, out (d,) not being what `gradient` returns."""
+    def _full_gradient(self, x: Vector) -> Vector:
+        kept = self._found(x)
+        if kept is None and self.neighbours is not None:
+            kept = self._evaluated_by_neighbours(Point.at(x), charged=True)
+        if kept is None:
+            start = time.perf_counter()
+            self._compute(x)
+            self.charge(time.perf_counter() - start)
+            return self._gradient
+        if kept.charged:
+            self._kept = replace(kept, charged=False)
+        else:
+            self.borrowed += kept.seconds
+        self.charge(kept.seconds)
+        return self._gradient
+
+    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
+        """out += `gradient(x, rows)`, out (d,) not being what `gradient` returns."""
         if rows is None:
             out += self.gradient(x)
             return
         start = time.perf_counter()
+        z, scale = _parts(x)
         weight = self.weight * self._n / rows.size
-        batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, x, scale, out)
+        batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, z, scale, out)
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
 
     @property
-    def touches_little(self) -> bool:
-        """Whether the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
+    def gradients_are_sparse(self) -> bool:
+        """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
         return len(self.rows.matrix) == 3 and self.mu == 0.0
 
-    def add_touching(self, out: Vector, x: Vector, rows: NDArray[np.uint64], scale: float) -> tuple[Indices, float]:
-        """`add_gradient` where it `touches_little`: the increasing coordinates that were touched, and what ‖out‖² grew by."""
+    def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+        """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         start = time.perf_counter()
+        z, scale = _parts(x)
         indptr, indices, values = self.rows.matrix
-        touched = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
+        held = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
         weight = self.weight * self._n / rows.size
         growth = batch_kernels.add_touching(
-            indptr, indices, values, self.rows.labels, rows, self.loss.code, weight, x, scale, out, touched
+            indptr, indices, values, self.rows.labels, rows, self.loss.code, weight, z, scale, out, held
         )
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
-        return (touched if rows.size == 1 else np.unique(touched)), growth
+        return (held if rows.size == 1 else np.unique(held)), growth
 
-    def sparse_gradient(self, x: Vector, rows: NDArray[np.uint64], scale: float = 1.0) -> Sparse:
-        """`gradient` where it `touches_little`, held as what it touches."""
+    def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:
+        """`gradient` where `gradients_are_sparse`, as a sparse vector."""
         if self._work.size == 0:
             self._work = np.zeros(self.dim)
-        touched, _ = self.add_touching(self._work, x, rows, scale)
-        values = self._work[touched]
-        self._work[touched] = 0.0
-        return Sparse(self.dim, touched, values)
+        held, _ = self.add_sparse_gradient(self._work, x, rows)
+        values = self._work[held]
+        self._work[held] = 0.0
+        return Sparse(self.dim, held, values)
 
     def charge(self, seconds: float) -> None:
         """Count a full gradient."""
         self.seconds += seconds
         self.samples += self._n
 
-    def keep(self, x: Vector, value: float, seconds: float, ahead: bool = False) -> None:
-        """Take note that the gradient buffer holds ∇f_i(x): of an evaluation, or `ahead` of an algorithm that will ask for it."""
-        self._kept_at, self._kept, self._ahead = x, (value, seconds), ahead
+    def keep(self, evaluated: Evaluated) -> Evaluated:
+        """Note that the gradient's buffer holds ∇f_i at a point."""
+        self._kept = evaluated
+        return evaluated
 
-    def forget(self) -> None:
-        """x is about to change: drop the kept gradient."""
-        self._kept_at = None
-        self._ahead = False
+    def has(self, x: Vector) -> bool:
+        """True if value and gradient at x are kept."""
+        return self._found(x) is not None
+
+    @property
+    def has_unused(self) -> bool:
+        """True if what was computed ahead on the algorithm's clock was not asked for."""
+        return self._kept is not None and self._kept.charged
+
+    def drop(self) -> None:
+        """Keep nothing: the gradient's buffer is about to be written to."""
+        self._kept = None
+
+    def lay_gradient(self, buffer: Vector) -> None:
+        """Let gradients be written to a buffer (d,) of the caller's."""
+        self._gradient, self._kept = buffer, None
+
+    def _found(self, x: Vector) -> Evaluated | None:
+        """What is kept, if its point equals x."""
+        if self._kept is not None and not are_equal(self._kept.point.x, x):
+            self._kept = None
+        return self._kept
+
+    def _evaluated_by_neighbours(self, point: Point, charged: bool) -> Evaluated | None:
+        done = self.neighbours is not None and self.neighbours.evaluate(point, charged)
+        return self._kept if done else None
+
+    def _compute(self, x: Vector) -> None:
+        """Value and gradient at x, into their buffers."""
+        self._kept = None
+        kernels.losses_and_gradients(
+            self.rows.matrix, self.rows.labels, self._cuts, self.loss.code, self.weight, self.mu, x, self._value,
+            self._gradient.reshape(1, -1),
+        )  # fmt: skip
 
     def noise(self, x: Vector) -> float:
         """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
@@ -233,62 +297,6 @@ class Objective:
         return sp.csr_matrix((values[span], indices[span].astype(np.int64), ends - ends[0]), shape=(ends.size - 1, self.dim))
 
 
-class LookAhead:
-    """Full gradients of all workers hosted here by one call, for on small shards a call takes a good part of the time.
-
-    They are what the objectives compute one by one, to the last bit, and count as if they had.
-
-    Args:
-        whole: what the rows of the objectives were cut from, one after the other.
-    """
-
-    def __init__(self, objectives: Sequence[Objective], whole: Rows):
-        first = objectives[0]
-        self._objectives, self._whole = objectives, whole
-        self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
-        self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
-        for f, gradient in zip(objectives, self._gradients, strict=True):
-            f._gradient = gradient
-            f.forget()
-
-    @classmethod
-    def of(cls, objectives: Iterable[Objective]) -> "LookAhead | None":
-        """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
-        fs = list(objectives)
-        whole = fs[0].rows.whole if len(fs) > 1 else None
-        if whole is None or not stay_cached(len(fs), whole.dim):
-            return None
-        together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
-        return cls(fs, whole) if together else None
-
-    def look(self, x: Vector) -> None:
-        """Keep the gradients that `gradient(x)` is about to ask for, on the algorithm's clock."""
-        x = self._objectives[0].point(x)
-        if not self._has(x):
-            seconds = self._compute(x)
-            for f, value in zip(self._objectives, self._values.tolist(), strict=True):
-                f.keep(x, value, seconds, ahead=True)
-
-    def gradients(self, x: Vector) -> NDArray[np.float64]:
-        """What `gradient(x)` of all returns, as rows (m, d)."""
-        if self._has(x):
-            for f in self._objectives:
-                f.gradient(x)
-        else:
-            seconds = self._compute(x)
-            for f in self._objectives:
-                f._kept_at = None  # an older point
-                f.charge(seconds)
-        return self._gradients
-
-    def _has(self, x: Vector) -> bool:
-        """Whether the gradients at x are kept, of one as of all: of an evaluation, which asks all of them."""
-        return self._objectives[0]._kept_at is x
-
-    def _compute(self, x: Vector) -> float:
-        """Values and gradients at x. Returns the seconds that each took."""
-        f, whole, start = self._objectives[0], self._whole, time.perf_counter()
-        kernels.losses_and_gradients(
-            whole.matrix, whole.labels, self._cuts, f.loss.code, f.weight, f.mu, x, self._values, self._gradients
-        )
-        return (time.perf_counter() - start) / len(self._objectives)
+def _parts(x: Vector | ScaledVector) -> tuple[Vector, float]:
+    """z (d,) and a scale with x = scale · z."""
+    return (x.v, x.scale) if isinstance(x, ScaledVector) else (x, 1.0)

@@ -164,7 +164,6 @@ def minimize(f: Objective) -> Optimum:
 
 
 def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
-    f.forget()
     value, g = f.value_and_gradient(x)
     return value, g.copy()
 

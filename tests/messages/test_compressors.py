@@ -7,6 +7,7 @@ from helpers.vectors import fixed, hard, real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mpi_compress.algorithms.budget_search import alistarh_budget
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
@@ -18,7 +19,7 @@ from mpi_compress.messages.compressors.lattice import LatticeQuantizer
 from mpi_compress.messages.compressors.lq import LQ
 from mpi_compress.messages.compressors.random_k import RandomK
 from mpi_compress.messages.compressors.rounding import Rounding
-from mpi_compress.messages.compressors.sq import SQ, alistarh_budget
+from mpi_compress.messages.compressors.sq import SQ
 from mpi_compress.messages.compressors.top_k import TopK
 from mpi_compress.messages.compressors.unisp import UniSp
 from mpi_compress.messages.kinds import Sparse
@@ -236,7 +237,7 @@ def test_hard_threshold_sends_nothing_of_a_negative_vector_below_it_and_all_of_o
 
 def test_hard_threshold_follows_from_the_accuracy_and_the_step_of_madelon():
     """HT §C.3.2: dγ²λ² = 5e-12 is λ = 2.98."""
-    assert HardThreshold(accuracy=5e-12).at_step(3.3564e-8, 500).level == pytest.approx(2.979, abs=1e-3)
+    assert HardThreshold(accuracy=5e-12).in_round(500, 3.3564e-8, False).level == pytest.approx(2.979, abs=1e-3)
     assert HardThreshold(like_k=25).level == 0.1
 
 

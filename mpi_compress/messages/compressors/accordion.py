@@ -1,4 +1,5 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
@@ -26,6 +27,13 @@ class Accordion(Compressor):
     def __post_init__(self) -> None:
         if not self.eta > 0 or self.every < 1:
             raise ValueError(f"eta = {self.eta:g} and every = {self.every} were given; they should be above 0 and at least 1")
+
+    @property
+    def follows(self) -> Literal["regime"]:
+        return "regime"
+
+    def in_round(self, dim: int, step: float, critical: bool) -> "Accordion":
+        return replace(self, k=self.k_max if critical else self.k_min)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         return TopK(self.k_max if self.k is None else self.k).compress(v, t)

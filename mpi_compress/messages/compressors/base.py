@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,57 @@ class Compressor(ABC):
 
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
+
+    @property
+    def least_sent(self) -> float:
+        """λ, where exactly the coordinates with |v_j| ≥ λ are sent; 0: there is no such λ."""
+        return 0.0
+
+    @property
+    def follows(self) -> Literal["", "step", "regime"]:
+        """What `in_round` takes a parameter from: the step size, or ACCORDION's regime; "": every round has the same parameters."""
+        return ""
+
+    def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
+        """This compressor with the parameters of a round, which both ends know.
+
+        Args:
+            dim: d.
+            step: γ of the round.
+            critical: True in a critical regime (ACCORDION).
+        """
+        return self
+
+    @property
+    def bounds_range(self) -> bool:
+        """True if messages do not send their range, and both ends bound it from round to round (AIADE)."""
+        return False
+
+    def check_precision(self, dim: int, method: str, way: str, stochastic: bool) -> bool:
+        """True if a method can set the precision σ of the compressor of a direction from round to round; False: it is exact.
+
+        Args:
+            stochastic: True if the method needs an unbiased quantiser.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        if self.omega(dim) != 0.0:
+            raise ValueError(f"{method} needs a quantiser of a given precision: {way}.compressor = lattice, or identity")
+        return False
+
+    def keeps_largest(self, dim: int) -> int | None:
+        """T, where C(v) is v on its T largest coordinates (CAT eq. 2); None: it is something else."""
+        return None
+
+    @property
+    def needs_noise(self) -> bool:
+        """True if parameters follow from the gradients' noise at the start of a run: `with_noise` settles them."""
+        return False
+
+    def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "Compressor":
+        """This compressor with its parameters settled by the gradients' noise, ζ² and σ² (HT Assumptions 3, 4)."""
+        return self
 
     def delta(self, dim: int) -> float | None:
         """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive."""

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ class HardThreshold(Compressor, BulkCompressor):
     """All coordinates with |v_j| ≥ λ (HT §4.2).  Absolute with v² = dλ² (HT §5).
 
     λ is `threshold`; or follows from `accuracy` ε and the step size γ by dγ²λ² = ε, which only an algorithm that has a step can
-    settle (`at_step`); or from `like_k`, the k of a top-k that it should converge no slower than, by (2/√k)√((2d/k + M)ζ² + σ²)
+    settle (`in_round`); or from `like_k`, the k of a top-k that it should converge no slower than, by (2/√k)√((2d/k + M)ζ² + σ²)
     (HT §6, §D): its short form 1/(2√k), which takes ζ = 0 and σ = 1/4, or, where `estimate` is set, with ζ and σ as the run's
     workers have them at the start (`with_noise`).
     """
@@ -64,9 +65,21 @@ class HardThreshold(Compressor, BulkCompressor):
             return 1 / (2 * sqrt(self.like_k))
         raise ValueError("accuracy needs the step size of an algorithm that sets it (ef); or give threshold = λ")
 
-    def at_step(self, step: float, dim: int) -> "HardThreshold":
+    @property
+    def least_sent(self) -> float:
+        return self.level
+
+    @property
+    def follows(self) -> Literal["", "step"]:
+        return "" if self.accuracy is None else "step"
+
+    def in_round(self, dim: int, step: float, critical: bool) -> "HardThreshold":
         """This compressor with λ settled for the step size γ = `step`."""
         return self if self.accuracy is None else HardThreshold(sqrt(self.accuracy / dim) / step)
+
+    @property
+    def needs_noise(self) -> bool:
+        return self.estimate
 
     def with_noise(self, zeta2: float, sigma2: float, dim: int, M: float = 0.0) -> "HardThreshold":
         """This compressor with λ by `like_k`'s full formula.

@@ -26,6 +26,9 @@ class TopK(Compressor, BulkCompressor):
         indices, values = select.largest_of_rows(vs, rows, k)
         return SparseRows(dim, indices, values, k * np.arange(1, rows.size + 1))
 
+    def keeps_largest(self, dim: int) -> int:
+        return count_of(self.k, dim)
+
     def check(self, dim: int) -> None:
         count_of(self.k, dim)
 

@@ -1,0 +1,92 @@
+"""The momentum forms of error feedback. As printed they take twice Algorithm 1's step when λ nears 0.
+
+The error e_i is in units of the gradient, whatever the step; it is logged times γ.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mpi_compress.algorithms import ef
+from mpi_compress.algorithms.descent import kept_by_regulariser
+from mpi_compress.algorithms.error_feedback import note_round
+from mpi_compress.algorithms.error_memory import ErrorMemory
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node(ef.Node):
+    m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) momentum
+
+
+class MomentumOfGradients(ef.EF):
+    """HT Algorithm 2.
+
+    worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
+    everyone         Δ' ← (1/n) Σ C(Δ_i);  m ← λ m + Δ';  x ← x − γ (Δ' + m)
+    """
+
+    def start(self, x0: Vector) -> Node:
+        return Node(**vars(super().start(x0)), m=np.zeros_like(x0))
+
+    def worker_sends(self, node: ef.Node, worker: ErrorMemory, f: Objective, t: Round) -> Message:
+        link = self.uplink(node, t.k)
+        worker.step = self.gamma(t.k)
+        worker.add_gradient(f, node.x, self.rows(f, t))  # Δ_i ← g_i + e_i
+        Δ = link.pack(worker.e, t)
+        worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
+        if self.drops_errors(t.k):
+            worker.drop()
+        return Δ
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:  # type: ignore[override]
+        γ = self.gamma(t.k)
+        node.x.shrink(kept_by_regulariser(self, γ), at_once=self.batch is None)
+        node.x.add(down, -γ)
+        node.m *= self.momentum
+        down.add_to(node.m)
+        node.x.add(node.m, -γ)
+        note_round(self, self.average, node, down, t.k)
+
+
+@dataclass
+class Worker(ErrorMemory):
+    m: Vector = field(default_factory=lambda: np.empty(0))  # (d,) m_i, momentum
+
+
+class MomentumOfUpdates(ef.EF):
+    """HT Algorithm 3; `masking` clears m_i at the coordinates that were sent (Lin et al. 2018).
+
+    worker sends     m_i ← λ m_i + g_i;  Δ_i ← m_i + g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
+    everyone         x ← x − γ (1/n) Σ C(Δ_i)
+    """
+
+    def start_worker(self, node: ef.Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim), m=np.zeros(f.dim))
+
+    def worker_sends(self, node: ef.Node, worker: Worker, f: Objective, t: Round) -> Message:  # type: ignore[override]
+        link = self.uplink(node, t.k)
+        worker.step = self.gamma(t.k)
+        g = f.gradient(node.x, self.rows(f, t))
+        worker.m *= self.momentum
+        worker.m += g  # m_i ← λ m_i + g_i
+        worker.e += worker.m
+        worker.e += g  # Δ_i ← m_i + g_i + e_i
+        Δ = link.pack(worker.e, t)
+        worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
+        if self.drops_errors(t.k):
+            worker.drop()
+        if self.masking:
+            self.mask(worker, link.unpack(Δ))
+        return Δ
+
+    def mask(self, worker: Worker, sent: Compressed) -> None:
+        """m_i ← 0 at the coordinates that were sent."""
+        held = sent.sparse()
+        worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
+
+
+ef.EF.forms.update({"gradient": MomentumOfGradients, "update": MomentumOfUpdates})

@@ -1,0 +1,151 @@
+"""Error feedback: all errors grow, and are looked at for something to send, by one kernel call; so is what is sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.algorithms.ef import EF
+from mpi_compress.algorithms.ef_gdstar import EFGDStar
+from mpi_compress.algorithms.ef_momentum import MomentumOfGradients, MomentumOfUpdates
+from mpi_compress.algorithms.error_feedback import ErrorFeedback
+from mpi_compress.algorithms.error_memory import ErrorMemory
+from mpi_compress.algorithms.hosted import HostedWorkers
+from mpi_compress.engine.fast.gradients import GradientsTogether, stay_cached
+from mpi_compress.engine.fast.ways import Way, register, side_by_side
+from mpi_compress.kernels import feedback as kernels
+from mpi_compress.messages.link import Link, Message, attempt
+
+_FEW = 4  # messages, which are sooner packed one by one
+_NONE = np.empty(0)
+
+
+@register(EF, MomentumOfGradients, MomentumOfUpdates, EFGDStar)
+@dataclass
+class ErrorsTogether(Way):
+    """Workers whose error is below a hard threshold send the message of no coordinates, and are not compressed; of the others,
+    those of one process are compressed, encoded, decoded and taken out of their errors together."""
+
+    algorithm: ErrorFeedback
+    workers: Mapping[int, ErrorMemory]
+
+    @classmethod
+    def holds(cls, hosted: HostedWorkers) -> bool:
+        link = hosted.algorithm.up
+        followed = any(worker.followed is not None for worker in hosted.workers.values())
+        return not followed and (link.in_bulk or _level(link) > 0)
+
+    def messages(self, node: Any, k: int) -> list[Message]:
+        link = self.algorithm.uplink(node, k)
+        speaking = [row for row, silent in enumerate(self._grow(node, k)) if not silent]
+        sent, members = [self._silence] * len(self.workers), list(self.workers.items())
+        together = self._are_cached and link.in_bulk and len(speaking) > _FEW
+        packed = self._send_together(link, self.algorithm.gamma(k), np.array(speaking)) if together else None
+        for place, row in enumerate(speaking):
+            i, worker = members[row]
+            sent[row] = attempt(self._send, link, worker, i, k) if packed is None else packed[place]
+        self._drop(sent, k)
+        return sent
+
+    def _grow(self, node: Any, k: int) -> list[bool]:
+        """p/γ ← e_i/γ + g_i of all workers. Returns which of them have nothing to send."""
+        γ, fs = self.algorithm.gamma(k), self.objectives
+        for worker in self.workers.values():
+            if γ != worker.step:
+                self._at_step(worker, γ)
+        if self._gradients is None:
+            return [self._grow_one(node, worker, i, k) for i, worker in self.workers.items()]
+        g, silent = self._gradients.gradients(node.x.dense()), np.empty(len(fs), dtype=np.bool_)
+        kernels.grow_all(self._e, g, self._h, self._threshold, γ, self._sizes, silent)
+        return silent.tolist()
+
+    def _at_step(self, worker: ErrorMemory, γ: float) -> None:
+        if isinstance(self.algorithm, MomentumOfGradients | MomentumOfUpdates):
+            worker.step = γ
+        else:
+            worker.at_step(γ)
+
+    def _grow_one(self, node: Any, worker: Any, i: int, k: int) -> bool:
+        f, method = self.objectives[i], self.algorithm
+        rows = method.rows(f, self.round(i, k))
+        if isinstance(method, MomentumOfUpdates):
+            g = f.gradient(node.x, rows)
+            worker.m *= method.momentum
+            worker.m += g
+            worker.e += worker.m
+            worker.e += g
+        elif rows is None:
+            h = getattr(worker, "h", _NONE)
+            return kernels.grow(worker.e, f.gradient(node.x), h, self._threshold, worker.step, worker.sizes)
+        else:
+            worker.add_gradient(f, node.x, rows)
+        return kernels.is_silent(worker.e, self._threshold, worker.step, worker.sizes)
+
+    def _send(self, link: Link, worker: ErrorMemory, i: int, k: int) -> Message:
+        message = link.pack(worker.e, self.round(i, k))
+        worker.take_out(link.unpack(message))
+        return message
+
+    def _send_together(self, link: Link, γ: float, rows: NDArray[np.int64]) -> list[Message] | None:
+        """`_send` of some workers by few calls; None: one of them is refused, and none has sent."""
+        packed = link.pack_all(self._e, rows)
+        if packed is None:
+            return None
+        messages, seen = packed
+        kernels.take_out_of_rows(seen.indices, seen.values, seen.ends, rows, self._e, γ, self._sizes)
+        return messages
+
+    def _drop(self, sent: list[Message], k: int) -> None:
+        """What workers forget that have sent."""
+        method, drops = self.algorithm, self.algorithm.drops_errors(k)
+        masks = isinstance(method, MomentumOfUpdates) and method.masking
+        if not (drops or masks):
+            return
+        for worker, message in zip(self.workers.values(), sent, strict=True):
+            if message.refusal is None:
+                if drops:
+                    worker.drop()
+                if masks:
+                    method.mask(worker, method.up.unpack(message))  # type: ignore[attr-defined]
+
+    @cached_property
+    def _are_cached(self) -> bool:
+        """True if there are several workers, and a vector (d,) of each stays in the cache."""
+        return len(self.workers) > 1 and stay_cached(len(self.workers), self.algorithm.setting.dim)
+
+    @cached_property
+    def _gradients(self) -> GradientsTogether | None:
+        """Full gradients of all by one call, where the errors grow by nothing else."""
+        together = next(iter(self.objectives.values())).neighbours
+        adds = self.algorithm.batch is None and not isinstance(self.algorithm, MomentumOfUpdates)
+        return together if adds and isinstance(together, GradientsTogether) else None
+
+    @cached_property
+    def _threshold(self) -> float:
+        return _level(self.algorithm.up)
+
+    @cached_property
+    def _silence(self) -> Message:
+        return self.algorithm.up.nothing
+
+    @cached_property
+    def _e(self) -> NDArray[np.float64]:
+        return side_by_side(self.workers, "e")
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.float64]:
+        return side_by_side(self.workers, "sizes")
+
+    @cached_property
+    def _h(self) -> NDArray[np.float64]:
+        if isinstance(self.algorithm, EFGDStar):
+            return side_by_side(self.workers, "h")
+        return np.empty((len(self.workers), 0))
+
+
+def _level(link: Link) -> float:
+    """λ of a hard threshold that is the same in every round; 0: there is none."""
+    return 0.0 if link.compressor.follows else link.compressor.least_sent

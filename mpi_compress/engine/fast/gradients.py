@@ -1,0 +1,81 @@
+"""Full gradients of all workers of a process by one kernel call: on small shards a call takes a good part of the time."""
+
+import itertools
+import time
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.kernels.rows import losses_and_gradients
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Evaluated, Objective, Point, Rows
+
+_CACHED = 2**20  # bytes
+
+
+def stay_cached(m: int, dim: int) -> bool:
+    """True if m vectors (dim,) stay in the cache until they are read again."""
+    return 8 * m * dim <= _CACHED
+
+
+class GradientsTogether:
+    """Evaluates neighbouring shards: values and gradients are those of one by one to the last bit, and count as if they were.
+
+    Args:
+        objectives: of all workers hosted here.
+        whole: the rows that theirs were cut from, one shard after the other.
+    """
+
+    def __init__(self, objectives: Sequence[Objective], whole: Rows):
+        first = objectives[0]
+        self.objectives, self._whole = objectives, whole
+        self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
+        self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
+        for f, gradient in zip(objectives, self._gradients, strict=True):
+            f.lay_gradient(gradient)
+            f.neighbours = self
+
+    @classmethod
+    def of(cls, objectives: Iterable[Objective]) -> "GradientsTogether | None":
+        """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
+        fs = list(objectives)
+        whole = fs[0].rows.whole if len(fs) > 1 else None
+        if whole is None or not stay_cached(len(fs), whole.dim):
+            return None
+        together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
+        return cls(fs, whole) if together else None
+
+    def evaluate(self, point: Point, charged: bool) -> bool:
+        """Let all objectives keep their values and gradients at a point.
+
+        Where one of them was not asked for what it was given at the last point, workers do not look at the same points, and each
+        evaluates alone from now on.
+        """
+        if any(f.has_unused for f in self.objectives):
+            for f in self.objectives:
+                f.neighbours = None
+            return False
+        seconds = self._compute(point.x)
+        for f, value in zip(self.objectives, self._values.tolist(), strict=True):
+            f.keep(Evaluated(point, value, seconds, charged))
+        return True
+
+    def gradients(self, x: Vector) -> NDArray[np.float64]:
+        """What `gradient(x)` of each returns, as rows (m, d)."""
+        if self.objectives[0].has(x):
+            for f in self.objectives:
+                f.gradient(x)
+        else:
+            seconds = self._compute(x)
+            for f in self.objectives:
+                f.charge(seconds)
+        return self._gradients
+
+    def _compute(self, x: Vector) -> float:
+        """Values and gradients at x. Returns the seconds that each took."""
+        f, whole, start = self.objectives[0], self._whole, time.perf_counter()
+        for each in self.objectives:
+            each.drop()
+        losses_and_gradients(whole.matrix, whole.labels, self._cuts, f.loss.code, f.weight, f.mu, x, self._values, self._gradients)
+        return (time.perf_counter() - start) / len(self.objectives)

@@ -1,0 +1,52 @@
+"""The table of ways, by method."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.hosted import HostedWorkers
+
+
+class Way(HostedWorkers):
+    """Plays hosted workers as `OneByOne` would, to the last bit."""
+
+    @classmethod
+    @abstractmethod
+    def holds(cls, hosted: HostedWorkers) -> bool:
+        """True if this way plays these workers."""
+
+
+W = TypeVar("W", bound=type[Way])
+ways: dict[type[Algorithm], list[type[Way]]] = {}
+
+
+def register(*methods: type[Algorithm]) -> Callable[[W], W]:
+    """Class decorator: a way to play the workers of these methods, but not of what derives from them."""
+
+    def put(way: W) -> W:
+        for method in methods:
+            ways.setdefault(method, []).append(way)
+        return way
+
+    return put
+
+
+def fastest(hosted: HostedWorkers) -> HostedWorkers:
+    """The first way that holds; the workers as they are, where none does."""
+    for way in ways.get(type(hosted.algorithm), ()):
+        if hosted.workers and way.holds(hosted):
+            return way(hosted.algorithm, hosted.objectives, hosted.workers, hosted.streams)
+    return hosted
+
+
+def side_by_side(memories: Mapping[int, Any], name: str) -> NDArray[np.float64]:
+    """The arrays `name` of workers' memories, as rows of one (m, …), where they stay: to write to one is to write to the other, as
+    long as the memories put no other array in its place."""
+    rows = np.array([getattr(memory, name) for memory in memories.values()])
+    for memory, row in zip(memories.values(), rows, strict=True):
+        setattr(memory, name, row)
+    return rows
