@@ -1,0 +1,21 @@
+"""Ids of the runs of this project's jobs: as long as they stay, results that were kept are found."""
+
+import pytest
+from fixtures import places, played
+
+STORED = places.load(places.RUN_IDS)
+
+
+@pytest.fixture(scope="module")
+def here():
+    """The ids of all runs whose data are here."""
+    return played.run_ids()
+
+
+@pytest.mark.parametrize("job", STORED)
+def test_runs_keep_their_ids(job, here):
+    assert set(STORED[job]) <= set(here[job])
+    same_data = [run for run, was in STORED[job].items() if here[job][run][1:] == was[1:]]
+    assert {run: here[job][run][0] for run in same_data} == {run: STORED[job][run][0] for run in same_data}
+    if not same_data:
+        pytest.skip("the data that these runs are of are not here, or are kept in other files")
