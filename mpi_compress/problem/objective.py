@@ -114,6 +114,7 @@ class Objective:
         self._gradient = np.zeros(rows.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept: Evaluated | None = None
+        self._wasted = False  # True if something computed ahead was dropped
 
     @property
     def dim(self) -> int:
@@ -217,7 +218,7 @@ class Objective:
     @property
     def has_unused(self) -> bool:
         """True if what was computed ahead on the algorithm's clock was not asked for."""
-        return self._kept is not None and self._kept.charged
+        return self._wasted or (self._kept is not None and self._kept.charged)
 
     def drop(self) -> None:
         """Keep nothing: the gradient's buffer is about to be written to."""
@@ -230,6 +231,7 @@ class Objective:
     def _found(self, x: Vector) -> Evaluated | None:
         """What is kept, if its point equals x."""
         if self._kept is not None and not are_equal(self._kept.point.x, x):
+            self._wasted |= self._kept.charged
             self._kept = None
         return self._kept
 

@@ -119,7 +119,6 @@ def test_trajectories_are_those_of_a_plain_implementation(algorithm, loss):
 
     def gradient(i):
         def at(x):
-            p.fs[i].forget()
             return p.fs[i].value_and_gradient(x)[1].copy()
 
         return at
@@ -213,8 +212,6 @@ def test_the_weak_growth_condition_holds_with_the_default_rho():
     for x in np.random.default_rng(3).normal(size=(20, p.dim)):
         squares = [np.sum(f.gradient(x, np.array([j], dtype=np.uint64)) ** 2) for f in p.fs.values() for j in range(len(f.rows))]
         f_x = np.mean([f.value_and_gradient(x)[0] for f in p.fs.values()])
-        for f in p.fs.values():
-            f.forget()
         assert np.mean(squares) <= 2 * method.rho * method.L * f_x  # f* = 0
 
 
@@ -246,8 +243,6 @@ def test_svrg_is_written_as_its_paper_and_counts_its_full_gradients():
     def look(k, node, workers):
         points.append(node.x.copy())
         full.append(np.mean([f.value_and_gradient(node.x)[1] for f in p.fs.values()], axis=0))
-        for f in p.fs.values():
-            f.forget()
 
     run = play(p, {"name": "svrg", "step": step, "epoch": epoch, "batch": batch}, {"name": "identity"}, 60, look)
     rounds = range(60)

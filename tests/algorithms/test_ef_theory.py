@@ -38,10 +38,10 @@ def test_what_was_sent_and_what_is_kept_add_up_to_the_gradients(up, step):
 
     def look(k, node, workers):
         if k == 0:
-            virtual.append(node.x.copy())
-        x_tilde = node.x - np.mean([w.step * w.e for w in workers.values()], axis=0)
+            virtual.append(node.x.dense().copy())
+        x_tilde = node.x.dense() - np.mean([w.step * w.e for w in workers.values()], axis=0)
         assert np.allclose(x_tilde, virtual[0], rtol=0, atol=1e-13)
-        g = np.mean([f.value_and_gradient(node.x)[1] for f in p.fs.values()], axis=0)
+        g = np.mean([f.value_and_gradient(node.x.dense())[1] for f in p.fs.values()], axis=0)
         virtual[0] = virtual[0] - gamma(k) * g
 
     bound = bind(STEPS[step], p.numbers)
@@ -186,8 +186,6 @@ def test_diana_falls_by_its_theorems_rate_in_the_mean():
     p = problem(mu=0.1)
     x_star, _ = optimum(p)
     h_star = [f.value_and_gradient(x_star)[1].copy() for f in p.fs.values()]
-    for f in p.fs.values():
-        f.forget()
     runs = []
     for seed in range(10):
         values = []

@@ -4,6 +4,7 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
+import scipy.sparse as sp
 
 import mpi_compress as mc
 from mpi_compress.algorithms import Setting, algorithms
@@ -19,16 +20,20 @@ from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import LOSSES, Objective, Rows
 
 
-def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False, generator="gspar", scale=1.0, **parameters):
-    """Shards of generated data and their constants."""
+def problem(
+    count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False, generator="gspar", scale=1.0, sparse=False, **parameters
+):
+    """Shards of generated data and their constants; `sparse`: in CSR form, most entries left out."""
     A, labels = mc.datasets.generators[generator](samples=samples, dim=dim, seed=seed, **parameters).make()
-    A = scale * A
+    A = scale * A * (np.random.default_rng(seed).random(A.shape) < 0.2) if sparse else scale * A
     cuts = [i * samples // count for i in range(count + 1)]
-    rows = [Rows((np.ascontiguousarray(A[a:b]),), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
+    held = csr if sparse else lambda a: (np.ascontiguousarray(a),)
+    rows = [Rows(held(A[a:b]), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
     curvature = LOSSES[loss].curvature
     L = curvature * np.linalg.eigvalsh(A.T @ A)[-1] / samples + mu
-    each = np.array([curvature * count / samples * np.linalg.eigvalsh(r.matrix[0].T @ r.matrix[0])[-1] + mu for r in rows])
-    row = max(curvature * count / samples * len(r) * (r.matrix[0] ** 2).sum(axis=1).max() + mu for r in rows)
+    parts = [A[a:b] for a, b in itertools.pairwise(cuts)]
+    each = np.array([curvature * count / samples * np.linalg.eigvalsh(a.T @ a)[-1] + mu for a in parts])
+    row = max(curvature * count / samples * len(a) * (a**2).sum(axis=1).max() + mu for a in parts)
     numbers = {
         "L": L, "L_max": each.max(), "L_rms": np.sqrt(np.mean(each**2)), "L_row": row, "mu": mu, "n": count, "d": dim, "N": samples,
     }  # fmt: skip
@@ -37,6 +42,12 @@ def problem(count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart
         A=A, labels=labels, loss=loss, mu=mu, apart=mu if apart else 0.0, count=count, dim=dim, N=samples, fs=fs,
         numbers={**numbers, "kappa": L / mu if mu else np.inf},
     )  # fmt: skip
+
+
+def csr(a):
+    """A matrix in the form of sparse `Rows`."""
+    matrix = sp.csr_matrix(a)
+    return matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), matrix.data
 
 
 def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None):
@@ -49,8 +60,6 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None):
     method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm
     x0 = start(p, x0)
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
-    for f in p.fs.values():
-        f.forget()
     cost = costs.build("payload", "cost")
     return method.within(Setting(p.count, p.dim, link, back, cost, p.apart, {**p.numbers, "g0": g0}, x_star))
 

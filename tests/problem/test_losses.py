@@ -1,14 +1,14 @@
 """Each loss against its formula in plain NumPy, finite differences and eigenvalues."""
 
-import itertools
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.objectives import problem
 
-from mpi_compress.engine.guards import GuardedObjective
 from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
-from mpi_compress.problem.objective import LOSSES, LookAhead, Objective, Rows
+from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.scaled_vector import ScaledVector
 
 FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
     "logistic": lambda y, m: np.logaddexp(0, -y * m),
@@ -20,18 +20,6 @@ FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
 ALL = pytest.mark.parametrize("name", sorted(LOSSES))
 SMOOTH = pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
 MARGINS = np.concatenate([np.linspace(-4, 4, 41) + 1e-3, [-700.0, 700.0, -1e8, 1e8]])
-
-
-def problem(name: str, sparse: bool, dtype: type = np.float64, mu: float = 0.3) -> tuple[Objective, np.ndarray]:
-    """An objective on 40 samples with d = 7, and the samples as an array."""
-    rng = np.random.default_rng(5)
-    a = rng.standard_normal((40, 7)) * (rng.random((40, 7)) < 0.5)
-    a[3] = 0
-    a = a.astype(dtype)
-    labels = rng.standard_normal(40) if name == "least-squares" else np.where(rng.random(40) < 0.5, 1.0, -1.0)
-    csr = sp.csr_matrix(a)
-    parts = (csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), csr.data)
-    return Objective(Rows(parts if sparse else (a,), labels, 7), LOSSES[name], 1 / 40, mu), a.astype(np.float64)
 
 
 def test_every_loss_has_its_formula_here():
@@ -105,7 +93,7 @@ def test_gradient_of_a_minibatch_is_the_mean_over_its_rows(name, sparse, dtype, 
     for x in np.random.default_rng(1).standard_normal((2, 7)) * [[1.0], [100.0]]:  # far out some slopes are 0
         margins, y = a[rows] @ (0.5 * x), f.rows.labels[rows]
         slopes = np.array([loss_and_slope(LOSSES[name].code, u, m)[1] for u, m in zip(y, margins, strict=True)])
-        gradient = f.gradient(x, np.array(rows, dtype=np.uint64), 0.5)
+        gradient = f.gradient(ScaledVector(x, 0.5), np.array(rows, dtype=np.uint64))
         np.testing.assert_allclose(gradient, a[rows].T @ slopes / len(rows) + 0.3 * 0.5 * x, rtol=1e-10, atol=1e-10)
 
 
@@ -129,63 +117,17 @@ def test_cut_rows_are_those_rows(sparse, dtype):
             assert start == stop or np.shares_memory(rows.matrix[-1], whole.rows.matrix[-1])
 
 
-@ALL
-@pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", [Objective, GuardedObjective])
-def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(kind, name, sparse, dtype):
-    whole = problem(name, sparse, dtype)[0].rows
-    cuts = [4, 5, 12, 12 + 8, 40]
-
-    def workers() -> list[Objective]:
-        return [kind(whole.cut(a, b), LOSSES[name], 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
-
-    ahead, alone = workers(), workers()
-    look = LookAhead.of(ahead)
-    assert look is not None
-    for x in np.random.default_rng(2).standard_normal((3, 7)):
-        look.look(x)
-        for f, g in zip(ahead, alone, strict=True):
-            assert f.gradient(x).tobytes() == g.gradient(x).tobytes()
-            assert f.value_and_gradient(x)[0] == g.value_and_gradient(x)[0]
-            f.forget()
-            g.forget()
-    assert [f.samples for f in ahead] == [g.samples for g in alone] == [3, 21, 24, 60]
-    assert all(f.seconds > 0 and f.borrowed == 0 for f in ahead)
-    ahead[0].value_and_gradient(x)  # an evaluation at x, before the round that asks for the gradient there
-    look.look(x)
-    ahead[0].gradient(x)
-    assert ahead[0].borrowed > 0
-
-
-def test_a_point_that_an_algorithm_of_ones_own_moves_or_gives_in_another_type_is_looked_at_anew():
-    whole = problem("logistic", True)[0].rows
-    f, g = (GuardedObjective(whole.cut(a, a + 20), LOSSES["logistic"], 1 / 20, 0.3) for a in (0, 20))
-    look = LookAhead.of([f, g])
-    assert look is not None
+def test_an_evaluation_is_found_again_at_an_equal_point_and_at_no_other():
+    f, _ = problem("logistic", True)
     x = np.arange(7.0)
-    look.look(x)
-    x += 1
-    assert g.gradient(x).tobytes() == Objective(g.rows, g.loss, 1 / 20, 0.3).gradient(x).tobytes()
-    short = x.astype(np.float32)
-    look.look(short)
-    assert g.gradient(short).tobytes() == g.gradient(short.astype(np.float64)).tobytes()
-
-
-def test_gradients_are_computed_by_one_call_only_where_shards_are_neighbours_and_small():
-    whole = problem("logistic", True)[0].rows
-    pieces = [whole.cut(a, a + 10) for a in (0, 10, 20)]
-    other = problem("logistic", True)[0].rows.cut(10, 20)
-    wide = Rows((np.zeros((4, 2**16)),), np.ones(4), 2**16)
-
-    def looks(*rows: Rows) -> bool:
-        return LookAhead.of([Objective(r, LOSSES["logistic"], 0.1, 0.0) for r in rows]) is not None
-
-    neighbours = [pieces, pieces[1:], [wide.cut(0, 2), wide.cut(2, 4)]]
-    assert all(looks(*rows) for rows in neighbours)
-    apart = [[pieces[0], pieces[2]], [pieces[1], pieces[0]], [pieces[0], other], [whole, whole]]
-    lone_or_large = [[], [pieces[0]], [wide.cut(i, i + 1) for i in range(3)]]
-    assert not any(looks(*rows) for rows in apart + lone_or_large)
+    value, _ = f.value_and_gradient(x)
+    assert f.has(x.copy())
+    g = f.gradient(x.copy()).copy()
+    assert f.borrowed > 0  # what the evaluation computed
+    x[3] += 1.0  # the same array, another point
+    assert not f.has(x)
+    assert f.value_and_gradient(x)[0] != value
+    assert f.gradient(x).tobytes() != g.tobytes()
 
 
 @SMOOTH
@@ -194,10 +136,7 @@ def test_hessian_is_the_derivative_of_the_gradient(name, sparse):
     f, _ = problem(name, sparse)
     x, v = np.random.default_rng(2).standard_normal((2, 7))
     curvature = f.curvature(x)
-    sides = []
-    for t in (1e-6, -1e-6):
-        f.forget()
-        sides.append(f.value_and_gradient(x + t * v)[1].copy())
+    sides = [f.value_and_gradient(x + t * v)[1].copy() for t in (1e-6, -1e-6)]
     np.testing.assert_allclose(f.hessian_product(curvature, v), (sides[0] - sides[1]) / 2e-6, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(f.hessian(curvature) @ v, f.hessian_product(curvature, v), rtol=1e-12)
 
@@ -216,10 +155,8 @@ def test_hinge_gradient_is_a_subgradient():
     f, _ = problem("hinge", sparse=True)
     rng = np.random.default_rng(4)
     for x, z in rng.standard_normal((100, 2, 7)):
-        f.forget()
         value, g = f.value_and_gradient(x)
         g = g.copy()
-        f.forget()
         assert f.value_and_gradient(z)[0] >= value + g @ (z - x) - 1e-14
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.optimize
+from helpers.objectives import problem
 from sklearn.svm import LinearSVC
-from test_losses import problem
 
 from mpi_compress.problem import hinge
 from mpi_compress.problem.datasets.store import open_data
@@ -55,7 +55,6 @@ def test_minimum_is_the_one_that_another_solver_finds(name, mu):
     best = minimize(f)
 
     def value(x):
-        f.forget()
         value, gradient = f.value_and_gradient(x)
         return value, gradient.copy()
 
@@ -83,11 +82,9 @@ def test_hinge_minimum_is_within_its_duality_gap(monkeypatch, tmp_path, solver, 
     f, _ = whole(table, "hinge", mu, tmp_path)
     x, value, gap = hinge.minimize(f)
     assert 0 <= gap <= hinge.GAP
-    f.forget()
     assert f.value_and_gradient(x)[0] == value
     svc = LinearSVC(loss="hinge", C=1 / (mu * 300), fit_intercept=False, tol=1e-6, max_iter=1_000_000, random_state=0)
     theirs = svc.fit(f.rows.matrix[0], f.rows.labels).coef_[0]
-    f.forget()
     other = f.value_and_gradient(theirs)[0]
     assert value - gap <= other + 1e-15  # no point is below f* ≥ P − gap
     assert value == pytest.approx(other, abs=1e-5)

@@ -1,7 +1,7 @@
-"""What is done for all workers of a process by one call is what each of them does, to the last bit."""
+"""Every way to play the workers of a process together is their own lines, one by one, to the last bit."""
 
 import itertools
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from helpers.vectors import hard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.hosted import OneByOne
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.engine.fast.crew import Crew
+from mpi_compress.engine.fast import faster
+from mpi_compress.engine.fast.ways import ways
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import SparseRows
@@ -90,60 +91,88 @@ WAYS = {
     "reset": ({"name": "ef", "reset": 3}, TOP),
     "momentum of gradients": ({"name": "ef", "momentum": 0.5, "step": "0.2/L"}, HARD),
     "momentum of updates": ({"name": "ef", "momentum": 0.5, "form": "update", "masking": True, "step": "0.2/L"}, TOP),
+    "sparse minibatches": ({"name": "ef", "batch": 2}, HARD, {"sparse": True, "apart": True}),
+    "sparse minibatches, momentum": ({"name": "ef", "batch": 2, "momentum": 0.5, "step": "0.2/L"}, HARD, {"sparse": True, "apart": True}),
+    "momentum of updates, hard threshold": ({"name": "ef", "momentum": 0.5, "form": "update", "step": "0.2/L"}, HARD),
     "accordion": ({"name": "ef", "batch": 2}, {"name": "accordion", "k_min": 1, "k_max": 5, "every": 2}),
     "random": ({"name": "ef"}, {"name": "random-k", "k": 3}),
 }
 
 
+def hosted(p, algorithm, up, **settings):
+    """The workers of a run that begins, its method and its node."""
+    method = bound(p, algorithm, up, x_star=np.linspace(-1, 1, p.dim), **settings)
+    fs = {i: Objective(f.rows, f.loss, f.weight, f.mu) for i, f in p.fs.items()}
+    node = method.start(np.full(p.dim, 0.1))
+    return method, node, OneByOne(method, fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))
+
+
+def remembered(workers):
+    """All that workers remember, as bytes."""
+    return [[flat(getattr(worker, f.name)) for f in fields(worker)] for worker in workers.values()]
+
+
+def flat(value):
+    return [flat(getattr(value, f.name)) for f in fields(value)] if is_dataclass(value) else np.array(value, dtype=object if value is None else None).tobytes()
+
+
 @pytest.mark.parametrize("together", [True, False], ids=["neighbouring shards", "shards apart"])
 @pytest.mark.parametrize("way", WAYS)
-def test_workers_of_one_process_send_and_remember_together_what_they_would_one_by_one(way, together):
-    algorithm, up = WAYS[way]
-    p = problem(count=12, samples=50)
+def test_hosted_workers_send_and_remember_what_they_would_one_by_one(way, together):
+    algorithm, up, *sparse = WAYS[way]
+    p = problem(count=12, samples=50, **(sparse[0] if sparse else {}))
     if together:
-        whole = Rows((np.ascontiguousarray(p.A),), p.labels, p.dim)
-        ends = np.cumsum([0, *(len(f.rows) for f in p.fs.values())]).tolist()
-        p.fs = {i: Objective(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu) for i, f in p.fs.items()}
-    crews = []
-    for _ in range(2):
-        method = bound(p, algorithm, up, x_star=np.linspace(-1, 1, p.dim))
-        fs = {i: Objective(f.rows, f.loss, f.weight, f.mu) for i, f in p.fs.items()}
-        node = method.start(np.full(p.dim, 0.1))
-        crews.append((method, node, Crew(fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))))
+        p.fs = neighbours(p)
+    (method, node, fast), (alone, its_node, slow) = hosted(p, algorithm, up), hosted(p, algorithm, up)
+    fast = faster(fast)
+    assert (type(fast) is OneByOne) == (way in ("random", "accordion"))  # whose links pack one vector a call
     speaking = set()
     for k in range(8):
-        (method, node, crew), (alone, its_node, each) = crews
-        sent, wanted = method.crew_sends(node, crew, k), Algorithm.crew_sends(alone, its_node, each, k)
+        sent, wanted = fast.messages(node, k), slow.messages(its_node, k)
         assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
         speaking.add(sum(method.up.unpack(m).elements > 0 for m in sent))
-        for worker, other in zip(crew.workers.values(), each.workers.values(), strict=True):
-            assert [np.array(getattr(worker, f.name)).tobytes() for f in fields(worker)] == [
-                np.array(getattr(other, f.name)).tobytes() for f in fields(other)
-            ]
-        assert [f.samples for f in crew.objectives.values()] == [f.samples for f in each.objectives.values()]
-        shares = {f.seconds for f in crew.objectives.values()}
+        assert remembered(fast.workers) == remembered(slow.workers)
+        assert [f.samples for f in fast.objectives.values()] == [f.samples for f in slow.objectives.values()]
+        shares = {f.seconds for f in fast.objectives.values()}
         assert (len(shares) == 1) == (together and "batch" not in algorithm)  # of the one call that computed all gradients
-        for method, node, crew in crews:
-            for f in crew.objectives.values():
-                f.forget()
-            down = method.master_answers(node, None, [method.up.unpack(m) for m in sent], Round(k, Streams(3), Role.MASTER))
-            method.all_hear(node, method.down.unpack(down), Round(k, Streams(3), Role.MASTER))
+        for each, knows in ((method, node), (alone, its_node)):
+            down = each.master_answers(knows, None, [each.up.unpack(m) for m in sent], Round(k, Streams(3), Role.MASTER))
+            each.all_hear(knows, each.down.unpack(down), Round(k, Streams(3), Role.MASTER))
     assert way != "most speak" or any(4 < n < 12 for n in speaking)  # some silent ones among those packed by one call
+
+
+def neighbours(p):
+    """The same objectives on shards that lie one after the other in memory."""
+    parts = [f.rows for f in p.fs.values()]
+    labels, ends = np.concatenate([r.labels for r in parts]), np.cumsum([0, *map(len, parts)]).tolist()
+    if len(parts[0].matrix) == 1:
+        whole = Rows((np.concatenate([r.matrix[0] for r in parts]),), labels, p.dim)
+    else:
+        starts = np.cumsum([0, *(int(r.matrix[0][-1]) for r in parts)])
+        indptr = np.concatenate([[0], *(r.matrix[0][1:] + s for r, s in zip(parts, starts[:-1].astype(np.uint64), strict=True))])
+        whole = Rows((indptr.astype(np.uint64), *(np.concatenate([r.matrix[j] for r in parts]) for j in (1, 2))), labels, p.dim)
+    return {i: Objective(whole.cut(*ends[i : i + 2]), f.loss, f.weight, f.mu) for i, f in p.fs.items()}
+
+
+def test_every_way_is_played_here():
+    """With the settings of WAYS: a way that nobody compares with the plain lines is not to be trusted."""
+    played = set()
+    for way in WAYS:
+        algorithm, up, *sparse = WAYS[way]
+        p = problem(count=12, samples=50, **(sparse[0] if sparse else {}))
+        method, _, workers = hosted(p, algorithm, up)
+        played.add((type(method), type(faster(workers))))
+    assert played >= {(method, way) for method, registered in ways.items() for way in registered}
 
 
 def test_a_worker_of_many_that_cannot_send_is_refused_alone():
     p = problem(count=6)
-    up = {"name": "top-k", "k": 3}
-    method = bound(p, {"name": "ef", "reset": 1}, up, codec={"name": "fixed", "float": 32})
-    crews = []
-    for _ in range(2):
-        node = method.start(np.full(p.dim, 0.1))
-        workers = {i: method.start_worker(node, f) for i, f in p.fs.items()}
-        workers[2].e[5] = 1e60
-        crews.append((node, Crew(p.fs, workers, Streams(3))))
-    (node, crew), (other, each) = crews
-    sent, wanted = method.crew_sends(node, crew, 0), Algorithm.crew_sends(method, other, each, 0)
+    both = [hosted(p, {"name": "ef", "reset": 1}, {"name": "top-k", "k": 3}, codec={"name": "fixed", "float": 32}) for _ in range(2)]
+    for _, _, workers in both:
+        workers.workers[2].e[5] = 1e60
+    (_, node, fast), (_, its_node, slow) = both
+    sent, wanted = faster(fast).messages(node, 0), slow.messages(its_node, 0)
     assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
     assert [i for i, m in enumerate(sent) if m.refusal] == [2]
     assert "overflows a float of 32 bits" in str(sent[2].refusal)
-    assert all(np.array_equal(a.e, b.e) for a, b in zip(crew.workers.values(), each.workers.values(), strict=True))
+    assert all(np.array_equal(a.e, b.e) for a, b in zip(fast.workers.values(), slow.workers.values(), strict=True))
