@@ -10,9 +10,8 @@ from conftest import BIN
 from helpers.plays import play, problem
 
 import mpi_compress as mc
-from mpi_compress.algorithms.measuring import Measuring
+from mpi_compress.algorithms.sent_variance import SentVariance
 from mpi_compress.cli.texts import summary
-from mpi_compress.messages.link import Link
 
 UPS = [{"name": "gspar", "kappa": 0.2}, {"name": "unisp", "kappa": 0.3}, {"name": "qsgd", "levels": 4}, {"name": "terngrad"}]
 
@@ -22,15 +21,13 @@ UPS = [{"name": "gspar", "kappa": 0.2}, {"name": "unisp", "kappa": 0.3}, {"name"
 def test_variance_and_density_along_a_run_are_those_of_the_vectors_sent(algorithm, up, monkeypatch):
     """Recomputed from every g and Q(g) of the run."""
     seen = []
-    pack = Measuring.pack
+    count = SentVariance.count
 
-    def noting(self, link: Link, worker, g, t):
-        before = np.array(g)
-        message = pack(self, link, worker, g, t)
-        seen.append((before, link.unpack(message).dense()))
-        return message
+    def noting(self, g, sent):
+        seen.append((np.array(g), sent.dense()))
+        count(self, g, sent)
 
-    monkeypatch.setattr(Measuring, "pack", noting)
+    monkeypatch.setattr(SentVariance, "count", noting)
     done = play(problem(), algorithm, up, 40)
     var = sum(np.sum(q**2) for _, q in seen) / sum(np.sum(g**2) for g, _ in seen)
     spa = np.mean([np.count_nonzero(q) / q.size for _, q in seen])
