@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from conftest import BIN
 from helpers.plays import play, problem
+from mpi_compress.algorithms.measuring import Measuring
 
 import mpi_compress as mc
-from mpi_compress.algorithms.measuring import Measuring
 from mpi_compress.cli.show import summary
 from mpi_compress.messages.link import Link
 
