@@ -1,7 +1,9 @@
 """Communication-efficient distributed optimisation over MPI, with every bit really sent."""
 
 import os
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -24,29 +26,53 @@ if TYPE_CHECKING:
     from mpi_compress.problem.datasets import Generator
     from mpi_compress.results.reader import Run, read
 
-_HOMES = {
-    "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
-    "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
-    "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
-    "algorithms": "", "codecs": "messages", "compressors": "messages", "costs": "messages", "datasets": "problem",
-    "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
-}  # fmt: skip
-"""The module that each name is defined in: it is imported when the name is first used, so that `--help` need not wait for all."""
-_FOLDERS = ("algorithms", "codecs", "compressors", "costs", "datasets")
+    __version__: str
 
 __all__ = [
     "Algorithm", "Codec", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Generator", "Job", "Round", "Run",
-    "Sparse", "UserError", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job", "plot", "read", "run",
+    "Sparse", "UserError", "__version__", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job", "plot", "read",
+    "run",
 ]  # fmt: skip
+
+_ROOMS = {
+    "algorithms": "algorithms", "codecs": "messages.codecs", "compressors": "messages.compressors", "costs": "messages.costs",
+    "datasets": "problem.datasets",
+}  # fmt: skip
+_FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
+"""Modules that users' parts import by the names that they had before."""
+_MODULES = {
+    "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
+    "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
+    "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
+    "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
+}  # fmt: skip
+"""The module that defines each name. It is imported when the name is first used: `import mpi_compress` waits for nothing."""
+
+
+class _Former(ModuleType):
+    """A module under its former name."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(f"mpi_compress.{_FORMER[self.__name__.rpartition('.')[2]]}"), name)
+
+
+for _name in _FORMER:
+    sys.modules[f"mpi_compress.{_name}"] = globals()[_name] = _Former(f"mpi_compress.{_name}")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name in _ROOMS:
+        value: Any = import_module(f"mpi_compress.{_ROOMS[name]}")
+    elif name in _MODULES:
+        value = getattr(import_module(f"mpi_compress.{_MODULES[name]}"), name)
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("mpi-compress")
+    else:
         raise AttributeError(f"module 'mpi_compress' has no attribute '{name}'")
-    home = f"mpi_compress.{_HOMES[name]}".rstrip(".")
-    part = import_module(f"{home}.{name}") if name in _FOLDERS else getattr(import_module(home), name)
-    globals()[name] = part
-    return part
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

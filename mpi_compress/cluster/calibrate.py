@@ -1,6 +1,6 @@
-"""The link measured and not assumed: round trips of many sizes over the real exchange, and cost models fitted to them.
+"""Measures the link: round trips of many sizes over the real exchange, and cost models fitted to them.
 
-This is CAT's experiment 1: measure, fit, then tune for it, by `[cost] model = "table"`.
+CAT's experiment 1: measure, fit, then tune for the link by `[cost] model = "table"`.
 """
 
 import time
@@ -34,7 +34,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Link:
-    """What was measured, and what was fitted to it."""
+    """The measured times, and the cost models fitted to them."""
 
     bits: NDArray[np.float64]  # (m,) sizes of messages up
     seconds: NDArray[np.float64]  # (m,) median time of one message up
@@ -53,11 +53,11 @@ class Link:
         return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, "points": points, "outliers": outliers})
 
 
-def measure(team: Alone | Team, repeats: int, largest: float) -> Link | None:
+def measure(ranks: Alone | Team, repeats: int, largest: float) -> Link | None:
     """Time messages from a worker on rank 1 to the master on rank 0, and fit; the result is at rank 0.
 
-    A trip is a message of P bits up, an answer of 8 bytes, and 8 bytes up to say that it came: the time of the first is the trip's
-    less two thirds of the smallest trip's.
+    A trip is a message of P bits up, an answer of 8 bytes, and an acknowledgement of 8 bytes up. The time of the message is the
+    trip's time less two thirds of the smallest trip's.
 
     Args:
         repeats: round trips for each size, taken in shuffled order, so that a slow minute does not fall on one size.
@@ -66,11 +66,11 @@ def measure(team: Alone | Team, repeats: int, largest: float) -> Link | None:
     Raises:
         UserError: fewer than two ranks: there is no link.
     """
-    if team.size < 2:
+    if ranks.size < 2:
         raise UserError("calibrate times a link between two ranks: mpiexec -n 2 mpi-compress calibrate -o link.toml")
     sizes = np.unique(np.geomspace(8, largest / 8, 25).round().astype(int))
     order = np.random.default_rng(0).permutation(np.tile(np.arange(sizes.size), repeats))
-    exchange = team.exchange(1, "p2p", "dedicated")
+    exchange = ranks.exchange(1, "p2p", "dedicated")
     answer = Message(np.zeros(8, dtype=np.uint8))
     times: list[list[float]] = [[] for _ in sizes]
     for trip, which in enumerate(np.r_[np.arange(sizes.size), order]):  # the first of each size warms up
@@ -83,7 +83,7 @@ def measure(team: Alone | Team, repeats: int, largest: float) -> Link | None:
             times[which].append(time.perf_counter() - start)
         exchange.broadcast(answer if exchange.is_root else None)
     exchange.close()
-    return fitted(sizes * 8.0, [np.array(t) for t in times]) if team.is_root else None
+    return fitted(sizes * 8.0, [np.array(t) for t in times]) if ranks.is_root else None
 
 
 def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
@@ -99,7 +99,7 @@ def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
 
 
 def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
-    """c1·P + c0 by least squares of relative errors that a few bad points cannot sway (soft L1)."""
+    """c1·P + c0 by least squares of relative errors; a soft L1 loss keeps outliers from deciding."""
 
     def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         c0, c1 = np.exp(logs)
@@ -131,7 +131,11 @@ def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: ND
 
 
 def write(link: Link, file: Path, remark: str) -> list[Path]:
-    """The table and its plot; both files, written whole or not at all."""
+    """Write the table and its plot, each whole or not at all; the two files.
+
+    Raises:
+        UserError: they cannot be written.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace(file, lambda part: part.write_text(link.toml(remark)))
@@ -143,7 +147,7 @@ def write(link: Link, file: Path, remark: str) -> list[Path]:
 
 
 def draw(link: Link, file: Path) -> None:
-    """Times and fits against size."""
+    """Draw times and fits against size."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -162,8 +166,8 @@ def draw(link: Link, file: Path) -> None:
     figures.save(ax, file)
 
 
-def told(link: Link) -> list[str]:
-    """What the user sees."""
+def lines_about(link: Link) -> list[str]:
+    """The fits and the outliers, for the user."""
     a, p = link.affine.values, link.packet.values
     lines = [
         f"affine   {a['c0'] * 1e6:.4g} µs a message, {a['c1'] * 8e6:.4g} s a megabyte ({_quality(link.affine)})",
@@ -181,13 +185,17 @@ def _quality(fit: Fit) -> str:
     return f"R² {fit.r2:.4f}, median error {fit.error:.1%}"
 
 
-def calibrate(team: Alone | Team, file: Path, repeats: int, largest: float) -> list[Any]:
-    """Measure, fit and write at rank 0: what was found, then the files."""
-    pair = team.pair()
+def calibrate(ranks: Alone | Team, file: Path, repeats: int, largest: float) -> list[Any]:
+    """Measure between ranks 0 and 1, fit and write at rank 0.
+
+    Returns:
+        lines about the fits, then the files.
+    """
+    pair = ranks.pair()
     link = measure(pair, repeats, largest) if pair is not None else None
 
     def finish() -> list[Any]:
         assert link is not None
-        return [*told(link), *write(link, file, f"between ranks 0 and 1 of {team.size}, by {team.library}")]
+        return [*lines_about(link), *write(link, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")]
 
-    return team.on_root(finish)
+    return ranks.on_root(finish)

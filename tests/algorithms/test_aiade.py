@@ -16,7 +16,7 @@ from mpi_compress.algorithms.double_encoding import rounded_up, xi
 from mpi_compress.algorithms.dqgd import DQGD
 from mpi_compress.algorithms.iade import IADE
 from mpi_compress.algorithms.iade_sgd import IADESGD
-from mpi_compress.cli.texts import summary
+from mpi_compress.cli.show import summary
 from mpi_compress.job.stop import Verdict
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}

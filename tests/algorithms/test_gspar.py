@@ -11,7 +11,7 @@ from helpers.plays import play, problem
 
 import mpi_compress as mc
 from mpi_compress.algorithms.sent_variance import SentVariance
-from mpi_compress.cli.texts import summary
+from mpi_compress.cli.show import summary
 
 UPS = [{"name": "gspar", "kappa": 0.2}, {"name": "unisp", "kappa": 0.3}, {"name": "qsgd", "levels": 4}, {"name": "terngrad"}]
 

@@ -6,11 +6,12 @@ from conftest import command
 
 import mpi_compress as mc
 from mpi_compress import UserError
-from mpi_compress.cli.texts import difference, summary
+from mpi_compress.cli.show import summary
 from mpi_compress.engine import theory
 from mpi_compress.figures import plotting as figures
 from mpi_compress.job.loading import parse_job
 from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.results.difference import difference
 
 DATA = {"generator": "gspar", "samples": 120, "dim": 200}
 PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}

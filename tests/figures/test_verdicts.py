@@ -6,7 +6,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
-from mpi_compress.cli.texts import results_of
+from mpi_compress.figures.kept import results_of
 from mpi_compress.job import claims
 from mpi_compress.job.loading import load_job
 

@@ -13,7 +13,7 @@ from conftest import BIN
 
 import mpi_compress as mc
 from mpi_compress import UserError
-from mpi_compress.cli.texts import difference
+from mpi_compress.results.difference import difference
 from mpi_compress.engine.observer import Row
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.lines import by_seed, last_points, levels, lines

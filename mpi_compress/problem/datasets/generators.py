@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Registry
@@ -41,7 +41,7 @@ class Generator(ABC):
         for chunk in chunks:
             if not (isinstance(chunk, tuple) and len(chunk) == 2):
                 raise UserError(f"data.generator: {_complaint(self, chunk)}")
-            samples = chunk[0] if sp.issparse(chunk[0]) else np.asarray(chunk[0])
+            samples = chunk[0] if scipy.sparse.issparse(chunk[0]) else np.asarray(chunk[0])
             labels = np.asarray(chunk[1])
             width = samples.shape[-1] if width is None and samples.ndim else width
             if samples.ndim == 2 and samples.shape[1] != width:

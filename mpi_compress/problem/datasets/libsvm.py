@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
@@ -66,7 +66,7 @@ def open_text(path: Path, mode: str = "rb", suffix: str | None = None) -> Binary
 
 def write(out: BinaryIO, samples: Any, labels: Vector) -> None:
     """Rows as text, every number so that it is read back to the last bit."""
-    matrix = sp.csr_matrix(samples)
+    matrix = scipy.sparse.csr_matrix(samples)
     ends, indices, values = matrix.indptr.tolist(), (matrix.indices + 1).tolist(), matrix.data.tolist()
     for i, label in enumerate(labels.tolist()):
         row = range(ends[i], ends[i + 1])

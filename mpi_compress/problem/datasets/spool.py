@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
@@ -48,7 +48,7 @@ class Spool:
         """
         if samples.shape[0] == 0:
             return
-        matrix = sp.csr_matrix(samples)
+        matrix = scipy.sparse.csr_matrix(samples)
         matrix.sort_indices()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

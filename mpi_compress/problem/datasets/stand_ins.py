@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy  # which loads stats and optimize where they are first used, and they take a second
-import scipy.sparse as sp
+import scipy  # which loads sparse, stats and optimize where they are first used, and they take a second
 from numpy.typing import NDArray
 
 from mpi_compress.kernels.convert import unit_rows
@@ -65,7 +64,7 @@ class _Words(Generator):
         indptr = np.searchsorted(row, np.arange(rows + 1))
         values = self.values(rng, rank)
         unit_rows(indptr, values)
-        a = sp.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
+        a = scipy.sparse.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
         a.sort_indices()
         return a, np.where(a @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
 

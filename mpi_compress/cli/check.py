@@ -1,0 +1,29 @@
+"""`mpi-compress check JOB`"""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mpi_compress.cli.parsing import add_full, add_results_folder
+from mpi_compress.core.errors import UserError
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="a job file")
+    add_results_folder(parser)
+    add_full(parser)
+
+
+def act(options: Namespace) -> int:
+    from mpi_compress.figures.kept import results_of
+    from mpi_compress.job import claims
+    from mpi_compress.job.loading import load_job
+
+    job = load_job(options.job, full=options.full)
+    if not job.claims:
+        raise UserError(f"{options.job}: makes no claims; [[claim]] states one")
+    verdicts = claims.check(job, results_of(job, Path(options.out)))
+    for stand_in in job.stand_ins:
+        print(f"on {stand_in}:")
+    for verdict in verdicts:
+        print(verdict)
+    return 1 if any(v.holds is False for v in verdicts) else 0

@@ -1,0 +1,41 @@
+"""`mpi-compress reproduce [JOB…]`"""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mpi_compress.cli import report as report_command
+from mpi_compress.cli.parsing import add_page
+from mpi_compress.core.ending import EXIT_FAILED
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import tell
+from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_page(parser)
+    parser.add_argument(
+        "--at-once", type=int, default=2, metavar="N", help="at most N jobs at a time, as memory allows (default: 2)"
+    )
+    parser.add_argument("--get", action="store_true", help="fetch the sets that jobs at full size name and that are not here")
+
+
+def act(options: Namespace) -> int:
+    from mpi_compress import report
+    from mpi_compress.cluster import reproduce
+
+    if options.at_once < 1:
+        raise UserError(f"--at-once {options.at_once}: at least 1 job is wanted")
+    files = report.job_files(options.jobs)
+    report.plotting_library()  # what is not installed is reported before hours of running, not after
+    if options.get:
+        reproduce.get_missing(files, tell)
+    try:
+        status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, tell)
+    except Interrupted as interrupted:
+        tell(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
+        return EXIT_STOPPED
+    report_command.act(options)
+    failed = [file for file, found in status.items() if found not in (0, 2)]
+    for file in failed:
+        print(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")
+    return EXIT_FAILED if failed else 0

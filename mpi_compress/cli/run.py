@@ -1,0 +1,41 @@
+"""`mpi-compress run JOB`"""
+
+from argparse import ArgumentParser, Namespace
+
+from mpi_compress.cli.parsing import add_job, load
+from mpi_compress.core.ending import EXIT_FAILED
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.signals import Interrupts
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_job(parser)
+    parser.add_argument("--fresh", action="store_true", help="run again what is done")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no summary: only what went wrong")
+    parser.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
+    parser.add_argument(
+        "--time-limit", metavar="TIME", help='save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'
+    )
+    parser.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
+
+
+def act(options: Namespace) -> int:
+    with Interrupts(_time_limit(options.time_limit)).caught() as interrupts:
+        from mpi_compress.engine.runner import run
+        from mpi_compress.exchange.ranks import Alone, launched
+
+        ranks = Alone() if options.one_process else launched()
+        ranks.on_root(lambda: load(options).name)  # rank 0 alone reports what is wrong with a job
+        job = load(options)
+        runs = run(job, None, options.out, options.fresh, options.quiet, ranks, options.force, interrupts)
+    failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
+    return EXIT_FAILED if failed else 0
+
+
+def _time_limit(text: str | None) -> float | None:
+    from mpi_compress.core.expressions import seconds
+
+    try:
+        return None if text is None else seconds(text)
+    except ValueError as error:
+        raise UserError(f"--time-limit: {error}") from None

@@ -1,0 +1,97 @@
+"""How a process ends: with one line on stderr and an exit status, and with all other ranks when one of them fails.
+
+Nothing here imports MPI: ranks are known from what the launcher put into the environment.
+"""
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import tell
+from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
+
+RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+EXIT_USER_ERROR, EXIT_FAILED, EXIT_KEYBOARD = 2, 3, 130
+_HEARD = 0.3  # seconds: a launcher that hears of an abort at once may pass on nothing of what was said before
+_TURN = 2 * _HEARD  # between ranks that fail together
+
+
+class SharedUserError(UserError):
+    """A user's error that every rank knows of: only rank 0 reports it, and all end by themselves."""
+
+
+def rank() -> int:
+    """This process' number among those that a launcher started, as it says before MPI does."""
+    return next((int(os.environ[n]) for n in RANK_VARIABLES if os.environ.get(n, "").isdigit()), 0)
+
+
+def run_to_the_end(main: Callable[[], int]) -> int:
+    """Run `main` and return the exit status; whatever ends it is reported once, on one line where it is the user's.
+
+    A rank that fails alone reports it and aborts the others. Ranks that fail together take turns: the first one's abort silences
+    the rest.
+    """
+    try:
+        status = main()
+        sys.stdout.flush()  # here and not at Python's end, where nobody catches what goes wrong
+        return status
+    except (SharedUserError, Stopped) as error:  # known to all ranks
+        if rank() == 0:
+            _report(str(error))
+        return EXIT_STOPPED if isinstance(error, Stopped) else EXIT_USER_ERROR
+    except BrokenPipeError:
+        _print_no_more()
+        return 0
+    except BaseException as error:
+        return _end_all_ranks(*_status_and_text(error))
+
+
+def _status_and_text(error: BaseException) -> tuple[int, str]:
+    """The exit status for an exception, and the text that reports it."""
+    match error:
+        case UserError():
+            return EXIT_USER_ERROR, str(error)
+        case Interrupted():
+            return EXIT_STOPPED, f"stopped by {error} before the first round; the same command begins again"
+        case KeyboardInterrupt():
+            return EXIT_KEYBOARD, "interrupted"
+        case SystemExit():  # in a part of the user's own: the other ranks would wait
+            return EXIT_FAILED, f"something called sys.exit({error.code!r})"
+        case MemoryError():
+            return EXIT_FAILED, f"out of memory: {error}"
+        case OSError(errno=errno.ENOSPC):
+            _print_no_more()
+            return EXIT_FAILED, f"cannot write: {error.strerror}"
+        case Exception():
+            import traceback
+
+            return EXIT_FAILED, "".join(traceback.format_exception(error))
+    raise error
+
+
+def _end_all_ranks(status: int, text: str) -> int:
+    """Report, and abort the other ranks where MPI runs."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
+        if mpi is None and status == EXIT_USER_ERROR and rank() > 0:
+            return status  # MPI was never reached: every task has the same to say
+        if mpi is not None and mpi.Is_initialized() and rank() > 0:
+            return status  # singletons started by mistake
+        _report(text)
+        return status
+    time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0))
+    _report(text if status in (EXIT_USER_ERROR, EXIT_STOPPED) else f"rank {mpi.COMM_WORLD.rank}: {text}")
+    time.sleep(_HEARD)
+    mpi.COMM_WORLD.Abort(status)
+    return status
+
+
+def _print_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report(text: str) -> None:
+    tell(f"mpi-compress: {text.rstrip()}")
