@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, square
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, refuse_rounding, square
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
@@ -62,7 +62,10 @@ class AIADE(DoubleEncoding):
         return abs(self.η * self.L - 1) <= 1e-9
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), x0.copy(), np.zeros_like(x0), self.past(x0))
+        return Node(x0.copy(), x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker.begun(f.dim)
 
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros_like(node.x))
@@ -70,7 +73,7 @@ class AIADE(DoubleEncoding):
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         Q = self.uplink(node, t.k)
         worker.g[:] = f.gradient(node.y)
-        self.refuse_rounding(worker.g, node.y, t.k)
+        refuse_rounding(self, worker.g, node.y, t.k)
         d = Q.pack(worker.g - worker.s, t)
         worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
         return d

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,7 +15,6 @@ from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
 from mpi_compress.messages.link import Link
-from mpi_compress.problem.objective import Objective
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
 EPS = float(np.finfo(float).eps)  # one unit in the last place
@@ -31,12 +30,20 @@ class Past:
     k: int = 0  # rounds so far
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of the last message down
 
+    @classmethod
+    def begun(cls, x0: Vector, x_star: Vector | None) -> "Past":
+        return cls(math.nan if x_star is None else norm(x0 - x_star))
+
 
 @dataclass
 class Worker:
     s: Vector  # (d,) s_i, the master's copy of ∇f_i
     g: Vector  # (d,) g_i of the last round
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of its last message up
+
+    @classmethod
+    def begun(cls, dim: int) -> "Worker":
+        return cls(np.zeros(dim), np.zeros(dim))
 
     def hear(self, d: Compressed) -> None:
         """s ← s + d, what the master heard."""
@@ -125,29 +132,14 @@ class DoubleEncoding(Algorithm):
         self.quantises  # noqa: B018  raises where a link cannot keep its share of the budget
 
     def uplink(self, node: Any, k: int) -> Link:
-        return self._link(self.up, node, k, 1)
+        return self._links.at(self.up, k, node.past.moved, 1)
 
     def downlink(self, node: Any, k: int) -> Link:
-        return self._link(self.down, node, k, 3)
-
-    def _link(self, link: Link, node: Any, k: int, old: int) -> Link:
-        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
-        made = self._made.get(old)
-        if made is None or made[0] != (k, node.past.moved):
-            made = self._made[old] = (k, node.past.moved), self._link_of_round(link, node, k, old)
-        return made[1]
+        return self._links.at(self.down, k, node.past.moved, 3)
 
     @cached_property
-    def _made(self) -> dict[int, tuple[tuple[int, float], Link]]:
-        return {}
-
-    def _link_of_round(self, link: Link, node: Any, k: int, old: int) -> Link:
-        known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
-        if k == 0:
-            known["range"] = "sent"
-        elif link.compressor.bounds_range:
-            known["radius"] = rounded_up(self.L * node.past.moved + old * self.sigma(k - 1))
-        return link.at(**known)
+    def _links(self) -> "LinksInRounds":
+        return LinksInRounds(self.sigma, self.L, self.stochastic)
 
     @cached_property
     def quantises(self) -> bool:
@@ -161,46 +153,18 @@ class DoubleEncoding(Algorithm):
         able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]
         return any(able)
 
-    @cached_property
-    def bounds_a_range(self) -> bool:
-        return self.up.compressor.bounds_range or self.down.compressor.bounds_range
-
-    def past(self, x0: Vector) -> Past:
-        """What nodes know before round 0."""
-        x_star = self.setting.x_star
-        return Past(math.nan if x_star is None else norm(x0 - x_star))
-
-    def start_worker(self, node: Any, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
-
-    def refuse_rounding(self, g: Vector, y: Vector, k: int) -> None:
-        """End the run where the budget of round k is lost in the rounding of the gradient g (d,) at y (d,).
-
-        Raises:
-            PrecisionExhausted: it is.
-        """
-        if self.quantises and self.budget(k) < max(TINY, EPS * norm(g), EPS * self.L * norm(y)):
-            raise PrecisionExhausted(f"a precision of {self.budget(k):g} is finer than floats")
-
     def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
         """Note what was heard in round k, and how far the point of the gradients moved."""
-        if self.bounds_a_range:
+        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
             past.moved = norm(after - before)
         past.k = k + 1
         past.ball = ball(down)
 
-    def lemma(self, sigma: float, radius: float) -> tuple[float, float]:
-        """Bits a coordinate by Lemma 2.1: what a code for the whole ball of radius M needs, and what will do."""
-        if math.isnan(sigma):
-            return math.nan, math.nan
-        dim = self.setting.dim
-        return max(0.0, math.log2(radius / sigma)) if radius else 0.0, lattice_bits(dim, sigma, radius, self.stochastic) / dim
-
     def worker_logs(self, worker: Worker) -> Sequence[float]:
-        return self.lemma(*worker.ball)
+        return lemma(worker.ball, self.setting.dim, self.stochastic)
 
     def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        lower, upper = self.lemma(*node.past.ball)
+        lower, upper = lemma(node.past.ball, self.setting.dim, self.stochastic)
         columns = {**means, "lower_down": lower, "upper_down": upper}
         if self.setting.x_star is None:
             return columns
@@ -212,6 +176,53 @@ class DoubleEncoding(Algorithm):
     def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
         """gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference."""
         return {"gap": norm(node.v - mean) / self.budget(node.past.k - 1) if node.past.k and self.quantises else math.nan}
+
+
+class LinksInRounds:
+    """Links whose precision and range both ends know from round to round.
+
+    Args:
+        sigma: σ_k.
+        L: the largest L_i.
+        stochastic: True if the quantisers are to be unbiased.
+    """
+
+    def __init__(self, sigma: Callable[[int], float], L: float, stochastic: bool):
+        self._sigma, self._L, self._stochastic = sigma, L, stochastic
+        self._made: dict[int, tuple[tuple[int, float], Link]] = {}
+
+    def at(self, link: Link, k: int, moved: float, old: int) -> Link:
+        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
+        made = self._made.get(old)
+        if made is None or made[0] != (k, moved):
+            made = self._made[old] = (k, moved), self._in_round(link, k, moved, old)
+        return made[1]
+
+    def _in_round(self, link: Link, k: int, moved: float, old: int) -> Link:
+        known: dict[str, Any] = {"sigma": self._sigma(k), "stochastic": self._stochastic}
+        if k == 0:
+            known["range"] = "sent"
+        elif link.compressor.bounds_range:
+            known["radius"] = rounded_up(self._L * moved + old * self._sigma(k - 1))
+        return link.at(**known)
+
+
+def refuse_rounding(method: DoubleEncoding, g: Vector, y: Vector, k: int) -> None:
+    """End the run where the budget of round k is lost in the rounding of the gradient g (d,) at y (d,).
+
+    Raises:
+        PrecisionExhausted: it is.
+    """
+    if method.quantises and method.budget(k) < max(TINY, EPS * norm(g), EPS * method.L * norm(y)):
+        raise PrecisionExhausted(f"a precision of {method.budget(k):g} is finer than floats")
+
+
+def lemma(ball: tuple[float, float], dim: int, stochastic: bool) -> tuple[float, float]:
+    """Bits a coordinate by Lemma 2.1, from σ and M: what a code for the whole ball of radius M needs, and what will do."""
+    sigma, radius = ball
+    if math.isnan(sigma):
+        return math.nan, math.nan
+    return max(0.0, math.log2(radius / sigma)) if radius else 0.0, lattice_bits(dim, sigma, radius, stochastic) / dim
 
 
 def ball(sent: Compressed) -> tuple[float, float]:

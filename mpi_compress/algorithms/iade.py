@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, xi
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, refuse_rounding, xi
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -69,7 +69,10 @@ class IADE(DoubleEncoding):
         return self.η * (self.L + self.µ) <= 2 + 1e-9
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), self.past(x0))
+        return Node(x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker.begun(f.dim)
 
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros_like(node.x))
@@ -77,7 +80,7 @@ class IADE(DoubleEncoding):
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         Q = self.uplink(node, t.k)
         worker.g[:] = f.gradient(node.x)
-        self.refuse_rounding(worker.g, node.x, t.k)
+        refuse_rounding(self, worker.g, node.x, t.k)
         d = Q.pack(worker.g - worker.s, t)
         worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
         return d

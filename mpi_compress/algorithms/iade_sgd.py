@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, square, xi
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, refuse_rounding, square, xi
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -86,7 +86,10 @@ class IADESGD(DoubleEncoding):
         return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), self.past(x0))
+        return Node(x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker.begun(f.dim)
 
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros_like(node.x))
@@ -94,7 +97,7 @@ class IADESGD(DoubleEncoding):
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         Q = self.uplink(node, t.k)
         worker.g[:] = f.gradient(node.x, self.rows(f, t))
-        self.refuse_rounding(worker.g, node.x, t.k)
+        refuse_rounding(self, worker.g, node.x, t.k)
         d = Q.pack(worker.g - worker.s, t)
         worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
         return d

@@ -49,7 +49,7 @@ class Compressor(ABC):
 
     @property
     def least_sent(self) -> float:
-        """λ, where exactly the coordinates with |v_j| ≥ λ are sent; 0: there is no such λ."""
+        """λ, where exactly the coordinates of magnitude λ or more are sent; 0: there is no such λ."""
         return 0.0
 
     @property
