@@ -12,6 +12,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,11 +31,11 @@ _UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
 
 @dataclass(frozen=True)
 class Block:
-    """Lines of a file: their place in it, and their text."""
+    """Some lines of a file."""
 
     number: int
     text: bytes
-    lines_before: Callable[[], int]
+    lines_before: Callable[[], int]  # how many lines of the file come before; to count them takes time
 
 
 def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 1) -> Iterator[tuple[int, Any, Vector]]:
@@ -86,7 +87,7 @@ def _stream(path: Path) -> Iterator[Block]:
     with open_text(path) as file:
         while text := file.read(BLOCK_BYTES):
             text += file.readline()
-            yield Block(number, text, lambda before=lines: before)  # type: ignore[misc]
+            yield Block(number, text, partial(int, lines))
             lines += text.count(b"\n")
             number += 1
 
@@ -100,7 +101,7 @@ def _cut(path: Path, number: int) -> Block:
             start = file.tell()
         text = file.read(max(0, (number + 1) * BLOCK_BYTES - start))
         text += file.readline() if text and not text.endswith(b"\n") else b""
-    return Block(number, text, lambda: _count_lines(path, start))
+    return Block(number, text, partial(_count_lines, path, start))
 
 
 def _count_lines(path: Path, end: int) -> int:

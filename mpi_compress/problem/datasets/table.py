@@ -14,6 +14,8 @@ from mpi_compress.problem.datasets.cache import cache_folder, replace
 from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
 
+Normalize = Literal["rows", "columns", "none"]
+
 
 @dataclass(frozen=True)
 class DataTable:
@@ -22,7 +24,7 @@ class DataTable:
     name: str | None = None
     path: str | None = None
     generator: str | None = None
-    normalize: Literal["rows", "columns", "none"] = "none"
+    normalize: Normalize = "none"
     positive: list[float] | None = None  # labels that count as +1, where a set has many
     dtype: Literal["float64", "float32"] = "float64"
     rows: int | None = None  # the first so many
