@@ -38,19 +38,15 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
     gettable = {k: v for k, v in KNOWN.items() if v.files}
     if name not in gettable:
         raise UserError(f"data get: {nearest(name, gettable, 'set')}")
-    known, folder = gettable[name], cache_folder() / "sets"
-    suffix = Path(known.files[0]).suffix
+    files, folder = gettable[name].files, cache_folder() / "sets"
+    suffix = Path(files[0]).suffix
     target, sums = folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
-    before = sums.read_text().split()[0] if sums.exists() and sums.read_text().strip() else None
-    if target.exists() and before == _sha256(target):
+    before = sums.read_text()[:64].strip() if sums.exists() else ""
+    if before and target.exists() and before == _sha256(target):
         report(f"{name}: there already, {target}")
         return target
     base = (url or collection()).rstrip("/") + "/"
-    fetched = [folder / "incoming" / file for file in known.files]
-    for file in fetched:
-        if not file.exists():
-            with _Transfer(file.name, quiet, report) as progress:
-                download(base + file.name, file, progress)
+    fetched = [_downloaded(file, base, folder / "incoming", quiet, report) for file in files]
     whole = fetched[0]
     if len(fetched) > 1:
         whole = folder / "incoming" / target.name
@@ -58,9 +54,8 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
     try:
         report(f"{name}: checking N and d")
         digest = _verified(name, whole, base)
-        if before not in (None, digest):
-            another = f"{base}{known.files[0]}: is another file than before"
-            raise UserError(f"{another}, SHA-256 {digest}; if that is right, remove {sums}")
+        if before not in ("", digest):
+            raise UserError(f"{base}{files[0]}: is another file than before, SHA-256 {digest}; if that is right, remove {sums}")
     except UserError:
         _remove(*fetched, whole)
         raise
@@ -68,6 +63,14 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
     sums.write_text(f"{digest}  {target.name}\n")
     _remove(*fetched)
     return target
+
+
+def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Callable[[str], None]) -> Path:
+    file = folder / name
+    if not file.exists():
+        with _Transfer(name, quiet, report) as progress:
+            download(base + name, file, progress)
+    return file
 
 
 def _remove(*files: Path) -> None:
