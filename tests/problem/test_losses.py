@@ -1,6 +1,5 @@
 """Each loss against its formula in plain NumPy, finite differences and eigenvalues."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
