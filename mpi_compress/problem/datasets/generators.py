@@ -52,12 +52,12 @@ class Generator(ABC):
             yield samples, labels
 
     def size(self) -> tuple[int, int, float] | None:
-        """N, d and about how many nonzeros, where that is known before anything is made: N·d unless a generator knows better."""
+        """N, d and an estimate of the nonzeros (N·d unless overridden), if they are known before anything is made."""
         n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
         return (n, dim, float(n) * dim) if n is not None and dim is not None else None
 
     def stream(self, *address: int) -> np.random.Generator:
-        """Random numbers of an address within this set, such as a chunk's number: they do not depend on what else was drawn."""
+        """A random stream for an address in this set, such as a chunk's number; streams do not depend on each other."""
         return np.random.default_rng([self.seed, *address])
 
 

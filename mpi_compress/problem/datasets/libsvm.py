@@ -1,4 +1,4 @@
-"""LIBSVM text, plain or compressed, in blocks of whole lines: parsed by scikit-learn, and explained by us where it refuses.
+"""LIBSVM text, plain or compressed, in blocks of whole lines: scikit-learn parses them, and errors are explained here.
 
 A plain file is cut into blocks of fixed size, of which any rank can parse any; a compressed one is a stream for one rank. A block
 holds the lines that begin in it, so neither blocks nor ranks change what is read.
@@ -43,10 +43,10 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
 
     Args:
         dim: d, where it is known: no index may be above it.
-        part, parts: of a plain file, the part-th of so many runs of blocks; of a compressed file part 0 is all there is.
+        part, parts: which of how many shares of a plain file's blocks to read; of a compressed file part 0 has all.
 
     Raises:
-        UserError: the file cannot be read, or a line of it; says which line, and what is wrong with it.
+        UserError: the file or a line of it cannot be read; the error names the line and what is wrong with it.
     """
     if path.is_dir():
         raise UserError(f"{path}: is a folder; a file of LIBSVM text is wanted")
@@ -61,12 +61,12 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
 
 
 def open_text(path: Path, mode: str = "rb", suffix: str | None = None) -> BinaryIO:
-    """The text of a plain, .gz, .bz2 or .xz file as bytes; `suffix` where the path's own does not tell."""
+    """The text of a plain, .gz, .bz2 or .xz file as bytes; `suffix` overrides the path's own."""
     return _OPENERS.get(path.suffix if suffix is None else suffix, open)(path, mode)
 
 
 def write(out: BinaryIO, samples: Any, labels: Vector) -> None:
-    """Rows as text, every number so that it is read back to the last bit."""
+    """Write rows as text; every number is read back to the last bit."""
     matrix = scipy.sparse.csr_matrix(samples)
     ends, indices, values = matrix.indptr.tolist(), (matrix.indices + 1).tolist(), matrix.data.tolist()
     for i, label in enumerate(labels.tolist()):
@@ -134,7 +134,7 @@ def _parsed(block: Block, path: Path, dim: int | None) -> tuple[Any, Vector]:
 
 
 def complaint_about(line: bytes, dim: int | None) -> str | None:
-    """What is wrong with a line `label index:value … # comment`; None if nothing is."""
+    """The first mistake in a line `label index:value … # comment`; None if there is none."""
     fields = line.split(b"#")[0].split()
     if not fields:
         return None

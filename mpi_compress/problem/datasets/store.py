@@ -117,7 +117,7 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     """The test set that goes with a training set: the same meaning of labels, the same normalisation, the same d.
 
     Raises:
-        UserError: no such set or file, an index above d, or a label that the training set does not have.
+        UserError: no such set or file, an index above d, or a label that the training set lacks.
     """
     if table.test is None:
         return None
