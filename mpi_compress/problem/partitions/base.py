@@ -1,4 +1,4 @@
-"""The contract of a partition: worker i of n has the i-th of n slices, whose lengths differ by at most one row, of rows in an order."""
+"""The contract of a partition: rows are put in an order, and worker i of n has the i-th of n slices, equal but for one row."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
