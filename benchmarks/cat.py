@@ -20,9 +20,10 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.constants import largest_eigenvalue
 from mpi_compress.problem.datasets import generators
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
-from mpi_compress.problem.optimum import largest_eigenvalue
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 
 SETS = {"rcv1": ("rcv1-like", 200_000, 40), "url": ("url-like", 240_000, 12)}  # generator, rows, rounds of a turn
 COSTS = {
@@ -102,7 +103,7 @@ def main(names: list[str] | None = None) -> None:
         if not names or name in names:
             rows = rows_of(generator, samples)
             L = 0.25 * largest_eigenvalue(rows) / samples
-            search(name, Objective(rows, LOSSES["logistic"], 1 / samples, 1e-4 * L), L)
+            search(name, Objective(rows, losses["logistic"](), 1 / samples, 1e-4 * L), L)
             whole_runs(name, rows, L, rounds)
 
 

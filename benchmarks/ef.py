@@ -24,8 +24,10 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
-from mpi_compress.problem.optimum import largest_eigenvalue, minimize
+from mpi_compress.problem.constants import largest_eigenvalue
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.optimum import minimize
 
 
 class Stopwatch(Observer):
@@ -88,7 +90,7 @@ def ours(
     numbers = {"L": L, "mu": mu, "n": float(n), "d": float(dim), "N": float(N), "kappa": 1e4}
     setting = Setting(n, dim, link, back, costs.build(cost, "cost"), mu if apart else 0.0, numbers, x_star)
     method = algorithms.build(algorithm, "algorithm").within(setting)
-    fs = {i: Objective(p, LOSSES["logistic"], n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
+    fs = {i: Objective(p, losses["logistic"](), n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
 
     def play(rounds: int) -> float:
         no = lambda *_: None  # noqa: E731
@@ -129,7 +131,7 @@ def plain_ef(parts: list[Rows], k: int) -> Callable:
 def gradients_alone(parts: list[Rows], x: Any, mu: float, together: bool = False) -> Callable:
     """The full gradients of a round, at x, and nothing else: one by one, or by one call, as in a run."""
     N = sum(len(p) for p in parts)
-    fs = [Objective(p, LOSSES["logistic"], len(parts) / N, mu) for p in parts]
+    fs = [Objective(p, losses["logistic"](), len(parts) / N, mu) for p in parts]
     all_at_once = GradientsTogether.of(fs) if together else None
 
     def play(rounds: int) -> float:
@@ -185,7 +187,7 @@ def _madelon(dtype: Any) -> None:
     whole = Rows((np.round(480 + 40 * normal.matrix[0]).astype(dtype),), normal.labels, 500)
     parts = dealt(whole, 20)
     L = 0.25 * largest_eigenvalue(whole) / 2000
-    start = minimize(Objective(whole, LOSSES["logistic"], 1 / 2000, 1e-4 * L)).x
+    start = minimize(Objective(whole, losses["logistic"](), 1 / 2000, 1e-4 * L)).x
     random = np.random.default_rng(5).standard_normal(500)
 
     def gdstar(off: float) -> Callable:

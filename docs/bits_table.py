@@ -15,10 +15,11 @@ import mpi_compress as mc
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.kinds import Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.constants import gram_eigenvalues
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
-from mpi_compress.problem.objective import LOSSES, Objective
-from mpi_compress.problem.optimum import gram_eigenvalues
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective
 
 COMPRESSORS = [
     {"name": "top-k", "k": "0.2%"}, {"name": "random-k", "k": "0.2%"}, {"name": "hard-threshold", "like_k": 20}, {"name": "sq", "k": "0.2%"},
@@ -52,7 +53,7 @@ def gradients(name: str, table: DataTable) -> Iterator[tuple[str, NDArray[np.flo
     from pathlib import Path
 
     data = open_data(table, Path(), "contiguous", 0, real_labels=False)
-    loss = LOSSES["logistic"]
+    loss = losses["logistic"]()
     step = 1 / (loss.curvature / data.n_samples * gram_eigenvalues(data)[0])
     f = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)
     x = np.zeros(data.dim)

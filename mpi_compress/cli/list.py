@@ -42,24 +42,21 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.messages.compressors import compressors
     from mpi_compress.messages.costs import costs
     from mpi_compress.problem.datasets import KNOWN, generators
-    from mpi_compress.problem.objective import LOSSES
+    from mpi_compress.problem.losses import losses
 
     return {
-        "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": LOSSES, "costs": costs,
+        "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "costs": costs,
         "datasets": {**generators, **KNOWN},
     }  # fmt: skip
 
 
 def _described(key: str, part: Any) -> Iterator[str]:
     if not isinstance(part, type):
-        if hasattr(part, "formula"):
-            yield f"  {key:16s} {part.formula}"
-        else:
-            size = f"{part.samples:,} × " if part.samples else "part of a set, d = "
-            yield f"  {key:22s} {size}{part.dim:,}"
+        size = f"{part.samples:,} × " if part.samples else "part of a set, d = "
+        yield f"  {key:22s} {size}{part.dim:,}"
         return
     paper = getattr(part, "paper", "")
-    first = (inspect.getdoc(part) or "").partition("\n")[0]
+    first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
     settings = [f"{f.name}{_default(f)}" for f in fields(part) if f.init]
     if settings:

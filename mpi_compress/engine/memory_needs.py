@@ -16,7 +16,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN
 from mpi_compress.problem.datasets.store import cached_file
-from mpi_compress.problem.optimum import DENSE_HESSIAN_UP_TO
+from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 
 PROCESS = 200 * 2**20  # Python with its libraries
 _VECTORS_OF_A_NODE = 8  # (d,) arrays of float64, about: x, x0, x*, the answer as it is decoded and added

@@ -36,7 +36,8 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.held_out import HeldOut
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder, part_of
 
 
@@ -72,7 +73,7 @@ def play(
         rows.clear()  # one problem in memory at a time
         rows[key] = _rows(problem.data, n, exchange, team)
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
-    objectives = {i: _objective_of(p)(r, LOSSES[problem.loss], weight, mu) for i, r in rows[key].items()}
+    objectives = {i: _objective_of(p)(r, losses[problem.loss](), weight, mu) for i, r in rows[key].items()}
     sample = team.on_root(lambda: problem.data.read(0, 1))
     also = _columns_of(problem) if team.is_root else None
     theory = Theory.of(p.algorithm) if spec.log.theory else None
@@ -187,7 +188,7 @@ def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict
 def _columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
     """The columns that every run has from its point alone: ‖x − x*‖ where x* is known, those of a test set where there is one."""
     x_star, test = problem.x_star, problem.test
-    held_out = HeldOut(test.read(0, test.n_samples), LOSSES[problem.loss]) if test is not None else None
+    held_out = HeldOut(test.read(0, test.n_samples), losses[problem.loss]()) if test is not None else None
 
     def columns(x: Vector) -> dict[str, float]:
         distance = {} if x_star is None else {"distance": norm(x - x_star)}
@@ -219,7 +220,7 @@ def _rehearse(p: Prepared, shard: Rows) -> None:
         matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))
     else:
         matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
-    f = _objective_of(p)(Rows(matrix, np.array([1.0, -1.0]), dim), LOSSES[p.problem.loss], 0.5, p.problem.mu)
+    f = _objective_of(p)(Rows(matrix, np.array([1.0, -1.0]), dim), losses[p.problem.loss](), 0.5, p.problem.mu)
     observer = Observer(Local(n), {0: f}, 2, 0.0, math.nan, p.spec.cost, Stop(rounds=2), 1, _nothing, _nothing)
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
     try:

@@ -18,9 +18,10 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
-from mpi_compress.problem.objective import LOSSES, Objective
-from mpi_compress.problem.optimum import eigenvalues_file, gradient_noise
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunS
     if not (compressor.needs_noise):
         return spec
     batch = getattr(spec.algorithm, "batch", None)
-    zeta2, sigma2 = gradient_noise(problem.data, LOSSES[problem.loss], problem.mu, spec.workers.count, batch, x0)
+    zeta2, sigma2 = gradient_noise(problem.data, losses[problem.loss](), problem.mu, spec.workers.count, batch, x0)
     settled = checked_at("up.compressor", lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim))
     return replace(spec, up=replace(spec.up, compressor=settled))
 
@@ -82,7 +83,7 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     """What formulas may name; ‖∇f(x0)‖ where one does. At rank 0 only."""
     known = problem.numbers(spec.workers.count)
     if "g0" in spec.algorithm.names():
-        f = Objective(problem.data.read(0, problem.data.n_samples), LOSSES[problem.loss], 1 / problem.data.n_samples, problem.mu)
+        f = Objective(problem.data.read(0, problem.data.n_samples), losses[problem.loss](), 1 / problem.data.n_samples, problem.mu)
         known["g0"] = norm(f.value_and_gradient(x0)[1])
     return known
 

@@ -14,9 +14,11 @@ from mpi_compress.core.progress import tell
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.rows import squared_norms
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.constants import gram_eigenvalues
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
-from mpi_compress.problem.objective import LOSSES, Rows
-from mpi_compress.problem.optimum import Optimum, gram_eigenvalues, optimum, optimum_file
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Rows
+from mpi_compress.problem.optimum import Optimum, optimum, optimum_file, solver_of
 
 T = TypeVar("T")
 
@@ -43,7 +45,7 @@ class Problem:
     def numbers(self, n: int) -> dict[str, float]:
         """What formulas may name."""
         known = {"mu": self.mu, "n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
-        if not LOSSES[self.loss].smooth:
+        if not losses[self.loss]().smooth:
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
         return known | {name: L for name in ("L_max", "L_rms", "L_row") if (L := getattr(self, name)) is not None}
@@ -58,7 +60,7 @@ def key_of(spec: RunSpec) -> str:
 def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     """What the data decide, and the test set. At rank 0 only."""
     objective = spec.objective
-    loss = LOSSES[objective.loss]
+    loss = losses[objective.loss]()
     test = open_test(spec.data, spec.folder, data)
     gram = gram_eigenvalues(data)[0]
     if gram == 0:
@@ -77,15 +79,15 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
         L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
     known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, None, math.nan, math.nan, test)
-    if is_large(data) and not wants_optimum:
+    if (loss.solver is None or is_large(data)) and not wants_optimum:
         return known
-    if not quiet and not optimum_file(data, objective.loss, mu).exists():
+    if not quiet and not optimum_file(data, loss, mu).exists():
         tell(f"{data.title}: computing x* and f* (kept beside the data)")
-    best = optimum(data, objective.loss, loss, mu)
+    best = optimum(data, loss, mu)
     if best.reached > _SOLVED:
         if wants_optimum:
             raise UserError(
-                f"objective: x* cannot be computed: the {'gradient' if loss.smooth else 'duality gap'} falls to {best.reached:.1e} "
+                f"objective: x* cannot be computed: the {solver_of(loss).measure} falls to {best.reached:.1e} "
                 "of its start only; set mu > 0"
             )
         return known
@@ -96,7 +98,7 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
     data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
     problem = problem_of(spec, data, quiet=True)
-    return problem, optimum(data, problem.loss, LOSSES[problem.loss], problem.mu)
+    return problem, optimum(data, losses[problem.loss](), problem.mu)
 
 
 def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
@@ -141,7 +143,7 @@ def refuse_idle_workers(spec: RunSpec, data: DataSet) -> None:
 def refuse_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
     """Refuse a formula in L where the loss has none."""
     loss = spec.objective.loss
-    if formula is None or LOSSES[loss].smooth:
+    if formula is None or losses[loss]().smooth:
         return
     named = names_in(formula) & {"L", "L_max", "L_rms", "L_row", "kappa"}
     if named:

@@ -24,6 +24,8 @@ from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.partitions import partitions
 from mpi_compress.results.reader import read
 
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
@@ -67,7 +69,8 @@ class RunSpec:
         others = [] if file is None else [digest(Path(file))]
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost)
+        of_problem = (losses[self.objective.loss], partitions[self.workers.partition])
+        parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost, *of_problem)
         others += dict.fromkeys(source for part in parts if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -96,7 +99,7 @@ class RunSpec:
     @property
     def real_labels(self) -> bool:
         """Whether labels are numbers to be fitted, and not two classes."""
-        return self.objective.loss == "least-squares" and self.data.positive is None
+        return losses[self.objective.loss].real_labels and self.data.positive is None
 
     @property
     def trials(self) -> list["RunSpec"]:

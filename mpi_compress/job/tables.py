@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.expressions import Expression
+from mpi_compress.core.registry import Registry
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.problem.datasets.labels import Partition
-from mpi_compress.problem.objective import LOSSES
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.partitions import partitions
 
 OF_A_RUN = (
     "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "tune",
@@ -18,6 +19,13 @@ OF_A_RUN = (
 NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
 
 Scale = Literal["linear", "log"]
+
+
+def _refuse_unknown(name: str, parts: Registry[Any]) -> None:
+    """Refuse a name that no part has, or whose part cannot be built."""
+    if name not in parts:
+        raise ValueError(nearest(name, parts, parts.kind))
+    parts.build(name, parts.kind)
 
 
 @dataclass(frozen=True)
@@ -30,8 +38,7 @@ class ObjectiveTable:
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise ValueError(nearest(self.loss, LOSSES, "loss"))
+        _refuse_unknown(self.loss, losses)
         if self.mu is not None and self.lambda2 is not None:
             raise ValueError("mu and lambda2 = mu/2 are two names of one thing; give one")
 
@@ -41,13 +48,14 @@ class WorkersTable:
     """A job's [workers]. `exchange` and `master` say how they are hosted, which changes no number."""
 
     count: int = 1
-    partition: Partition = "contiguous"
+    partition: str = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "dedicated"
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count = {self.count} must be at least 1")
+        _refuse_unknown(self.partition, partitions)
 
 
 @dataclass(frozen=True)

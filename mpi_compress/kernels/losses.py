@@ -7,13 +7,13 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 
-LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES, HINGE = range(5)
+LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES, HINGE = CODES = range(5)
 _LN2 = np.log(2.0)
 
 
 @kernel
 def loss_and_slope(loss, y, m):
-    """ℓ(y, m) and ∂ℓ/∂m; for the hinge a subgradient, 0 at its corner."""
+    """ℓ(y, m) and ∂ℓ/∂m; for the hinge a subgradient, 0 at its corner. NaN for a code without a branch."""
     if loss == LOGISTIC or loss == LOGISTIC_BASE2:
         z = y * m
         e = np.exp(-abs(z))
@@ -28,7 +28,9 @@ def loss_and_slope(loss, y, m):
     if loss == HINGE:
         short = max(1.0 - y * m, 0.0)
         return short, -y if short > 0.0 else 0.0
-    return 0.5 * (m - y) * (m - y), m - y
+    if loss == LEAST_SQUARES:
+        return 0.5 * (m - y) * (m - y), m - y
+    return np.nan, np.nan
 
 
 @kernel
@@ -50,13 +52,15 @@ def curvatures(loss, labels, margins, out):
                 out[i] /= _LN2
         elif loss == SQUARED_HINGE:
             out[i] = 2.0 if z < 1.0 else 0.0
+        elif loss == LEAST_SQUARES:
+            out[i] = 1.0
         else:
-            out[i] = 1.0 if loss == LEAST_SQUARES else 0.0
+            out[i] = 0.0 if loss == HINGE else np.nan
 
 
 @kernel
 def mean_loss_and_accuracy(loss, labels, margins):
-    """(1/N) Σ ℓ(y_i, m_i), summed with compensation, and the share of samples whose class is told right: +1 where m > 0."""
+    """(1/N) Σ ℓ(y_i, m_i), summed with compensation, and the share of samples that are classified correctly: +1 where m > 0."""
     total, lost, right = 0.0, 0.0, 0
     for i in range(labels.size):
         value, _ = loss_and_slope(loss, labels[i], margins[i])

@@ -1,18 +1,19 @@
-"""Loss and accuracy on samples that no worker sees."""
+"""Loss and accuracy on samples that no worker has."""
 
 import numpy as np
 
-from mpi_compress.kernels import losses
-from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels import losses as kernels
+from mpi_compress.kernels.rows import margins
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Loss, Rows
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.objective import Rows
 
 
 class HeldOut:
-    """A test set, held by one process; it is no worker's, so what it says does not depend on the layout.
+    """A test set, held by one process, so its numbers do not depend on the layout.
 
-    test_loss is the mean of ℓ, without the regulariser; where labels are classes, test_accuracy is the share of them that sign(a·x)
-    tells right, a margin of 0 counting as −1.
+    test_loss is the mean of ℓ, without the regulariser. If labels are classes, test_accuracy is the share of samples whose label is
+    sign(a·x), where a margin of 0 counts as −1.
     """
 
     def __init__(self, rows: Rows, loss: Loss):
@@ -21,7 +22,7 @@ class HeldOut:
         self._classes = bool(np.all(np.abs(rows.labels) == 1.0))
 
     def columns(self, x: Vector) -> dict[str, float]:
-        """What a row of a trace says about the point x (d,)."""
-        kernels.margins(self._rows.matrix, x, self._margins)
-        value, accuracy = losses.mean_loss_and_accuracy(self._loss.code, self._rows.labels, self._margins)
+        """The test columns of a row of the trace, at the point x (d,)."""
+        margins(self._rows.matrix, x, self._margins)
+        value, accuracy = kernels.mean_loss_and_accuracy(self._loss.kernel, self._rows.labels, self._margins)
         return {"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}

@@ -1,6 +1,5 @@
 """f_i on one shard: value, gradient, curvature; the mean over shards is f exactly, also where their sizes differ."""
 
-import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -14,31 +13,10 @@ from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
+from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 _ROWS_AT_ONCE = 8192
-
-
-@dataclass(frozen=True)
-class Loss:
-    """ℓ(y, m); `curvature` bounds ∂²ℓ/∂m², so that curvature · λmax(AᵀA)/N is the data part's smoothness."""
-
-    code: int
-    curvature: float  # infinite: not smooth
-    formula: str
-
-    @property
-    def smooth(self) -> bool:
-        return math.isfinite(self.curvature)
-
-
-LOSSES = {
-    "logistic": Loss(loss_kernels.LOGISTIC, 0.25, "log(1 + exp(−y m))"),
-    "logistic-base2": Loss(loss_kernels.LOGISTIC_BASE2, 0.25 / np.log(2.0), "log2(1 + exp(−y m))"),
-    "squared-hinge": Loss(loss_kernels.SQUARED_HINGE, 2.0, "max(1 − y m, 0)²"),
-    "hinge": Loss(loss_kernels.HINGE, math.inf, "max(1 − y m, 0)"),
-    "least-squares": Loss(loss_kernels.LEAST_SQUARES, 1.0, "½ (m − y)²"),
-}
 
 
 @dataclass(frozen=True)
@@ -169,7 +147,7 @@ class Objective:
         start = time.perf_counter()
         z, scale = _parts(x)
         weight = self.weight * self._n / rows.size
-        batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.code, weight, self.mu, z, scale, out)
+        batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
 
@@ -186,7 +164,7 @@ class Objective:
         held = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
         weight = self.weight * self._n / rows.size
         growth = batch_kernels.add_touching(
-            indptr, indices, values, self.rows.labels, rows, self.loss.code, weight, z, scale, out, held
+            indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out, held
         )
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
@@ -243,7 +221,7 @@ class Objective:
         """Value and gradient at x, into their buffers."""
         self._kept = None
         kernels.losses_and_gradients(
-            self.rows.matrix, self.rows.labels, self._cuts, self.loss.code, self.weight, self.mu, x, self._value,
+            self.rows.matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
             self._gradient.reshape(1, -1),
         )  # fmt: skip
 
@@ -252,7 +230,7 @@ class Objective:
         margins = np.empty(len(self.rows))
         kernels.margins(self.rows.matrix, x, margins)
         slopes = np.empty(len(self.rows))
-        loss_kernels.slopes(self.loss.code, self.rows.labels, margins, slopes)
+        loss_kernels.slopes(self.loss.kernel, self.rows.labels, margins, slopes)
         second_moment = 0.0
         for start in range(0, len(self.rows), _ROWS_AT_ONCE):
             a, s = self._block(slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
@@ -266,7 +244,7 @@ class Objective:
         margins = np.empty(len(self.rows))
         kernels.margins(self.rows.matrix, x, margins)
         out = np.empty(len(self.rows))
-        loss_kernels.curvatures(self.loss.code, self.rows.labels, margins, out)
+        loss_kernels.curvatures(self.loss.kernel, self.rows.labels, margins, out)
         return out * self.weight
 
     def hessian_product(self, curvature: Vector, v: Vector) -> Vector:

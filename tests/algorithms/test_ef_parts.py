@@ -11,10 +11,11 @@ from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.job.stop import Verdict
+from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.store import open_data
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
-from mpi_compress.problem.optimum import gradient_noise
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 
 NUMBERS = {"L": 4.0, "mu": 0.5, "n": 3.0, "d": 10.0, "N": 20.0}
 
@@ -191,9 +192,9 @@ def test_the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_star
         means.append(each.mean(axis=0))
         noises.append(np.mean(np.sum((each - means[-1]) ** 2, axis=1)) / 2)
     zeta2 = np.mean(np.sum((means - np.mean(means, axis=0)) ** 2, axis=1))
-    found = gradient_noise(set_, LOSSES["logistic"], 0.1, 3, 2, x)
+    found = gradient_noise(set_, losses["logistic"](), 0.1, 3, 2, x)
     assert found == pytest.approx((zeta2, np.mean(noises)), rel=1e-9)
-    assert gradient_noise(set_, LOSSES["logistic"], 0.1, 3, None, x)[1] == 0.0
+    assert gradient_noise(set_, losses["logistic"](), 0.1, 3, None, x)[1] == 0.0
     done = mc.run(mc.load_job(job), out=tmp_path)[0]
     level = 2 / np.sqrt(2) * np.sqrt(6 * zeta2 + np.mean(noises))
     by_hand = job.read_text().replace("like_k = 2, estimate = true", f"threshold = {float(level)!r}")
@@ -217,7 +218,7 @@ def sparse_problem(count, apart=True):
             a, y = A[i * 60 // count : (i + 1) * 60 // count], labels[i * 60 // count : (i + 1) * 60 // count]
             s = sp.csr_matrix(a)
             matrix = (s.indptr.astype(np.uint64), s.indices.astype(np.uint32), s.data) if held == "sparse" else (a,)
-            p.fs[i] = Objective(Rows(matrix, y, 50), LOSSES["logistic"], count / 60, 0.0 if apart else p.mu)
+            p.fs[i] = Objective(Rows(matrix, y, 50), losses["logistic"](), count / 60, 0.0 if apart else p.mu)
         both.append(p)
     return both
 

@@ -5,7 +5,8 @@ import pytest
 from helpers.plays import play, problem
 
 from mpi_compress.algorithms.steps import bind, step_at
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 from mpi_compress.problem.optimum import minimize
 
 UPS = [
@@ -25,7 +26,7 @@ STEPS = {
 
 def optimum(p):
     whole = Rows((p.A,), p.labels, p.dim)
-    found = minimize(Objective(whole, LOSSES[p.loss], 1 / p.N, p.mu))
+    found = minimize(Objective(whole, losses[p.loss](), 1 / p.N, p.mu))
     return found.x, found.f
 
 

@@ -10,7 +10,8 @@ from mpi_compress.cli.show import summary
 from mpi_compress.engine import theory
 from mpi_compress.figures import plotting as figures
 from mpi_compress.job.loading import parse_job
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 from mpi_compress.results.difference import difference
 
 DATA = {"generator": "gspar", "samples": 120, "dim": 200}
@@ -114,7 +115,7 @@ def test_variance_of_one_row_is_that_over_all_rows(sparse):
         rows = Rows((ends, np.nonzero(A)[1].astype(np.uint32), A[A != 0]), y, 8)
     else:
         rows = Rows((A,), y, 8)
-    f = Objective(rows, LOSSES["logistic"], 1 / 70, 0.3)
+    f = Objective(rows, losses["logistic"](), 1 / 70, 0.3)
     x = rng.normal(size=8)
     g = f.gradient(x).copy()
     each = [np.sum((f.gradient(x, np.array([i], dtype=np.uint64)) - g) ** 2) for i in range(30)]

@@ -3,7 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 
 
 def problem(name: str, sparse: bool, dtype: type = np.float64, mu: float = 0.3) -> tuple[Objective, np.ndarray]:
@@ -15,4 +16,4 @@ def problem(name: str, sparse: bool, dtype: type = np.float64, mu: float = 0.3) 
     labels = rng.standard_normal(40) if name == "least-squares" else np.where(rng.random(40) < 0.5, 1.0, -1.0)
     csr = sp.csr_matrix(a)
     parts = (csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), csr.data)
-    return Objective(Rows(parts if sparse else (a,), labels, 7), LOSSES[name], 1 / 40, mu), a.astype(np.float64)
+    return Objective(Rows(parts if sparse else (a,), labels, 7), losses[name](), 1 / 40, mu), a.astype(np.float64)

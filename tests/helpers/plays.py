@@ -17,7 +17,8 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 
 
 def problem(
@@ -29,7 +30,7 @@ def problem(
     cuts = [i * samples // count for i in range(count + 1)]
     held = csr if sparse else lambda a: (np.ascontiguousarray(a),)
     rows = [Rows(held(A[a:b]), labels[a:b], dim) for a, b in itertools.pairwise(cuts)]
-    curvature = LOSSES[loss].curvature
+    curvature = losses[loss]().curvature
     L = curvature * np.linalg.eigvalsh(A.T @ A)[-1] / samples + mu
     parts = [A[a:b] for a, b in itertools.pairwise(cuts)]
     each = np.array([curvature * count / samples * np.linalg.eigvalsh(a.T @ a)[-1] + mu for a in parts])
@@ -37,7 +38,7 @@ def problem(
     numbers = {
         "L": L, "L_max": each.max(), "L_rms": np.sqrt(np.mean(each**2)), "L_row": row, "mu": mu, "n": count, "d": dim, "N": samples,
     }  # fmt: skip
-    fs = {i: Objective(r, LOSSES[loss], count / samples, 0.0 if apart else mu) for i, r in enumerate(rows)}
+    fs = {i: Objective(r, losses[loss](), count / samples, 0.0 if apart else mu) for i, r in enumerate(rows)}
     return SimpleNamespace(
         A=A, labels=labels, loss=loss, mu=mu, apart=mu if apart else 0.0, count=count, dim=dim, N=samples, fs=fs,
         numbers={**numbers, "kappa": L / mu if mu else np.inf},

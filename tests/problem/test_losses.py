@@ -1,13 +1,13 @@
 """Each loss against its formula in plain NumPy, finite differences and eigenvalues."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.objectives import problem
 
 from mpi_compress.kernels.losses import curvatures, loss_and_slope, mean_loss_and_accuracy
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
@@ -17,19 +17,19 @@ FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
     "hinge": lambda y, m: np.maximum(1 - y * m, 0),
     "least-squares": lambda y, m: (m - y) ** 2 / 2,
 }
-ALL = pytest.mark.parametrize("name", sorted(LOSSES))
-SMOOTH = pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
+ALL = pytest.mark.parametrize("name", sorted(losses))
+SMOOTH = pytest.mark.parametrize("name", sorted(n for n in losses if losses[n]().smooth))
 MARGINS = np.concatenate([np.linspace(-4, 4, 41) + 1e-3, [-700.0, 700.0, -1e8, 1e8]])
 
 
 def test_every_loss_has_its_formula_here():
-    assert set(FORMULAS) == set(LOSSES)
+    assert set(FORMULAS) == set(losses)
 
 
 @ALL
 @pytest.mark.parametrize("y", [1.0, -1.0])
 def test_value_is_the_formula_for_any_margin(name, y):
-    ours = [loss_and_slope(LOSSES[name].code, y, m)[0] for m in MARGINS]
+    ours = [loss_and_slope(losses[name]().kernel, y, m)[0] for m in MARGINS]
     np.testing.assert_allclose(ours, FORMULAS[name](y, MARGINS), rtol=1e-14)
 
 
@@ -38,7 +38,7 @@ def test_value_is_the_formula_for_any_margin(name, y):
 def test_slope_is_the_derivative_and_finite(name, y):
     h = 1e-6
     for m in MARGINS:
-        slope = loss_and_slope(LOSSES[name].code, y, m)[1]
+        slope = loss_and_slope(losses[name]().kernel, y, m)[1]
         assert np.isfinite(slope)
         if abs(m) < 10:
             assert slope == pytest.approx((FORMULAS[name](y, m + h) - FORMULAS[name](y, m - h)) / (2 * h), rel=1e-6, abs=1e-8)
@@ -49,11 +49,11 @@ def test_curvature_is_the_second_derivative_and_stays_under_its_bound(name):
     m = np.linspace(-4, 4, 2001) + 1e-4
     for y in (1.0, -1.0):
         ours = np.empty(m.size)
-        curvatures(LOSSES[name].code, np.full(m.size, y), m, ours)
-        slopes = [np.array([loss_and_slope(LOSSES[name].code, y, x + s)[1] for x in m]) for s in (-1e-6, 1e-6)]
+        curvatures(losses[name]().kernel, np.full(m.size, y), m, ours)
+        slopes = [np.array([loss_and_slope(losses[name]().kernel, y, x + s)[1] for x in m]) for s in (-1e-6, 1e-6)]
         np.testing.assert_allclose(ours, (slopes[1] - slopes[0]) / 2e-6, rtol=1e-6, atol=1e-8)
-        assert ours.max() <= LOSSES[name].curvature * (1 + 1e-15)
-    assert ours.max() >= LOSSES[name].curvature * (1 - 1e-6)  # the bound is reached
+        assert ours.max() <= losses[name]().curvature * (1 + 1e-15)
+    assert ours.max() >= losses[name]().curvature * (1 - 1e-6)  # the bound is reached
 
 
 @ALL
@@ -65,7 +65,7 @@ def test_value_and_gradient_of_rows(name, sparse, dtype):
     margins, y = a @ x, f.rows.labels
     value, gradient = f.value_and_gradient(x)
     assert value == pytest.approx(FORMULAS[name](y, margins).mean() + 0.15 * x @ x, rel=1e-14)
-    slopes = np.array([loss_and_slope(LOSSES[name].code, u, m)[1] for u, m in zip(y, margins, strict=True)])
+    slopes = np.array([loss_and_slope(losses[name]().kernel, u, m)[1] for u, m in zip(y, margins, strict=True)])
     np.testing.assert_allclose(gradient, a.T @ slopes / 40 + 0.3 * x, rtol=1e-12, atol=1e-14)
 
 
@@ -79,7 +79,7 @@ def test_value_and_gradient_of_any_number_of_rows(n, dim, sparse):
     matrix = (csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), csr.data) if sparse else (a,)
     margins = a @ x
     for name, slopes in (("logistic", -y / (1 + np.exp(y * margins))), ("hinge", -y * (y * margins < 1))):
-        value, gradient = Objective(Rows(matrix, y, dim), LOSSES[name], 1 / n, 0.0).value_and_gradient(x)
+        value, gradient = Objective(Rows(matrix, y, dim), losses[name](), 1 / n, 0.0).value_and_gradient(x)
         assert value == pytest.approx(np.mean(FORMULAS[name](y, margins)), rel=1e-13)
         np.testing.assert_allclose(gradient, slopes @ a / n, rtol=1e-12, atol=1e-14)
 
@@ -92,14 +92,14 @@ def test_gradient_of_a_minibatch_is_the_mean_over_its_rows(name, sparse, dtype, 
     f, a = problem(name, sparse, dtype)
     for x in np.random.default_rng(1).standard_normal((2, 7)) * [[1.0], [100.0]]:  # far out some slopes are 0
         margins, y = a[rows] @ (0.5 * x), f.rows.labels[rows]
-        slopes = np.array([loss_and_slope(LOSSES[name].code, u, m)[1] for u, m in zip(y, margins, strict=True)])
+        slopes = np.array([loss_and_slope(losses[name]().kernel, u, m)[1] for u, m in zip(y, margins, strict=True)])
         gradient = f.gradient(ScaledVector(x, 0.5), np.array(rows, dtype=np.uint64))
         np.testing.assert_allclose(gradient, a[rows].T @ slopes / len(rows) + 0.3 * 0.5 * x, rtol=1e-10, atol=1e-10)
 
 
 def test_a_loss_beyond_floats_is_infinite():
     y = np.array([1.0, -1.0, 1.0])
-    f = Objective(Rows((np.array([[1.0], [1e160], [1e200]]),), y, 1), LOSSES["least-squares"], 1 / 3, 0.0)
+    f = Objective(Rows((np.array([[1.0], [1e160], [1e200]]),), y, 1), losses["least-squares"](), 1 / 3, 0.0)
     assert f.value_and_gradient(np.array([1.0]))[0] == np.inf
 
 
@@ -144,7 +144,7 @@ def test_hessian_is_the_derivative_of_the_gradient(name, sparse):
 @SMOOTH
 def test_smoothness_is_the_largest_eigenvalue_that_a_hessian_can_have(name):
     f, a = problem(name, sparse=True, mu=0.0)
-    L = LOSSES[name].curvature * np.linalg.eigvalsh(a.T @ a)[-1] / 40
+    L = losses[name]().curvature * np.linalg.eigvalsh(a.T @ a)[-1] / 40
     rng = np.random.default_rng(3)
     largest = max(np.linalg.eigvalsh(f.hessian(f.curvature(x)))[-1] for x in [np.zeros(7), *rng.standard_normal((50, 7))])
     assert largest <= L * (1 + 1e-12)
@@ -165,6 +165,6 @@ def test_held_out_loss_is_the_mean_and_accuracy_the_share_told_right(name):
     rng = np.random.default_rng(6)
     m, y = rng.standard_normal(101), np.where(rng.random(101) < 0.5, 1.0, -1.0)
     m[0] = 0.0  # counts as −1
-    loss, accuracy = mean_loss_and_accuracy(LOSSES[name].code, y, m)
+    loss, accuracy = mean_loss_and_accuracy(losses[name]().kernel, y, m)
     assert loss == pytest.approx(FORMULAS[name](y, m).mean(), rel=1e-14)
     assert accuracy == np.mean(np.where(m > 0, 1, -1) == y)

@@ -6,21 +6,22 @@ import scipy.optimize
 from helpers.objectives import problem
 from sklearn.svm import LinearSVC
 
-from mpi_compress.problem import hinge
+from mpi_compress.problem.constants import gradient_noise, gram_eigenvalues
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
-from mpi_compress.problem.objective import LOSSES, Objective
-from mpi_compress.problem.optimum import gradient_noise, gram_eigenvalues, minimize, optimum, optimum_file
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum import hinge, minimize, optimum, optimum_file
 
 
 def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
     """The objective on all rows, and L of the data part; `mu` is its share of that, where the loss is smooth."""
     data = open_data(table, tmp_path, "contiguous", 0, loss == "least-squares")
     rows = data.read(0, data.n_samples)
-    if not LOSSES[loss].smooth:
-        return Objective(rows, LOSSES[loss], 1 / len(rows), mu), np.nan
-    L = LOSSES[loss].curvature * gram_eigenvalues(data)[0] / data.n_samples
-    return Objective(rows, LOSSES[loss], 1 / len(rows), mu * L), L
+    if not losses[loss]().smooth:
+        return Objective(rows, losses[loss](), 1 / len(rows), mu), np.nan
+    L = losses[loss]().curvature * gram_eigenvalues(data)[0] / data.n_samples
+    return Objective(rows, losses[loss](), 1 / len(rows), mu * L), L
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_text_of_many_features_is_solved(real_data, tmp_path):
     assert best.f == pytest.approx(0.02944803653, abs=1e-11)
 
 
-@pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
+@pytest.mark.parametrize("name", sorted(n for n in losses if losses[n]().smooth))
 @pytest.mark.parametrize("mu", [0.3, 1e-6])
 def test_minimum_is_the_one_that_another_solver_finds(name, mu):
     f, _ = problem(name, sparse=True, mu=mu)
@@ -67,7 +68,7 @@ def test_minimum_is_the_one_that_another_solver_finds(name, mu):
 def test_conjugate_gradients_and_a_dense_hessian_agree(monkeypatch, tmp_path):
     f, _ = whole(DataTable(generator="gspar", parameters={"samples": 200, "dim": 60}), "logistic", 1e-3, tmp_path)
     dense = minimize(f)
-    monkeypatch.setattr("mpi_compress.problem.optimum.DENSE_HESSIAN_UP_TO", 0)
+    monkeypatch.setattr("mpi_compress.problem.optimum.newton.DENSE_HESSIAN_UP_TO", 0)
     iterated = minimize(f)
     assert iterated.reached <= 1e-12
     np.testing.assert_allclose(iterated.x, dense.x, atol=1e-10 * np.abs(dense.x).max())
@@ -80,9 +81,10 @@ def test_hinge_minimum_is_within_its_duality_gap(monkeypatch, tmp_path, solver, 
         monkeypatch.setattr(hinge, "_INTERIOR_UP_TO", 0)
     table = DataTable(generator="gspar-svm", parameters={"samples": 300, "dim": 20})
     f, _ = whole(table, "hinge", mu, tmp_path)
-    x, value, gap = hinge.minimize(f)
+    best = hinge.minimize(f)
+    value, gap = best.f, best.reached
     assert 0 <= gap <= hinge.GAP
-    assert f.value_and_gradient(x)[0] == value
+    assert f.value_and_gradient(best.x)[0] == value
     svc = LinearSVC(loss="hinge", C=1 / (mu * 300), fit_intercept=False, tol=1e-6, max_iter=1_000_000, random_state=0)
     theirs = svc.fit(f.rows.matrix[0], f.rows.labels).coef_[0]
     other = f.value_and_gradient(theirs)[0]
@@ -109,13 +111,13 @@ def test_a_damaged_optimum_is_computed_again(tmp_path, damage):
     data = open_data(
         DataTable(generator="gspar", parameters={"samples": 50, "dim": 6, "seed": 7}), tmp_path, "contiguous", 0, False
     )
-    first = optimum(data, "logistic", LOSSES["logistic"], 0.1)
-    file, notes = optimum_file(data, "logistic", 0.1), data.beside("eigenvalues-1.json")
+    first = optimum(data, losses["logistic"](), 0.1)
+    file, notes = optimum_file(data, losses["logistic"](), 0.1), data.beside("eigenvalues-1.json")
     eigenvalues = gram_eigenvalues(data)
     content = file.read_bytes()
     file.write_bytes({"empty": b"", "text": b"nonsense", "truncated": content[: len(content) // 2]}[damage])
     notes.write_text(notes.read_text()[:3])
-    again = optimum(data, "logistic", LOSSES["logistic"], 0.1)
+    again = optimum(data, losses["logistic"](), 0.1)
     assert again.f == first.f
     np.testing.assert_array_equal(again.x, first.x)
     assert gram_eigenvalues(data) == eigenvalues
@@ -133,12 +135,12 @@ def test_where_f_star_is_not_attained_its_accuracy_covers_the_whole_error(tmp_pa
     assert 0 < best.f <= 1.001 * best.accuracy
 
 
-@pytest.mark.parametrize("name", sorted(n for n in LOSSES if LOSSES[n].smooth))
+@pytest.mark.parametrize("name", sorted(n for n in losses if losses[n]().smooth))
 def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
     """Seen where Newton's method is broken off; where f is quadratic that is twice the error."""
     f, _ = problem(name, sparse=False, mu=0.3)
     f_star = minimize(f).f
-    monkeypatch.setattr("mpi_compress.problem.optimum._NEWTON_STEPS", 0 if name == "least-squares" else 2)
+    monkeypatch.setattr("mpi_compress.problem.optimum.newton._STEPS", 0 if name == "least-squares" else 2)
     best = minimize(f)
     assert best.f - f_star <= best.accuracy
     if name == "least-squares":
@@ -147,5 +149,5 @@ def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
 
 def test_noise_whose_squares_overflow_is_infinite(tmp_path):
     data = open_data(DataTable(generator="gspar", parameters={"samples": 20, "dim": 5}), tmp_path, "contiguous", 0, False)
-    assert gradient_noise(data, LOSSES["logistic"], 0.1, 2, 3, np.full(5, 1e200)) == (np.inf, np.inf)
-    assert np.isfinite(gradient_noise(data, LOSSES["logistic"], 0.1, 2, 3, np.full(5, 1e10))).all()
+    assert gradient_noise(data, losses["logistic"](), 0.1, 2, 3, np.full(5, 1e200)) == (np.inf, np.inf)
+    assert np.isfinite(gradient_noise(data, losses["logistic"](), 0.1, 2, 3, np.full(5, 1e10))).all()

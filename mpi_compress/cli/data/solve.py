@@ -68,16 +68,17 @@ def _described(problem: "Problem", best: "Optimum", seconds: float) -> Iterator[
     import numpy as np
 
     from mpi_compress.problem.datasets.cache import cache_folder
+    from mpi_compress.problem.losses import losses
+    from mpi_compress.problem.optimum import solver_of
 
     data = problem.data
     yield f"{data.title}: {data.n_samples} samples, d = {data.dim}, {problem.loss}"
-    smooth = not np.isnan(problem.L)
-    if smooth:
+    if not np.isnan(problem.L):
         kappa = problem.L / problem.mu if problem.mu else np.inf
         yield f"  L     {problem.L - problem.mu:.10g} of the data part, mu {problem.mu:.6g}, kappa {kappa:.6g}"
     else:
         yield f"  L     none, the loss is not smooth; mu {problem.mu:.6g}"
-    what = "gradient" if smooth else "duality gap"
-    yield f"  f*    {best.f:.15g} to {best.accuracy:.1g}; {what} {best.reached:.1g} of what it was at 0"
+    measure = solver_of(losses[problem.loss]()).measure
+    yield f"  f*    {best.f:.15g} to {best.accuracy:.1g}; {measure} {best.reached:.1g} of what it was at 0"
     yield f"  |x*|  {np.linalg.norm(best.x):.6g}, {np.count_nonzero(best.x)} nonzeros; {seconds:.1f} s"
     yield f"  kept  {cache_folder() / 'data'}{os.sep}{data.file.stem}-…"

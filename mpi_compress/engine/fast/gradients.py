@@ -77,5 +77,7 @@ class GradientsTogether:
         f, whole, start = self.objectives[0], self._whole, time.perf_counter()
         for each in self.objectives:
             each.drop()
-        losses_and_gradients(whole.matrix, whole.labels, self._cuts, f.loss.code, f.weight, f.mu, x, self._values, self._gradients)
+        losses_and_gradients(
+            whole.matrix, whole.labels, self._cuts, f.loss.kernel, f.weight, f.mu, x, self._values, self._gradients
+        )
         return (time.perf_counter() - start) / len(self.objectives)

@@ -8,4 +8,4 @@ from mpi_compress.problem.datasets.store import DataSet, open_data
 register = generators.register
 import_all(__name__)
 
-__all__ = ["KNOWN", "DataSet", "Generator", "cache_folder", "generators", "open_data", "register"]
+__all__ = ["KNOWN", "DataSet", "Generator", "generators", "open_data", "register"]

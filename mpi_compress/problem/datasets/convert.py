@@ -1,13 +1,13 @@
 """Parsed rows to the file that runs read: labels mapped, rows scaled and dealt out, block by block, never all in memory.
 
 The file is HDF5 with contiguous arrays: labels (N,), and indptr (N+1,), indices (nnz,), values (nnz,), or values (N, d) where dense
-is smaller. It depends on the rows and their order alone, and carries a checksum.
+is smaller. It depends only on the rows and their order, and carries a checksum.
 """
 
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import h5py
 import numpy as np
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import convert as kernels
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.labels import Classes, Partition, dealt, two_classes
-from mpi_compress.problem.datasets.spool import Rows, Spool
+from mpi_compress.problem.datasets.labels import Classes, two_classes
+from mpi_compress.problem.datasets.spool import ParsedRows, Spool
+from mpi_compress.problem.datasets.table import Normalize
+from mpi_compress.problem.partitions import partitions
 
 Place = tuple[int, tuple[int, ...], str]  # offset in the file, shape, type
 DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
@@ -26,18 +28,18 @@ _BYTES_AT_ONCE = 2**24
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is made of parsed rows."""
+    """How parsed rows become the samples of a run."""
 
     title: str
-    normalize: Literal["rows", "columns", "none"]
+    normalize: Normalize
     dtype: str
     dim: int | None  # None: the largest index
-    rows: int | None = None  # None: all
-    partition: Partition = "contiguous"
+    rows: int | None = None  # how many of the first; None: all
+    partition: str = "contiguous"
     seed: int = 0
     positive: list[float] | None = None
     real_labels: bool = False
-    classes: Classes | None = None  # of the training set, where this is a test set
+    classes: Classes | None = None  # those of the training set, where this is a test set
     column_norms: Vector | None = None  # likewise
 
 
@@ -47,50 +49,61 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     Raises:
         UserError: no rows, labels that are no two classes, or values too large for the dtype.
     """
+    labels, lengths, dim = _outline(spool, recipe)
+    n, classes = labels.size, _classes_of(labels, recipe)
+    labels = classes.signs(labels, recipe.title)
+    order = partitions[recipe.partition]().order(labels, recipe.seed)
+    position = np.empty(n, dtype=np.int64)
+    position[order] = np.arange(n)
+    indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
+    nonzeros = int(indptr[-1])
+    scale = recipe.column_norms
+    if scale is None and recipe.normalize == "columns":
+        scale = _column_norms(spool, n, dim)
+    content: dict[str, NDArray[Any]] = {"labels": labels[order]}
+    if nonzeros >= DENSE_FROM * n * dim:
+        nonzeros = n * dim
+        arrays: dict[str, Any] = {"labels": ((n,), "f8"), "values": ((n, dim), recipe.dtype)}
+    else:
+        arrays = {name: ((size,), kind) for name, size, kind in (
+            ("labels", n, "f8"), ("indptr", n + 1, "u8"), ("indices", nonzeros, "u4"), ("values", nonzeros, recipe.dtype),
+        )}  # fmt: skip
+        content["indptr"] = indptr
+    if scale is not None:
+        arrays["column_norms"] = ((dim,), "f8")
+        content["column_norms"] = scale
+    places = _laid_out(file, arrays)
+    for name, values in content.items():
+        _mapped(file, places[name])[:] = values
+    _place_rows(spool, recipe, scale, position, indptr[:-1].astype(np.int64), file, places)
+    with h5py.File(file, "r+") as h5:
+        h5.attrs.update(
+            n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
+            minus=np.array(classes.minus), checksum=checksum(h5),
+        )  # fmt: skip
+
+
+def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], int]:
+    """Labels (N,) and lengths (N,) of the rows that are taken, and d."""
     labels, lengths, found = spool.outline()
     if labels.size == 0:
         raise UserError(f"data: {recipe.title} holds no samples")
-    labels, lengths = labels[: recipe.rows], lengths[: recipe.rows]
-    n, dim = labels.size, recipe.dim or found
+    dim = recipe.dim or found
     if dim == 0:
         raise UserError(f"data: {recipe.title} has no features")
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
-    classes = recipe.classes
-    if classes is None:
-        classes = Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
-    labels = classes.signs(labels, recipe.title)
-    order = dealt(labels, recipe.partition, recipe.seed)
-    position = np.empty(n, dtype=np.int64)
-    position[order] = np.arange(n)
-    indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
-    dense = int(indptr[-1]) >= DENSE_FROM * n * dim
-    scale = recipe.column_norms
-    if scale is None and recipe.normalize == "columns":
-        scale = _column_norms(spool, n, dim)
-    arrays: dict[str, Any] = {"labels": ((n,), "f8")}
-    if dense:
-        arrays["values"] = ((n, dim), recipe.dtype)
-    else:
-        arrays |= {"indptr": ((n + 1,), "u8"), "indices": ((int(indptr[-1]),), "u4"), "values": ((int(indptr[-1]),), recipe.dtype)}
-    if scale is not None:
-        arrays["column_norms"] = ((dim,), "f8")
-    places = _laid_out(file, arrays)
-    _mapped(file, places["labels"])[:] = labels[order]
-    if not dense:
-        _mapped(file, places["indptr"])[:] = indptr
-    if scale is not None:
-        _mapped(file, places["column_norms"])[:] = scale
-    _place_rows(spool, recipe, scale, position, indptr[:-1].astype(np.int64), file, places)
-    with h5py.File(file, "r+") as h5:
-        h5.attrs.update(
-            n_samples=n, dim=dim, nonzeros=n * dim if dense else int(indptr[-1]), normalize=recipe.normalize,
-            plus=np.array(classes.plus), minus=np.array(classes.minus), checksum=checksum(h5),
-        )  # fmt: skip
+    return labels[: recipe.rows], lengths[: recipe.rows], dim
 
 
-def scaled(rows: Rows, how: str, column_norms: Vector | None) -> NDArray[np.float64]:
-    """The rows' values with rows, or columns, divided by their Euclidean norms; what is zero stays so."""
+def _classes_of(labels: Vector, recipe: Recipe) -> Classes:
+    if recipe.classes is not None:
+        return recipe.classes
+    return Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
+
+
+def scaled(rows: ParsedRows, how: Normalize, column_norms: Vector | None) -> NDArray[np.float64]:
+    """The values of rows, with rows or columns divided by their Euclidean norms; zeros stay zero."""
     values = rows.values.copy()
     if how == "rows":
         kernels.unit_rows(rows.indptr, values)
@@ -100,7 +113,7 @@ def scaled(rows: Rows, how: str, column_norms: Vector | None) -> NDArray[np.floa
 
 
 def checksum(h5: h5py.File) -> int:
-    """CRC-32 of all arrays, in order of their names, with those names and shapes."""
+    """CRC-32 of all arrays in the order of their names, with names and shapes."""
     crc = 0
     for name in sorted(h5):
         dataset = h5[name]
@@ -124,7 +137,7 @@ def _column_norms(spool: Spool, n: int, dim: int) -> Vector:
 
 
 def _laid_out(file: Path, arrays: dict[str, Any]) -> dict[str, Place]:
-    """A file with these arrays, not yet filled, and where each lies in it: offset, shape, type."""
+    """Make a file with these arrays, not yet filled; returns where each of them lies in it."""
     places = {}
     with h5py.File(file, "w", alignment_threshold=1, alignment_interval=64) as h5:
         how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -139,7 +152,7 @@ def _laid_out(file: Path, arrays: dict[str, Any]) -> dict[str, Place]:
 
 
 def _mapped(file: Path, place: Place) -> NDArray[Any]:
-    """An array where it lies in the file; its pages are given back with it."""
+    """An array in the file's own memory pages, which are given back with it."""
     offset, shape, dtype = place
     return np.memmap(file, dtype=dtype, mode="r+", offset=offset, shape=shape) if offset >= 0 else np.empty(shape, dtype=dtype)
 
@@ -148,9 +161,10 @@ def _place_rows(
     spool: Spool, recipe: Recipe, scale: Vector | None, position: NDArray[np.int64], starts: NDArray[np.int64], file: Path,
     places: dict[str, Place],
 ) -> None:  # fmt: skip
+    """Write every block's rows where `position` (N,) says; `starts` (N,) are where sparse rows begin."""
     seen = 0
     for rows in spool.blocks():
-        here = np.full(rows.labels.size, -1, dtype=np.int64)
+        here = np.full(rows.labels.size, -1, dtype=np.int64)  # −1: not taken
         own = position[seen : seen + here.size]
         here[: own.size] = own
         seen += here.size
@@ -161,10 +175,15 @@ def _place_rows(
             raise UserError(
                 f"data: {recipe.title} has a value of magnitude {np.abs(rows.values).max():g}, too large for {recipe.dtype}"
             )
-        out = _mapped(file, places["values"])
-        if "indices" in places:
-            out_indices = _mapped(file, places["indices"])
-            kernels.place_sparse(rows.indptr, rows.indices, values, here, starts, out_indices, out)
-        else:
-            kernels.place_dense(rows.indptr, rows.indices, values, here, out)
-        out = out_indices = None  # type: ignore[assignment]
+        _place_block(rows, values, here, starts, file, places)
+
+
+def _place_block(
+    rows: ParsedRows, values: NDArray[Any], here: NDArray[np.int64], starts: NDArray[np.int64], file: Path, places: dict[str, Place]
+) -> None:
+    """Write a block; the pages of the file are given back with the arrays mapped here."""
+    out = _mapped(file, places["values"])
+    if "indices" in places:
+        kernels.place_sparse(rows.indptr, rows.indices, values, here, starts, _mapped(file, places["indices"]), out)
+    else:
+        kernels.place_dense(rows.indptr, rows.indices, values, here, out)

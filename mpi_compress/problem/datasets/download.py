@@ -1,4 +1,4 @@
-"""One file over HTTP: with progress, going on where an earlier attempt broke off, whole or not at all."""
+"""One file over HTTP: with progress, resumed where an earlier attempt broke off, complete or absent."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ Progress = Callable[[int, int | None], None]  # bytes there, bytes in all
 
 @dataclass
 class _Partial:
-    """What is known of a file that is being fetched; kept beside it, to tell later whether it still is the same one."""
+    """What is known of a file that is being fetched; kept beside it, to check later that the server's file has not changed."""
 
     url: str
     total: int | None = None
@@ -43,7 +43,7 @@ class _Broken(Exception):
 
 
 def download(url: str, file: Path, progress: Progress) -> None:
-    """Fetch `url` to `file`; what an attempt that broke off has brought is kept beside it as .part, for the next one.
+    """Fetch `url` to `file`; the bytes of an interrupted attempt stay beside it as .part, and the next one goes on from there.
 
     Raises:
         UserError: there is no such file at the server, it cannot be reached, breaks off again and again, or the disk is full.

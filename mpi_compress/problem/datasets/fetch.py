@@ -1,4 +1,4 @@
-"""Sets of the LIBSVM collection: fetched, joined where a paper joins them, checked against their published shape, remembered."""
+"""Sets of the LIBSVM collection: fetched, joined where a paper joins them, and checked against their published shape."""
 
 import bz2
 import hashlib
@@ -25,58 +25,61 @@ def collection() -> str:
     return os.environ.get("MPI_COMPRESS_DATA_URL", COLLECTION).rstrip("/") + "/"
 
 
-def get(name: str, url: str | None, quiet: bool, tell: Callable[[str], None]) -> Path:
-    """The file of a set, fetched if it was not yet, in the user's cache folder.
+def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) -> Path:
+    """The file of a set in the user's cache folder, fetched if it is not there.
 
     Args:
-        url: the collection's address, if another one than usual.
-        tell: takes lines on what is being done.
+        url: the collection's address; None for the usual one.
+        report: takes lines about the progress.
 
     Raises:
-        UserError: no such set, a server that cannot give it, or content that is not what was published or what was there before.
+        UserError: no such set, a server that cannot give it, or content that differs from what was published or fetched before.
     """
     gettable = {k: v for k, v in KNOWN.items() if v.files}
     if name not in gettable:
         raise UserError(f"data get: {nearest(name, gettable, 'set')}")
-    known, folder = gettable[name], cache_folder() / "sets"
-    suffix = Path(known.files[0]).suffix
-    target = folder / (name + (suffix if suffix in libsvm.SUFFIXES else ""))
-    sums = folder / f"{name}.sha256"
-    before = sums.read_text().split()[0] if sums.exists() and sums.read_text().strip() else None
-    if target.exists() and before == _sha256(target):
-        tell(f"{name}: there already, {target}")
+    files, folder = gettable[name].files, cache_folder() / "sets"
+    suffix = Path(files[0]).suffix
+    target, sums = folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
+    before = sums.read_text()[:64].strip() if sums.exists() else ""
+    if before and target.exists() and before == _sha256(target):
+        report(f"{name}: there already, {target}")
         return target
     base = (url or collection()).rstrip("/") + "/"
-    fetched = [folder / "incoming" / file for file in known.files]
-    for file in fetched:
-        if not file.exists():
-            with _Transfer(file.name, quiet, tell) as progress:
-                download(base + file.name, file, progress)
+    fetched = [_downloaded(file, base, folder / "incoming", quiet, report) for file in files]
     whole = fetched[0]
     if len(fetched) > 1:
         whole = folder / "incoming" / target.name
         _join(fetched, whole)
     try:
-        tell(f"{name}: checking N and d")
-        _check(name, whole, base)
-        digest = _sha256(whole)
-        if before is not None and digest != before:
-            raise UserError(
-                f"{base}{known.files[0]}: is another file than before, SHA-256 {digest}; if that is right, remove {sums}"
-            )
+        report(f"{name}: checking N and d")
+        digest = _verified(name, whole, base)
+        if before not in ("", digest):
+            raise UserError(f"{base}{files[0]}: is another file than before, SHA-256 {digest}; if that is right, remove {sums}")
     except UserError:
-        for file in {*fetched, whole}:
-            file.unlink(missing_ok=True)
+        _remove(*fetched, whole)
         raise
     os.replace(whole, target)
     sums.write_text(f"{digest}  {target.name}\n")
-    for file in fetched:
-        file.unlink(missing_ok=True)
+    _remove(*fetched)
     return target
 
 
+def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Callable[[str], None]) -> Path:
+    file = folder / name
+    if not file.exists():
+        with _Transfer(name, quiet, report) as progress:
+            download(base + name, file, progress)
+    return file
+
+
+def _remove(*files: Path) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
 def _join(parts: list[Path], whole: Path) -> None:
-    """Compressed files one after the other are one compressed file; a line end between them, should the first lack it."""
+    """Concatenate compressed files, which is a compressed file again, with a line end between in case the first lacks it."""
     with whole.open("wb") as out:
         for i, part in enumerate(parts):
             if i and part.suffix == ".bz2":
@@ -85,7 +88,12 @@ def _join(parts: list[Path], whole: Path) -> None:
                 shutil.copyfileobj(file, out, 2**20)
 
 
-def _check(name: str, file: Path, base: str) -> None:
+def _verified(name: str, file: Path, base: str) -> str:
+    """SHA-256 of a file whose N and d are as published.
+
+    Raises:
+        UserError: they are not, or it is no LIBSVM text.
+    """
     samples = largest = 0
     try:
         for _, a, labels in libsvm.read_blocks(file):
@@ -98,6 +106,7 @@ def _check(name: str, file: Path, base: str) -> None:
     mismatch = KNOWN[name].mismatch(samples, largest)
     if mismatch:
         raise UserError(f"{base}: what came for {name} is not what was published: {mismatch}")
+    return _sha256(file)
 
 
 def _sha256(file: Path) -> str:
@@ -106,12 +115,12 @@ def _sha256(file: Path) -> str:
 
 
 class _Transfer:
-    """How far a download is: a bar on a terminal, otherwise a line a minute."""
+    """Shows the progress of a download: a bar on a terminal, otherwise a line a minute."""
 
-    def __init__(self, label: str, quiet: bool, tell: Callable[[str], None]):
-        self._label, self._quiet, self._tell = label, quiet, tell
+    def __init__(self, label: str, quiet: bool, report: Callable[[str], None]):
+        self._label, self._report = label, report
         self._bar = tqdm(desc=label, unit="B", unit_scale=True, disable=quiet, leave=False) if sys.stderr.isatty() else None
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
     def __enter__(self) -> "_Transfer":
         return self
@@ -124,6 +133,6 @@ class _Transfer:
         if self._bar is not None:
             self._bar.total = total
             self._bar.update(have - self._bar.n)
-        elif time.monotonic() - self._told > 60:
-            self._told = time.monotonic()
-            self._tell(f"{self._label}: {have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")
+        elif time.monotonic() - self._reported > 60:
+            self._reported = time.monotonic()
+            self._report(f"{self._label}: {have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")

@@ -19,6 +19,7 @@ Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d),
 class Generator(ABC):
     """A synthetic data set: its parameters, its seed among them, decide every number."""
 
+    name: ClassVar[str]
     paper: ClassVar[str] = ""
     real_labels: ClassVar[bool] = False  # labels are numbers to be fitted, not two classes
     seed: int = 0
@@ -45,19 +46,18 @@ class Generator(ABC):
             labels = np.asarray(chunk[1])
             width = samples.shape[-1] if width is None and samples.ndim else width
             if samples.ndim == 2 and samples.shape[1] != width:
-                name = type(self).name  # type: ignore[attr-defined]
-                raise UserError(f"data.generator: make of {name} gives chunks of {width} and of {samples.shape[1]} columns")
+                raise UserError(f"data.generator: make of {self.name} gives chunks of {width} and of {samples.shape[1]} columns")
             if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
                 raise UserError(f"data.generator: {_complaint(self, (samples, labels))}")
             yield samples, labels
 
     def size(self) -> tuple[int, int, float] | None:
-        """N, d and about how many nonzeros, where that is known before anything is made: N·d unless a generator knows better."""
+        """N, d and an estimate of the nonzeros (N·d unless overridden), if they are known before anything is made."""
         n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
         return (n, dim, float(n) * dim) if n is not None and dim is not None else None
 
     def stream(self, *address: int) -> np.random.Generator:
-        """Random numbers of an address within this set, such as a chunk's number: they do not depend on what else was drawn."""
+        """A random stream for an address in this set, such as a chunk's number; streams do not depend on each other."""
         return np.random.default_rng([self.seed, *address])
 
 
@@ -67,8 +67,7 @@ generators: Registry[Generator] = Registry("generator", Generator)
 def _complaint(generator: Generator, made: Any) -> str:
     parts = made if isinstance(made, tuple) else (made,)
     given = ", ".join(f"{p.dtype} {p.shape}" if hasattr(p, "dtype") else type(p).__name__ for p in parts)
-    name = type(generator).name  # type: ignore[attr-defined]
-    return f"make of {name} gives {given}; it should be numbers (m, d), an array or a CSR matrix, with their labels (m,)"
+    return f"make of {generator.name} gives {given}; it should be numbers (m, d), an array or a CSR matrix, with their labels (m,)"
 
 
 def positive_sizes(samples: int, dim: int) -> None:

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 
 class Known(NamedTuple):
-    """N samples and d features as published; `None` where a set is a part whose size is not fixed."""
+    """N samples and d features as published; None for a set that is a part of another, of no fixed size."""
 
     samples: int | None
     dim: int
     files: tuple[str, ...] = ()  # in the collection; several are joined in this order
-    nonzeros: int | None = None  # about, for the size of it
+    nonzeros: int | None = None  # rounded in some, to estimate the size
 
     def mismatch(self, samples: int, largest_index: int) -> str | None:
-        """What of a file is not as published; d is that of the training set, whose last features may be absent elsewhere."""
+        """The first difference between a file and what is published; a test set may lack the last features of its training set."""
         if self.samples is not None and samples != self.samples:
             return f"N = {samples}, and N = {self.samples} is published"
         if largest_index > self.dim or (self.nonzeros is not None and largest_index < self.dim):

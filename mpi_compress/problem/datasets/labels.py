@@ -1,28 +1,26 @@
-"""What labels mean, and the order in which rows are dealt to workers."""
+"""What labels mean."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
 
-Partition = Literal["contiguous", "shuffled", "by-label"]
-
 
 @dataclass(frozen=True)
 class Classes:
-    """Which labels count as +1 and which as −1. Neither is given: labels are numbers to be fitted."""
+    """Which labels count as +1 and which as −1. If both are empty, labels are numbers to be fitted."""
 
     plus: tuple[float, ...] = ()
     minus: tuple[float, ...] = ()
 
     def signs(self, labels: Vector, title: str) -> Vector:
-        """±1 for labels (N,) of this set, or of another one that is tested on.
+        """±1 for labels (N,) of this set, or of its test set.
 
         Raises:
-            UserError: a label that is in neither.
+            UserError: a label is in neither.
         """
         if not self.plus:
             return labels
@@ -58,14 +56,6 @@ def two_classes(labels: Vector, positive: list[float] | None, title: str) -> Cla
     return Classes((float(found[1]),), (float(found[0]),))
 
 
-def dealt(labels: Vector, partition: Partition, seed: int) -> Any:
-    """The order in which rows are dealt to workers: an index array (N,)."""
-    if partition == "shuffled":
-        return np.random.default_rng([seed, labels.size]).permutation(labels.size)
-    if partition == "by-label":
-        return np.argsort(labels, kind="stable")
-    return np.arange(labels.size)
-
-
 def listed(values: Any, most: int = 8) -> str:
+    """The first values of a list as text."""
     return ", ".join(f"{v:g}" for v in values[:most]) + (", …" if len(values) > most else "")

@@ -1,4 +1,4 @@
-"""LIBSVM text, plain or compressed, in blocks of whole lines: parsed by scikit-learn, and explained by us where it refuses.
+"""LIBSVM text, plain or compressed, in blocks of whole lines: scikit-learn parses them, and errors are explained here.
 
 A plain file is cut into blocks of fixed size, of which any rank can parse any; a compressed one is a stream for one rank. A block
 holds the lines that begin in it, so neither blocks nor ranks change what is read.
@@ -12,6 +12,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,11 +31,11 @@ _UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
 
 @dataclass(frozen=True)
 class Block:
-    """Lines of a file: their place in it, and their text."""
+    """Some lines of a file."""
 
     number: int
     text: bytes
-    lines_before: Callable[[], int]
+    lines_before: Callable[[], int]  # how many lines of the file come before; to count them takes time
 
 
 def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 1) -> Iterator[tuple[int, Any, Vector]]:
@@ -42,10 +43,10 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
 
     Args:
         dim: d, where it is known: no index may be above it.
-        part, parts: of a plain file, the part-th of so many runs of blocks; of a compressed file part 0 is all there is.
+        part, parts: which of how many shares of a plain file's blocks to read; of a compressed file part 0 has all.
 
     Raises:
-        UserError: the file cannot be read, or a line of it; says which line, and what is wrong with it.
+        UserError: the file or a line of it cannot be read; the error names the line and what is wrong with it.
     """
     if path.is_dir():
         raise UserError(f"{path}: is a folder; a file of LIBSVM text is wanted")
@@ -60,12 +61,12 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
 
 
 def open_text(path: Path, mode: str = "rb", suffix: str | None = None) -> BinaryIO:
-    """The text of a plain, .gz, .bz2 or .xz file as bytes; `suffix` where the path's own does not tell."""
+    """The text of a plain, .gz, .bz2 or .xz file as bytes; `suffix` overrides the path's own."""
     return _OPENERS.get(path.suffix if suffix is None else suffix, open)(path, mode)
 
 
 def write(out: BinaryIO, samples: Any, labels: Vector) -> None:
-    """Rows as text, every number so that it is read back to the last bit."""
+    """Write rows as text; every number is read back to the last bit."""
     matrix = scipy.sparse.csr_matrix(samples)
     ends, indices, values = matrix.indptr.tolist(), (matrix.indices + 1).tolist(), matrix.data.tolist()
     for i, label in enumerate(labels.tolist()):
@@ -86,7 +87,7 @@ def _stream(path: Path) -> Iterator[Block]:
     with open_text(path) as file:
         while text := file.read(BLOCK_BYTES):
             text += file.readline()
-            yield Block(number, text, lambda before=lines: before)  # type: ignore[misc]
+            yield Block(number, text, partial(int, lines))
             lines += text.count(b"\n")
             number += 1
 
@@ -100,7 +101,7 @@ def _cut(path: Path, number: int) -> Block:
             start = file.tell()
         text = file.read(max(0, (number + 1) * BLOCK_BYTES - start))
         text += file.readline() if text and not text.endswith(b"\n") else b""
-    return Block(number, text, lambda: _count_lines(path, start))
+    return Block(number, text, partial(_count_lines, path, start))
 
 
 def _count_lines(path: Path, end: int) -> int:
@@ -133,7 +134,7 @@ def _parsed(block: Block, path: Path, dim: int | None) -> tuple[Any, Vector]:
 
 
 def complaint_about(line: bytes, dim: int | None) -> str | None:
-    """What is wrong with a line `label index:value … # comment`; None if nothing is."""
+    """The first mistake in a line `label index:value … # comment`; None if there is none."""
     fields = line.split(b"#")[0].split()
     if not fields:
         return None

@@ -1,4 +1,4 @@
-"""Rows on disk between parsing, which any rank can do for its blocks, and assembly, which needs to see all labels first."""
+"""Rows on disk between parsing, which every rank does for its blocks, and assembly, which needs all labels first."""
 
 import shutil
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
 
 
-class Rows(NamedTuple):
+class ParsedRows(NamedTuple):
     """Parsed rows in CSR form."""
 
     labels: Vector  # (m,)
@@ -62,11 +62,11 @@ class Spool:
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
 
-    def blocks(self) -> Iterator[Rows]:
+    def blocks(self) -> Iterator[ParsedRows]:
         """All blocks, in order."""
         for file in sorted(self.folder.glob("*.npz")):
             with np.load(file) as block:
-                yield Rows(block["labels"], block["indptr"], block["indices"], block["values"])
+                yield ParsedRows(block["labels"], block["indptr"], block["indices"], block["values"])
 
     def outline(self) -> tuple[Vector, NDArray[np.int64], int]:
         """Labels (N,) and lengths (N,) of all rows, and the largest index + 1."""

@@ -11,22 +11,24 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import h5py
 
+from mpi_compress.core.plugins import source_of
 from mpi_compress.exchange.ranks import Alone, Team
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
 from mpi_compress.problem.datasets.convert import Recipe, assemble, checksum
-from mpi_compress.problem.datasets.labels import Classes, Partition
+from mpi_compress.problem.datasets.labels import Classes
 from mpi_compress.problem.datasets.spool import Spool
-from mpi_compress.problem.datasets.table import DataTable, content_id, digest
+from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, digest
 from mpi_compress.problem.objective import Rows
+from mpi_compress.problem.partitions import partitions
 
 _FORMAT = 2
-_sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has seen to be right
+_sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class DataSet:
                 yield self._read(h5, i * self.n_samples // n, (i + 1) * self.n_samples // n)
 
     def shards_together(self, workers: range, n: int) -> list[Rows]:
-        """The same of neighbouring workers, in one piece of memory."""
+        """The rows of neighbouring workers, in one piece of memory."""
         cuts = [i * self.n_samples // n for i in range(workers.start, workers.stop + 1)]
         whole = self.read(cuts[0], cuts[-1])
         return [whole.cut(a - cuts[0], b - cuts[0]) for a, b in itertools.pairwise(cuts)]
@@ -68,23 +70,24 @@ class DataSet:
         """A file that belongs to this set: an optimum, a smoothness."""
         return self.file.with_name(f"{self.file.stem}-{name}")
 
-    def treatment(self) -> tuple[Classes, str, Any]:
-        """What was done to the samples, for a test set to be treated alike: labels' meaning, normalisation, column norms."""
+    def treatment(self) -> tuple[Classes, Normalize, Vector | None]:
+        """How the samples were prepared, to prepare a test set alike: labels' meaning, normalisation, column norms (d,)."""
         with h5py.File(self.file, "r", locking=False) as h5:
             plus, minus = (tuple(h5.attrs[a].tolist()) for a in ("plus", "minus"))
-            return Classes(plus, minus), str(h5.attrs["normalize"]), h5["column_norms"][:] if "column_norms" in h5 else None
+            norms = h5["column_norms"][:] if "column_norms" in h5 else None
+            return Classes(plus, minus), cast(Normalize, str(h5.attrs["normalize"])), norms
 
 
 def open_data(
-    table: DataTable, folder: Path, partition: Partition, seed: int, real_labels: bool, team: Alone | Team | None = None
+    table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool, team: Alone | Team | None = None
 ) -> DataSet:
-    """The set that a job means, parsed and cached first if it was not yet, or if what is cached is damaged.
+    """The set that a job names, parsed and cached first if the cache does not have it, or has it damaged.
 
     Every rank of `team` must call it; those that see rank 0's cache share the parsing of a plain text file.
 
     Args:
-        folder: where a relative path may also start, the job's own folder.
-        partition: the order in which rows are dealt out; `seed` decides "shuffled".
+        folder: the job's own folder, where a relative path may also start.
+        partition: the name of the order in which rows are dealt out; `seed` decides those that are random.
         real_labels: labels are numbers to be fitted and not two classes.
 
     Raises:
@@ -94,15 +97,7 @@ def open_data(
     file, sound = team.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
     if not sound:
         recipe = Recipe(
-            title=table.title,
-            normalize=table.normalize,
-            dtype=table.dtype,
-            dim=table.known_dim,
-            rows=table.rows,
-            partition=partition,
-            seed=seed,
-            positive=table.positive,
-            real_labels=real_labels,
+            table.title, table.normalize, table.dtype, table.known_dim, table.rows, partition, seed, table.positive, real_labels
         )
         spool = Spool(team.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
         try:
@@ -122,7 +117,7 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     """The test set that goes with a training set: the same meaning of labels, the same normalisation, the same d.
 
     Raises:
-        UserError: no such set or file, an index above d, or a label that the training set does not have.
+        UserError: no such set or file, an index above d, or a label that the training set lacks.
     """
     if table.test is None:
         return None
@@ -131,7 +126,7 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     file = data.beside(f"test-{digest(source)[:16]}.h5")
     if not _is_sound(file):
         classes, normalize, norms = data.treatment()
-        recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)  # type: ignore[arg-type]
+        recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)
         spool = Spool(file.with_name(f"{file.name}.{os.getpid()}.rows"))
         try:
             for block in libsvm.read_blocks(source, data.dim):
@@ -142,24 +137,23 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     return _described(file, title)
 
 
-def cached_file(table: DataTable, folder: Path, partition: Partition, seed: int, real_labels: bool) -> Path:
+def cached_file(table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool) -> Path:
     """Where a set is kept once it is parsed."""
-    order = f"shuffled by {seed}" if partition == "shuffled" else partition
+    dealt = partitions[partition]
+    order = (f"{partition} by {seed}" if dealt.seeded else partition) + source_of(dealt)
     own = content_id(table, folder).split("+")[0]
-    recipe = [
-        _FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, real_labels,
-    ]  # fmt: skip
+    recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, real_labels]
     key = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
 
 
-def _cached(table: DataTable, folder: Path, partition: Partition, seed: int, real_labels: bool) -> tuple[Path, bool]:
+def _cached(table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool) -> tuple[Path, bool]:
     file = cached_file(table, folder, partition, seed, real_labels)
     return file, _is_sound(file)
 
 
 def _is_sound(file: Path) -> bool:
-    """Whether a cached file is there and is what was written."""
+    """Whether a cached file exists and is as it was written."""
     if not file.exists():
         return False
     stat = file.stat()

@@ -1,4 +1,4 @@
-"""A job's [data] table, the file or recipe that it means, and the hash of what is in it."""
+"""A job's [data] table, the file or generator that it names, and a hash of the samples."""
 
 import hashlib
 import os
@@ -14,6 +14,8 @@ from mpi_compress.problem.datasets.cache import cache_folder, replace
 from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
 
+Normalize = Literal["rows", "columns", "none"]
+
 
 @dataclass(frozen=True)
 class DataTable:
@@ -22,7 +24,7 @@ class DataTable:
     name: str | None = None
     path: str | None = None
     generator: str | None = None
-    normalize: Literal["rows", "columns", "none"] = "none"
+    normalize: Normalize = "none"
     positive: list[float] | None = None  # labels that count as +1, where a set has many
     dtype: Literal["float64", "float32"] = "float64"
     rows: int | None = None  # the first so many
@@ -49,7 +51,7 @@ class DataTable:
         return f"{self.title}, a stand-in for {self.stand_in_for}" if self.stand_in_for else self.title
 
     def is_here(self, folder: Path) -> bool:
-        """Whether the samples can be had without fetching anything."""
+        """True if the samples are at hand without fetching anything."""
         try:
             return self.generator is not None or self.file(folder).is_file()
         except UserError:
@@ -57,7 +59,7 @@ class DataTable:
 
     @property
     def known_dim(self) -> int | None:
-        """d, where the table, the set's name or the generator says it."""
+        """d, if the table, the set's name or the generator gives it."""
         if self.generator is not None and self.dim is None:
             size = self.build_generator().size()
             return None if size is None else size[1]
@@ -80,7 +82,7 @@ class DataTable:
 
 
 def content_id(table: DataTable, folder: Path) -> str:
-    """A hash of what the samples are: the files' bytes, or the generator, its parameters, and its source if it is not ours."""
+    """A hash of the samples: of the files' bytes, or of the generator, its parameters, and its source if a user wrote it."""
     if table.generator is not None:
         recipe = table.build_generator()
         own = hashlib.sha256((repr(recipe) + source_of(recipe)).encode()).hexdigest()
@@ -109,7 +111,7 @@ def find_set(name: str, key: str) -> Path:
     """A set by its name, where sets are looked for.
 
     Raises:
-        UserError: it is in none of the places; says how to get it.
+        UserError: it is in none of the places; the error says how to get it.
     """
     if "/" in name or "\\" in name:
         raise UserError(
@@ -127,7 +129,7 @@ def find_set(name: str, key: str) -> Path:
 
 
 def digest(file: Path) -> str:
-    """SHA-256 of a file's bytes, remembered by its place, size and time of change."""
+    """SHA-256 of a file's bytes, kept in the cache by the file's path, size and time of change."""
     try:
         stat = file.stat()
         place = hashlib.sha256(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:24]

@@ -8,10 +8,11 @@ from helpers.objectives import problem
 
 from mpi_compress.engine.fast.gradients import GradientsTogether
 from mpi_compress.engine.guards import GuardedObjective
-from mpi_compress.problem.objective import LOSSES, Objective, Rows
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective, Rows
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", losses)
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", [Objective, GuardedObjective])
@@ -20,7 +21,7 @@ def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(kin
     cuts = [4, 5, 12, 12 + 8, 40]
 
     def workers() -> list[Objective]:
-        return [kind(whole.cut(a, b), LOSSES[name], 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
+        return [kind(whole.cut(a, b), losses[name](), 1 / 40, 0.3) for a, b in itertools.pairwise(cuts)]
 
     together, alone = workers(), workers()
     assert GradientsTogether.of(together) is not None
@@ -37,7 +38,7 @@ def test_gradients_of_many_workers_by_one_call_are_their_own_to_the_last_bit(kin
 
 def test_the_gradients_of_all_as_one_array_are_those_that_each_would_return():
     whole = problem("logistic", True)[0].rows
-    fs = [Objective(whole.cut(a, a + 20), LOSSES["logistic"], 1 / 20, 0.3) for a in (0, 20)]
+    fs = [Objective(whole.cut(a, a + 20), losses["logistic"](), 1 / 20, 0.3) for a in (0, 20)]
     together = GradientsTogether.of(fs)
     assert together is not None
     x = np.arange(7.0)
@@ -51,7 +52,7 @@ def test_the_gradients_of_all_as_one_array_are_those_that_each_would_return():
 
 def test_workers_that_ask_at_points_of_their_own_are_computed_one_by_one():
     whole = problem("logistic", True)[0].rows
-    fs = [Objective(whole.cut(a, a + 20), LOSSES["logistic"], 1 / 20, 0.3) for a in (0, 20)]
+    fs = [Objective(whole.cut(a, a + 20), losses["logistic"](), 1 / 20, 0.3) for a in (0, 20)]
     assert GradientsTogether.of(fs) is not None
     for k in range(3):
         for f, x in zip(fs, np.random.default_rng(k).standard_normal((2, 7)), strict=True):
@@ -61,7 +62,7 @@ def test_workers_that_ask_at_points_of_their_own_are_computed_one_by_one():
 
 def test_a_point_that_an_algorithm_of_ones_own_moves_or_gives_in_another_type_is_looked_at_anew():
     whole = problem("logistic", True)[0].rows
-    f, g = (GuardedObjective(whole.cut(a, a + 20), LOSSES["logistic"], 1 / 20, 0.3) for a in (0, 20))
+    f, g = (GuardedObjective(whole.cut(a, a + 20), losses["logistic"](), 1 / 20, 0.3) for a in (0, 20))
     assert GradientsTogether.of([f, g]) is not None
     x = np.arange(7.0)
     f.gradient(x)
@@ -79,7 +80,7 @@ def test_gradients_are_computed_by_one_call_only_where_shards_are_neighbours_and
     wide = Rows((np.zeros((4, 2**16)),), np.ones(4), 2**16)
 
     def together(*rows: Rows) -> bool:
-        return GradientsTogether.of([Objective(r, LOSSES["logistic"], 0.1, 0.0) for r in rows]) is not None
+        return GradientsTogether.of([Objective(r, losses["logistic"](), 0.1, 0.0) for r in rows]) is not None
 
     neighbours = [pieces, pieces[1:], [wide.cut(0, 2), wide.cut(2, 4)]]
     assert all(together(*rows) for rows in neighbours)

@@ -1,13 +1,13 @@
-"""x* and f* of the hinge SVM, which has no gradient to bring to zero: a duality gap says how far they are.
+"""x* and f* of the hinge SVM. It has no gradient to bring to zero; a duality gap bounds the error.
 
     P(x) = (1/N) Σ max(1 − y_i a_i·x, 0) + (µ/2)‖x‖²
     D(α) = Σ α_i − (µ/2)‖x(α)‖²,   x(α) = (1/µ) Σ α_i y_i a_i,   0 ≤ α_i ≤ 1/N
 
-D(α) ≤ f* ≤ P(x) for any α and x, so that P − D bounds the error of P whatever solver found them.
+D(α) ≤ f* ≤ P(x) for any α and x, so P − D bounds the error of P, whatever method found them.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -17,37 +17,49 @@ from mpi_compress.kernels import rows as row_kernels
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum.base import Optimum
 
 GAP = 1e-10  # of P(0) = 1
 _INTERIOR_UP_TO = 2500  # d for which a dense (d, d) system is formed
 _INTERIOR_STEPS = 100
 _PASSES = 20_000
 _LOOK_EVERY = 10
+_EPS = np.finfo(float).eps
 
 
-def minimize(f: Objective) -> tuple[Vector, float, float]:
-    """x (d,), P(x), and the duality gap P(x) − D(α): an interior-point method for small d, dual coordinate ascent otherwise.
+def minimize(f: Objective) -> Optimum:
+    """x* and f*: an interior-point method for small d, then dual coordinate ascent until the gap is small.
 
-    Args:
-        f: the whole objective, weight 1/N and µ > 0.
+    If µ = 0 there is no dual, and the gap stays at 1.
     """
+    best = _minimized(f) if f.mu > 0 else _Bracket(np.zeros(f.dim), 1.0, 1.0)
+    return Optimum(best.x, best.value, best.gap + 4 * _EPS * best.value, best.gap)
+
+
+class _Bracket(NamedTuple):
+    """A point and what is known of f* there."""
+
+    x: Vector  # (d,)
+    value: float  # P(x)
+    gap: float  # P(x) − D(α) for the α that was looked at
+
+
+def _minimized(f: Objective) -> _Bracket:
     x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
-    best = _gap(f, alpha, x)
-    if best[2] > GAP:
-        best = _coordinate_ascent(f, alpha, best)
-    return best
+    best = _bracket(f, alpha, x)
+    return best if best.gap <= GAP else _coordinate_ascent(f, alpha, best)
 
 
-def _gap(f: Objective, alpha: Vector, other: Vector | None = None) -> tuple[Vector, float, float]:
-    """The better of x(α) and another x, P there, and P − D(α)."""
+def _bracket(f: Objective, alpha: Vector, other: Vector | None = None) -> _Bracket:
+    """The better of x(α) and another x."""
     x = _combined(f, alpha) / f.mu
     dual = float(np.sum(alpha)) - 0.5 * f.mu * squared_norm(x)
     found = [(f.value_and_gradient(z)[0], z) for z in ([x] if other is None else [x, other])]
     value, x = min(found, key=lambda pair: pair[0])
-    return x, value, max(0.0, value - dual)
+    return _Bracket(x, value, max(0.0, value - dual))
 
 
-def _coordinate_ascent(f: Objective, alpha: Vector, best: tuple[Vector, float, float]) -> tuple[Vector, float, float]:
+def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket) -> _Bracket:
     """Passes in random order, until the gap is small or the passes are used up."""
     matrix, labels = f.rows.matrix, f.rows.labels
     squares = np.empty(len(f.rows))
@@ -58,10 +70,10 @@ def _coordinate_ascent(f: Objective, alpha: Vector, best: tuple[Vector, float, f
         order = rng.permutation(len(f.rows)).astype(np.uint64)
         still = kernels.ascend(matrix, labels, squares, order, f.mu, f.weight, alpha, x) == 0
         if k % _LOOK_EVERY == 0 or still:
-            best = min(best, _gap(f, alpha), key=lambda b: b[2])
-            if still or best[2] <= GAP:
+            best = min(best, _bracket(f, alpha), key=lambda b: b.gap)
+            if still or best.gap <= GAP:
                 break
-            x = _combined(f, alpha) / f.mu  # drop the rounding of many small steps
+            x = _combined(f, alpha) / f.mu  # without the rounding of many small steps
     return best
 
 
@@ -70,7 +82,7 @@ class _Point:
     """An interior point: µ x = Bᵀα, B x + ξ − 1 = s and α s = τ = β ξ hold in the limit, with b_i = y_i a_i, β = 1/N − α."""
 
     x: Vector  # (d,)
-    alpha: Vector  # (N,), as the others
+    alpha: Vector  # (N,), like those below
     beta: Vector
     s: Vector
     xi: Vector
@@ -94,9 +106,9 @@ class _Point:
 
 
 def _interior_point(f: Objective) -> tuple[Vector, Vector]:
-    """x (d,) and α (N,) by Mehrotra's predictor and corrector, as far as rounding lets it.
+    """x (d,) and α (N,) by Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992), until rounding stops it.
 
-    A step solves (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow.
+    A step solves (µI + BᵀΘB) dx = −µx + Bᵀ(α + Θρ) for Θ = 1/(s/α + ξ/β); the other parts follow from dx.
     """
     n, cap = len(f.rows), f.weight
     p = _Point(np.zeros(f.dim), np.full(n, cap / 2), np.full(n, cap / 2), np.ones(n), np.ones(n))

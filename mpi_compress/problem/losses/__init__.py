@@ -1,0 +1,9 @@
+"""Losses of one sample: ℓ(y, m) for a label y and a margin m = a·x. One file, one loss."""
+
+from mpi_compress.core.registry import import_all
+from mpi_compress.problem.losses.base import Loss, losses
+
+register = losses.register
+import_all(__name__)
+
+__all__ = ["Loss", "losses", "register"]

@@ -1,0 +1,16 @@
+import math
+from dataclasses import dataclass
+
+from mpi_compress.kernels.losses import HINGE
+from mpi_compress.problem.losses.base import Loss, losses
+
+
+@losses.register("hinge")
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """The hinge loss of a support vector machine, which has a corner at y m = 1."""
+
+    formula = "max(1 − y m, 0)"
+    kernel = HINGE
+    curvature = math.inf
+    solver = "hinge-dual"

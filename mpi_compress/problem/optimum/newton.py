@@ -1,0 +1,84 @@
+"""x* and f* of a smooth convex objective by Newton's method: exact for small d, with conjugate gradients otherwise."""
+
+import warnings
+from contextlib import suppress
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, cg
+
+from mpi_compress.kernels.vectors import norm
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum.base import Optimum
+
+GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
+DENSE_HESSIAN_UP_TO = 2500  # d
+_STEPS = 200
+_SHORTEST = 1e-10  # share of a step
+_STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
+_EPS = np.finfo(float).eps
+
+
+def minimize(f: Objective) -> Optimum:
+    """x* and f*, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
+
+    The accuracy is the square of the Newton decrement: twice f(x) − f* where f is quadratic, and all of it on an exponential tail,
+    where f* is not attained.
+    """
+    x = np.zeros(f.dim)
+    value, g = _at(f, x)
+    first = size = norm(g)
+    decrement = 0.0
+    for _ in range(_STEPS):
+        if size <= GRADIENT_TOLERANCE * first:
+            break
+        step = _newton_step(f, x, g, size / first)
+        decrement = -float(step @ g)
+        lower = _search(f, x, step, value, size, decrement)
+        if lower is None:
+            break
+        x, value, g = lower
+        size = norm(g)
+    if size > 0:
+        decrement = -float(_newton_step(f, x, g, 1e-8) @ g)
+    return Optimum(x, value, abs(decrement) + 4 * _EPS * abs(value), size / first if first else 0.0)
+
+
+def _search(
+    f: Objective, x: Vector, step: Vector, value: float, size: float, decrement: float
+) -> tuple[Vector, float, Vector] | None:
+    """The next x (d,) with f and ∇f there; None if no part of the step is progress.
+
+    The step is halved until f falls enough or, once f has stopped falling because of rounding, until ‖∇f‖ does.
+    """
+    rounding = 8 * _EPS * abs(value)
+    t = 1.0
+    while t > _SHORTEST:
+        new_x = x + t * step
+        new_value, g = _at(f, new_x)
+        falls = new_value <= value - 1e-4 * t * decrement and decrement > rounding
+        if falls or (new_value <= value + rounding and norm(g) < _STILL_FALLING * size):
+            return new_x, new_value, g
+        t /= 2
+    return None
+
+
+def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
+    """f(x), and ∇f(x) (d,) in memory of its own; x is not changed afterwards."""
+    value, g = f.value_and_gradient(x)
+    return value, g.copy()
+
+
+def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
+    """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
+    curvature = f.curvature(x)
+    if f.dim <= DENSE_HESSIAN_UP_TO:
+        hessian = f.hessian(curvature)
+        jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
+        with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # the gradient after a poor step shows that it was poor
+            return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
+    operator = LinearOperator((f.dim, f.dim), matvec=lambda v: f.hessian_product(curvature, v.ravel()), dtype=np.float64)
+    step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
+    return step if step @ g < 0 else -g

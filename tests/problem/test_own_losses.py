@@ -1,0 +1,145 @@
+"""Losses and partitions that users register: what one does not state is refused or unknown, never taken from another."""
+
+import itertools
+import textwrap
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.core.errors import UserError
+from mpi_compress.kernels import losses as kernels
+from mpi_compress.problem.losses import Loss, losses
+from mpi_compress.problem.optimum import SOLVERS
+from mpi_compress.problem.partitions import partitions
+
+NUMBER = itertools.count()
+HEAD = """
+from dataclasses import dataclass
+import numpy as np
+from mpi_compress.kernels.losses import *
+from mpi_compress.kernels.losses import HINGE, LOGISTIC
+from mpi_compress.problem.losses import Loss, losses
+from mpi_compress.problem.partitions import Partition, partitions
+"""
+LOSS = """
+@losses.register("mine")
+@dataclass(frozen=True)
+class Mine(Loss):
+    formula = "mine"
+    {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def registered_for_one_test_only():
+    before = [(registry, dict(registry._parts)) for registry in (losses, partitions)]
+    yield
+    for registry, parts in before:
+        registry._parts = parts
+
+
+def job(tmp_path, source, loss="mine", **changes):
+    """A job with a module of one's own beside it."""
+    name = f"own_losses_{next(NUMBER)}"
+    (tmp_path / f"{name}.py").write_text(HEAD + textwrap.dedent(source))
+    (tmp_path / "own.toml").write_text(f"""
+        plugins = ["{name}"]
+        data = {{ generator = "gspar-svm", samples = 40, dim = 6 }}
+        objective = {{ loss = "{loss}", mu = 0.1 }}
+        workers = {{ count = 4 }}
+        algorithm = {{ name = "gd", step = 0.1 }}
+        stop = {{ rounds = 5 }}
+    """)
+    return mc.load_job(tmp_path / "own.toml", changes)
+
+
+def played(tmp_path, *arguments, **changes):
+    (run,) = mc.run(job(tmp_path, *arguments, **changes), out=tmp_path)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("stated", "complaint"),
+    [
+        ("curvature = 1.0", "'mine' states no kernel; it needs a branch"),
+        ("kernel = 99", "'mine' states kernel = 99, which does not exist; it needs a branch"),
+    ],
+)
+def test_a_loss_without_a_kernel_is_refused_before_anything_runs(tmp_path, stated, complaint):
+    with pytest.raises(UserError, match=f"^[^\n]*own.toml: objective: loss: {complaint}[^\n]*$"):
+        job(tmp_path, LOSS.format(stated))
+
+
+def test_a_loss_without_a_kernel_is_refused_in_python_too():
+    class Mine(Loss):
+        name = "mine"
+
+    with pytest.raises(UserError, match="'mine' states no kernel"):
+        Mine()
+
+
+@pytest.mark.parametrize("kernel", ["HINGE", "LOGISTIC"])
+def test_a_loss_without_a_solver_has_no_f_star(tmp_path, kernel):
+    run = played(tmp_path, LOSS.format(f"kernel = {kernel}"))
+    assert run.status == "complete"
+    assert np.isnan(run.attrs["f_star"])
+    assert np.isnan(run.trace["suboptimality"]).all()
+    assert np.isfinite(run.trace["loss"]).all()
+
+
+@pytest.mark.parametrize(
+    ("solver", "complaint"),
+    [("None", "the loss 'mine' states no solver"), ("'newtom'", "did you mean 'newton'")],
+)
+def test_a_job_that_needs_the_optimum_of_a_loss_without_a_solver_is_refused(tmp_path, solver, complaint):
+    with pytest.raises(UserError, match=f"x\\* cannot be computed: [^\n]*{complaint}[^\n]*$"):
+        played(tmp_path, LOSS.format(f"kernel = HINGE; solver = {solver}"), **{"start.at": "optimum"})
+
+
+def test_a_loss_that_states_what_the_hinge_states_is_the_hinge(tmp_path):
+    mine = played(tmp_path, LOSS.format("kernel = HINGE; solver = 'hinge-dual'"))
+    hinge = played(tmp_path, "", "hinge")
+    assert mine.trace["suboptimality"].tobytes() == hinge.trace["suboptimality"].tobytes()
+    assert (mine.trace["suboptimality"] > 0).all()
+
+
+def test_another_source_of_a_loss_is_another_run_and_has_its_own_optimum(tmp_path):
+    runs = [played(tmp_path, LOSS.format(f"kernel = {kernel}; solver = '{solver}'"))
+            for kernel, solver in (("HINGE", "hinge-dual"), ("LOGISTIC", "newton"))]  # fmt: skip
+    assert runs[0].attrs["run_id"] != runs[1].attrs["run_id"]
+    assert runs[0].attrs["f_star"] != runs[1].attrs["f_star"]
+
+
+def test_every_loss_states_a_kernel_of_its_own_and_a_solver():
+    assert sorted(losses[name]().kernel for name in losses) == list(kernels.CODES)
+    assert {losses[name]().solver for name in losses} == set(SOLVERS)
+
+
+def test_a_code_without_a_branch_is_no_loss():
+    out = np.empty(1)
+    kernels.curvatures(len(kernels.CODES), np.ones(1), np.ones(1), out)
+    assert np.isnan([*kernels.loss_and_slope(len(kernels.CODES), 1.0, 1.0), *out]).all()
+
+
+def test_a_partition_is_one_class(tmp_path):
+    source = """
+        @partitions.register("backwards")
+        @dataclass(frozen=True)
+        class Backwards(Partition):
+            def order(self, labels, seed):
+                return np.arange(labels.size)[::-1]
+    """
+    own = {"data.generator": "gspar", "workers.partition": "backwards"}
+    backwards, contiguous = (
+        played(tmp_path, source, "logistic", **{**own, **c}) for c in ({}, {"workers.partition": "contiguous"})
+    )
+    assert backwards.attrs["run_id"] != contiguous.attrs["run_id"]
+    assert np.array_equal(backwards.trace["loss"][:1], contiguous.trace["loss"][:1])
+    assert not np.array_equal(backwards.x, contiguous.x)
+    np.testing.assert_allclose(backwards.x, contiguous.x)
+
+
+def test_an_unknown_partition_is_refused_with_the_nearest_name(tmp_path):
+    with pytest.raises(UserError, match="workers: no partition called 'shufled'; did you mean 'shuffled'"):
+        job(tmp_path, "", "logistic", **{"workers.partition": "shufled"})
