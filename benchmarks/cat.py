@@ -23,7 +23,8 @@ from mpi_compress.messages.link import Link
 from mpi_compress.problem.constants import largest_eigenvalue
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 SETS = {"rcv1": ("rcv1-like", 200_000, 40), "url": ("url-like", 240_000, 12)}  # generator, rows, rounds of a turn
 COSTS = {

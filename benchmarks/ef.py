@@ -26,8 +26,9 @@ from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.constants import largest_eigenvalue
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import minimize
+from mpi_compress.problem.rows import Rows
 
 
 class Stopwatch(Observer):

@@ -37,7 +37,8 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder, part_of
 
 

@@ -17,8 +17,8 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.constants import gram_eigenvalues
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Rows
 from mpi_compress.problem.optimum import Optimum, optimum, optimum_file, solver_of
+from mpi_compress.problem.rows import Rows
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from mpi_compress.exchange.ranks import Alone, Team, team_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.stop import Stop
-from mpi_compress.problem.objective import Rows
+from mpi_compress.problem.rows import Rows
 from mpi_compress.results.reader import Run, read
 
 

@@ -16,7 +16,8 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 _SQUARED_UP_TO = 1e150  # the square of a longer gradient, or a sum of such squares, overflows
 
@@ -77,5 +78,5 @@ def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | No
             return math.inf, math.inf
         mean += g / n
         squares += norm(g) ** 2 / n
-        noise += f.noise(x) / n if batch is not None else 0.0
+        noise += noise(f, x) / n if batch is not None else 0.0
     return max(squares - norm(mean) ** 2, 0.0), noise / (batch or 1)

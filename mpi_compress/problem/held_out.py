@@ -6,7 +6,7 @@ from mpi_compress.kernels import losses as kernels
 from mpi_compress.kernels.rows import margins
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.objective import Rows
+from mpi_compress.problem.rows import Rows
 
 
 class HeldOut:

@@ -1,47 +1,19 @@
-"""f_i on one shard: value, gradient, curvature; the mean over shards is f exactly, also where their sizes differ."""
+"""f_i on one shard: value and gradient; the mean over shards is f exactly, also where their sizes differ."""
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import batches as batch_kernels
-from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
-
-_ROWS_AT_ONCE = 8192
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Samples a_j with their labels y_j."""
-
-    matrix: tuple[NDArray, ...]  # (indptr, indices, values) in CSR form, or (values (N, d),)
-    labels: Vector  # (N,)
-    dim: int
-    whole: "Rows | None" = None  # what these were cut from,
-    start: int = 0  # and from which row on
-
-    def __len__(self) -> int:
-        return self.labels.size
-
-    def cut(self, start: int, stop: int) -> "Rows":
-        """Rows start … stop − 1, in the same memory."""
-        matrix: tuple[NDArray, ...]
-        if len(self.matrix) == 1:
-            matrix = (self.matrix[0][start:stop],)
-        else:
-            indptr, indices, values = self.matrix
-            span = slice(int(indptr[start]), int(indptr[stop]))
-            matrix = (indptr[start : stop + 1] - indptr[start], indices[span], values[span])
-        return Rows(matrix, self.labels[start:stop], self.dim, self, start)
 
 
 @dataclass(frozen=True)
@@ -224,58 +196,6 @@ class Objective:
             self.rows.matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
             self._gradient.reshape(1, -1),
         )  # fmt: skip
-
-    def noise(self, x: Vector) -> float:
-        """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
-        margins = np.empty(len(self.rows))
-        kernels.margins(self.rows.matrix, x, margins)
-        slopes = np.empty(len(self.rows))
-        loss_kernels.slopes(self.loss.kernel, self.rows.labels, margins, slopes)
-        second_moment = 0.0
-        for start in range(0, len(self.rows), _ROWS_AT_ONCE):
-            a, s = self._block(slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
-            squares = a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a)
-            second_moment += float(np.square(self.weight * len(self.rows) * s) @ np.ravel(squares)) / len(self.rows)
-        mean = self.value_and_gradient(x)[1] - self.mu * x
-        return max(second_moment - float(mean @ mean), 0.0)
-
-    def curvature(self, x: Vector) -> Vector:
-        """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
-        margins = np.empty(len(self.rows))
-        kernels.margins(self.rows.matrix, x, margins)
-        out = np.empty(len(self.rows))
-        loss_kernels.curvatures(self.loss.kernel, self.rows.labels, margins, out)
-        return out * self.weight
-
-    def hessian_product(self, curvature: Vector, v: Vector) -> Vector:
-        """∇²f_i · v (d,), a new array."""
-        out = np.empty(self.dim)
-        kernels.gram_product(self.rows.matrix, curvature, v, out)
-        out += self.mu * v
-        return out
-
-    def hessian(self, curvature: Vector) -> Vector:
-        """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
-        total = np.zeros((self.dim, self.dim))
-        for start in range(0, len(self.rows), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            a = self._block(rows)
-            if scipy.sparse.issparse(a):
-                total += (a.T @ scipy.sparse.diags(curvature[rows]) @ a).toarray()
-            else:
-                total += (a.T * curvature[rows]) @ a
-        total[np.diag_indices(self.dim)] += self.mu
-        return total
-
-    def _block(self, rows: slice) -> Any:
-        """Some rows as a SciPy matrix or a dense array."""
-        if len(self.rows.matrix) == 1:
-            return self.rows.matrix[0][rows].astype(np.float64, copy=False)
-        indptr, indices, values = self.rows.matrix
-        ends = indptr[rows.start : rows.stop + 1].astype(np.int64)
-        span = slice(ends[0], ends[-1])
-        columns = indices[span].astype(np.int64)
-        return scipy.sparse.csr_matrix((values[span], columns, ends - ends[0]), shape=(ends.size - 1, self.dim))
 
 
 def _parts(x: Vector | ScaledVector) -> tuple[Vector, float]:

@@ -15,7 +15,8 @@ from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 NUMBERS = {"L": 4.0, "mu": 0.5, "n": 3.0, "d": 10.0, "N": 20.0}
 

@@ -6,8 +6,9 @@ from helpers.plays import play, problem
 
 from mpi_compress.algorithms.steps import bind, step_at
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import minimize
+from mpi_compress.problem.rows import Rows
 
 UPS = [
     {"name": "top-k", "k": 2},

@@ -4,7 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 
 def problem(name: str, sparse: bool, dtype: type = np.float64, mu: float = 0.3) -> tuple[Objective, np.ndarray]:

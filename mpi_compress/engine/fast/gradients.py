@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels.rows import losses_and_gradients
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Evaluated, Objective, Point, Rows
+from mpi_compress.problem.objective import Evaluated, Objective, Point
+from mpi_compress.problem.rows import Rows
 
 _CACHED = 2**20  # bytes
 

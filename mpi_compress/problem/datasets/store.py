@@ -24,8 +24,8 @@ from mpi_compress.problem.datasets.convert import Recipe, assemble, checksum
 from mpi_compress.problem.datasets.labels import Classes
 from mpi_compress.problem.datasets.spool import Spool
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, digest
-from mpi_compress.problem.objective import Rows
 from mpi_compress.problem.partitions import partitions
+from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
 _sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified

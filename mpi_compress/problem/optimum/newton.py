@@ -11,6 +11,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.base import Optimum
+from mpi_compress.problem.second_order import curvatures, hessian, hessian_product
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
@@ -72,13 +73,13 @@ def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
 
 def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
-    curvature = f.curvature(x)
+    curvature = curvatures(f, x)
     if f.dim <= DENSE_HESSIAN_UP_TO:
-        hessian = f.hessian(curvature)
+        hessian = hessian(f, curvature)
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
         with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # the gradient after a poor step shows that it was poor
             return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
-    operator = LinearOperator((f.dim, f.dim), matvec=lambda v: f.hessian_product(curvature, v.ravel()), dtype=np.float64)
+    operator = LinearOperator((f.dim, f.dim), matvec=lambda v: hessian_product(f, curvature, v.ravel()), dtype=np.float64)
     step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g

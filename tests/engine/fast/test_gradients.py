@@ -9,7 +9,8 @@ from helpers.objectives import problem
 from mpi_compress.engine.fast.gradients import GradientsTogether
 from mpi_compress.engine.guards import GuardedObjective
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 
 @pytest.mark.parametrize("name", losses)

@@ -18,7 +18,8 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import SparseRows
 from mpi_compress.messages.link import REFUSED, Link, Message, attempt
-from mpi_compress.problem.objective import Objective, Rows
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 ROUND = Round(0, Streams(0), Role.WORKER, 0)
 CHOOSING = st.one_of(

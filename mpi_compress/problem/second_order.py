@@ -1,0 +1,71 @@
+"""Second derivatives of f_i, and the noise of its sampled gradients."""
+
+from typing import Any
+
+import numpy as np
+import scipy  # which loads sparse where it is first used
+
+from mpi_compress.kernels import losses as loss_kernels
+from mpi_compress.kernels import rows as kernels
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
+
+_ROWS_AT_ONCE = 8192
+
+
+def noise(f: Objective, x: Vector) -> float:
+    """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
+    margins = np.empty(len(f.rows))
+    kernels.margins(f.rows.matrix, x, margins)
+    slopes = np.empty(len(f.rows))
+    loss_kernels.slopes(f.loss.kernel, f.rows.labels, margins, slopes)
+    second_moment = 0.0
+    for start in range(0, len(f.rows), _ROWS_AT_ONCE):
+        a, s = _block(f.rows, slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
+        squares = a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a)
+        second_moment += float(np.square(f.weight * len(f.rows) * s) @ np.ravel(squares)) / len(f.rows)
+    mean = f.value_and_gradient(x)[1] - f.mu * x
+    return max(second_moment - float(mean @ mean), 0.0)
+
+
+def curvatures(f: Objective, x: Vector) -> Vector:
+    """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
+    margins = np.empty(len(f.rows))
+    kernels.margins(f.rows.matrix, x, margins)
+    out = np.empty(len(f.rows))
+    loss_kernels.curvatures(f.loss.kernel, f.rows.labels, margins, out)
+    return out * f.weight
+
+
+def hessian_product(f: Objective, curvature: Vector, v: Vector) -> Vector:
+    """∇²f_i · v (d,), a new array."""
+    out = np.empty(f.dim)
+    kernels.gram_product(f.rows.matrix, curvature, v, out)
+    out += f.mu * v
+    return out
+
+
+def hessian(f: Objective, curvature: Vector) -> Vector:
+    """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
+    total = np.zeros((f.dim, f.dim))
+    for start in range(0, len(f.rows), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        a = _block(f.rows, rows)
+        if scipy.sparse.issparse(a):
+            total += (a.T @ scipy.sparse.diags(curvature[rows]) @ a).toarray()
+        else:
+            total += (a.T * curvature[rows]) @ a
+    total[np.diag_indices(f.dim)] += f.mu
+    return total
+
+
+def _block(rows: Rows, part: slice) -> Any:
+    """Some rows as a SciPy matrix or a dense array."""
+    if len(rows.matrix) == 1:
+        return rows.matrix[0][part].astype(np.float64, copy=False)
+    indptr, indices, values = rows.matrix
+    ends = indptr[part.start : part.stop + 1].astype(np.int64)
+    span = slice(ends[0], ends[-1])
+    columns = indices[span].astype(np.int64)
+    return scipy.sparse.csr_matrix((values[span], columns, ends - ends[0]), shape=(ends.size - 1, rows.dim))
