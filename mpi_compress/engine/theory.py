@@ -20,7 +20,7 @@ from mpi_compress.messages.compressors.top_k import TopK
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.second_order import noise
+from mpi_compress.problem.second_order import sampling_noise
 
 if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
@@ -82,7 +82,7 @@ class Theory:
         """What worker i reports, g = ∇f_i(x): −ω(T) for all T and −improvement; E‖g_i‖², for minibatches drawn with replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
         batch = getattr(algorithm, "batch", None)
-        noise = 0.0 if batch is None else noise(f, x) / batch
+        noise = 0.0 if batch is None else sampling_noise(f, x) / batch
         return -np.append(omega, algorithm.improvement(g)), squared_norm(g) + noise
 
     def row(self, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:

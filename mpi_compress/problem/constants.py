@@ -78,5 +78,5 @@ def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | No
             return math.inf, math.inf
         mean += g / n
         squares += norm(g) ** 2 / n
-        noise += noise(f, x) / n if batch is not None else 0.0
+        noise += sampling_noise(f, x) / n if batch is not None else 0.0
     return max(squares - norm(mean) ** 2, 0.0), noise / (batch or 1)

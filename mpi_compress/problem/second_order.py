@@ -14,7 +14,7 @@ from mpi_compress.problem.rows import Rows
 _ROWS_AT_ONCE = 8192
 
 
-def noise(f: Objective, x: Vector) -> float:
+def sampling_noise(f: Objective, x: Vector) -> float:
     """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
     margins = np.empty(len(f.rows))
     kernels.margins(f.rows.matrix, x, margins)
@@ -29,7 +29,7 @@ def noise(f: Objective, x: Vector) -> float:
     return max(second_moment - float(mean @ mean), 0.0)
 
 
-def curvatures(f: Objective, x: Vector) -> Vector:
+def curvature_at(f: Objective, x: Vector) -> Vector:
     """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
     margins = np.empty(len(f.rows))
     kernels.margins(f.rows.matrix, x, margins)
@@ -46,7 +46,7 @@ def hessian_product(f: Objective, curvature: Vector, v: Vector) -> Vector:
     return out
 
 
-def hessian(f: Objective, curvature: Vector) -> Vector:
+def dense_hessian(f: Objective, curvature: Vector) -> Vector:
     """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
     total = np.zeros((f.dim, f.dim))
     for start in range(0, len(f.rows), _ROWS_AT_ONCE):

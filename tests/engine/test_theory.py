@@ -13,7 +13,7 @@ from mpi_compress.job.loading import parse_job
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
-from mpi_compress.problem.second_order import noise
+from mpi_compress.problem.second_order import sampling_noise
 from mpi_compress.results.difference import difference
 
 DATA = {"generator": "gspar", "samples": 120, "dim": 200}
@@ -121,7 +121,7 @@ def test_variance_of_one_row_is_that_over_all_rows(sparse):
     x = rng.normal(size=8)
     g = f.gradient(x).copy()
     each = [np.sum((f.gradient(x, np.array([i], dtype=np.uint64)) - g) ** 2) for i in range(30)]
-    assert noise(f, x) == pytest.approx(np.mean(each), rel=1e-10)
+    assert sampling_noise(f, x) == pytest.approx(np.mean(each), rel=1e-10)
 
 
 def test_asking_for_theory_changes_no_number_of_the_run(tmp_path):

@@ -10,7 +10,7 @@ from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
-from mpi_compress.problem.second_order import curvatures, hessian, hessian_product
+from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_product
 
 FORMULAS = {  # ℓ(y, m) as docs/maths.md has it
     "logistic": lambda y, m: np.logaddexp(0, -y * m),
@@ -137,10 +137,10 @@ def test_an_evaluation_is_found_again_at_an_equal_point_and_at_no_other():
 def test_hessian_is_the_derivative_of_the_gradient(name, sparse):
     f, _ = problem(name, sparse)
     x, v = np.random.default_rng(2).standard_normal((2, 7))
-    curvature = curvatures(f, x)
+    curvature = curvature_at(f, x)
     sides = [f.value_and_gradient(x + t * v)[1].copy() for t in (1e-6, -1e-6)]
     np.testing.assert_allclose(hessian_product(f, curvature, v), (sides[0] - sides[1]) / 2e-6, rtol=1e-5, atol=1e-8)
-    np.testing.assert_allclose(hessian(f, curvature) @ v, hessian_product(f, curvature, v), rtol=1e-12)
+    np.testing.assert_allclose(dense_hessian(f, curvature) @ v, hessian_product(f, curvature, v), rtol=1e-12)
 
 
 @SMOOTH
@@ -148,7 +148,7 @@ def test_smoothness_is_the_largest_eigenvalue_that_a_hessian_can_have(name):
     f, a = problem(name, sparse=True, mu=0.0)
     L = losses[name]().curvature * np.linalg.eigvalsh(a.T @ a)[-1] / 40
     rng = np.random.default_rng(3)
-    largest = max(np.linalg.eigvalsh(hessian(f, curvatures(f, x)))[-1] for x in [np.zeros(7), *rng.standard_normal((50, 7))])
+    largest = max(np.linalg.eigvalsh(dense_hessian(f, curvature_at(f, x)))[-1] for x in [np.zeros(7), *rng.standard_normal((50, 7))])
     assert largest <= L * (1 + 1e-12)
     assert largest >= L * (1 - 1e-12)  # all four reach it at x = 0
 

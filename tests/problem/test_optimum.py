@@ -12,7 +12,7 @@ from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import hinge, minimize, optimum, optimum_file
-from mpi_compress.problem.second_order import curvatures, hessian
+from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
 
 def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
@@ -102,7 +102,7 @@ def test_least_squares_has_the_condition_number_and_the_minimum_that_were_asked_
     table = DataTable(generator="least-squares", parameters={"samples": 300, "dim": 20, "condition": 1e4})
     f, smoothness = whole(table, "least-squares", 0.0, tmp_path)
     assert smoothness == pytest.approx(1, rel=1e-12)
-    eigenvalues = np.linalg.eigvalsh(hessian(f, curvatures(f, np.zeros(20))))
+    eigenvalues = np.linalg.eigvalsh(dense_hessian(f, curvature_at(f, np.zeros(20))))
     assert eigenvalues[-1] / eigenvalues[0] == pytest.approx(1e4, rel=1e-9)
     assert minimize(f).f <= 1e-20  # interpolated
 

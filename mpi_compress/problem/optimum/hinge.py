@@ -18,7 +18,7 @@ from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.base import Optimum
-from mpi_compress.problem.second_order import hessian
+from mpi_compress.problem.second_order import dense_hessian
 
 GAP = 1e-10  # of P(0) = 1
 _INTERIOR_UP_TO = 2500  # d for which a dense (d, d) system is formed
@@ -118,7 +118,7 @@ def _interior_point(f: Objective) -> tuple[Vector, Vector]:
             break
         theta = 1.0 / (p.s / p.alpha + p.xi / p.beta)
         try:
-            factor = scipy.linalg.cho_factor(hessian(f, theta), check_finite=False)
+            factor = scipy.linalg.cho_factor(dense_hessian(f, theta), check_finite=False)
         except np.linalg.LinAlgError:
             break
         ahead = _direction(f, p, theta, factor, 0.0, 0.0)

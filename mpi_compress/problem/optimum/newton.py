@@ -11,7 +11,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.base import Optimum
-from mpi_compress.problem.second_order import curvatures, hessian, hessian_product
+from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_product
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
@@ -73,9 +73,9 @@ def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
 
 def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
-    curvature = curvatures(f, x)
+    curvature = curvature_at(f, x)
     if f.dim <= DENSE_HESSIAN_UP_TO:
-        hessian = hessian(f, curvature)
+        hessian = dense_hessian(f, curvature)
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
         with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # the gradient after a poor step shows that it was poor
