@@ -18,6 +18,7 @@ from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.second_order import sampling_noise
 
 _SQUARED_UP_TO = 1e150  # the square of a longer gradient, or a sum of such squares, overflows
 
