@@ -10,12 +10,14 @@ from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
-from mpi_compress.engine.guards import GuardedLink, check_cost, check_logs
+from mpi_compress.engine.guards import check_logs
 from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shape_of
 from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
 from mpi_compress.exchange.ranks import Alone, Team, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.vectors import norm
+from mpi_compress.messages.costs.base import check_cost
+from mpi_compress.messages.guarded_link import GuardedLink
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import registries
-from mpi_compress.engine.guards import well_formed
 from mpi_compress.messages.kinds import Hybrid, Levels, SignSparse, Ternary
 from mpi_compress.messages.link import Link
 
@@ -620,7 +619,7 @@ def shuffled(c, rng):
 def test_messages_of_every_kind_come_out_as_they_are_whatever_form_they_are_given_in(dim):
     rng = np.random.default_rng(dim)
     for c in messages(dim, rng):
-        right = well_formed(shuffled(c, rng), dim)
+        right = shuffled(c, rng).checked(dim)
         assert type(right) is type(c)
         np.testing.assert_array_equal(right.dense(), c.dense())
         held = right.sparse()
@@ -632,9 +631,9 @@ def test_index_sets_are_sorted_or_refused(indices):
     c = mc.Sparse(10, indices, [float(j) for j in indices])
     if len(set(indices)) < len(indices) or not all(0 <= j < 10 for j in indices):
         with pytest.raises(ValueError, match="indices"):
-            well_formed(c, 10)
+            c.checked(10)
     else:
-        right = well_formed(c, 10)
+        right = c.checked(10)
         assert right.indices.tolist() == sorted(indices)
         assert right.values.tolist() == sorted(indices)
 
@@ -655,7 +654,7 @@ def test_index_sets_are_sorted_or_refused(indices):
 )
 def test_what_is_wrong_with_other_kinds_is_told(c, says):
     with pytest.raises(ValueError, match=says):
-        well_formed(c, 4)
+        c.checked(4)
 
 
 def test_own_parts_give_the_same_on_any_number_of_ranks(tmp_path):
