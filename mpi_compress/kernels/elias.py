@@ -1,4 +1,4 @@
-"""Elias' delta and omega codes of the integers n ≥ 1 (Elias 1975): of index sets as gaps, and of QSGD's levels.
+"""Elias' delta and omega codes of integers n ≥ 1 (Elias 1975), for the gaps of index sets and for QSGD's levels.
 
 A code word is at most 43 bits for n < 2^32 and stands in the low bits of a word, its first bit lowest.
 """

@@ -1,11 +1,11 @@
-"""The largest coordinates of a vector, exactly and with ties settled: the lowest index first.
+"""The largest coordinates of a vector, exactly; of equal ones those with the lowest index.
 
 Magnitudes are compared as integers: the bits of |v_j| are in the order of |v_j|, infinity comes above every number and NaN above
 infinity, so that neither is lost. A threshold is such an integer too.
 
-The k-th largest is found among few. For small k, the peaks of blocks tell which blocks to look at. Else a sample of the vector
-gives a value that is almost surely a little below it, one pass collects what is above, and a radix selection settles those; where
-the sample misleads, all coordinates take its place: no vector costs more than a few passes, and no result depends on the sample.
+The k-th largest is found among few. For small k, the peaks of blocks say which blocks to search. Otherwise a sample of the vector
+gives a value that is almost surely a little below it, one pass collects what is above, and a radix selection settles those. If
+the sample misleads, all coordinates are searched: no vector costs more than a few passes, and no result depends on the sample.
 """
 
 import numpy as np
@@ -20,21 +20,21 @@ MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
 _INFINITE = np.float64(np.inf).view(np.int64)
 BLOCK = 512  # coordinates compared at once, in vector registers
-_GLANCE = 64  # of which one look tells whether any is wanted
-_HEAP_UP_TO = 256  # and up to so small a share of the keys, for where they rise each goes through the heap:
-_HEAP_SHARE = 5  # 2⁻⁵
-_FEW = 16  # for which one pass, or a heap, does whatever the share
+_GLANCE = 64  # coordinates whose largest magnitude says whether any of them is wanted
+_HEAP_UP_TO = 256  # the largest k for a heap
+_HEAP_SHARE = 5  # and the largest share of the keys, 2⁻⁵: where keys rise, each goes through the heap
+_FEW = 16  # the k up to which one pass, or a heap, is used whatever the share
 _DIGIT = np.int64(11)  # bits of a step of the radix selection
 _SHORT_DIGIT = np.int64(8)
 
 
 def largest(v: NDArray[np.float64], k: int) -> Indices:
-    """The indices (k,) of the k largest |v_j|, increasing; among equal ones those of lowest index."""
+    """The indices (k,) of the k largest |v_j|, increasing; of equal ones those with the lowest index."""
     return largest_with_values(v, k)[0]
 
 
 def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArray[np.float64]]:
-    """The same, and the values (k,) there."""
+    """The indices that `largest` gives, and the values (k,) there."""
     v = np.ascontiguousarray(v, dtype=np.float64)
     if k >= v.size:
         return np.arange(v.size, dtype=np.uint32), v.copy()
@@ -47,7 +47,7 @@ def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArra
 
 
 def largest_of_rows(vs: NDArray[np.float64], rows: NDArray[np.int64], k: int) -> tuple[Indices, NDArray[np.float64]]:
-    """The same of some rows of vs (m, d), one after the other: (k · rows.size,) each."""
+    """`largest_with_values` of some rows of vs (m, d), one after another: (k · rows.size,) each."""
     r, dim = rows.size, vs.shape[1]
     if k >= dim:
         return np.tile(np.arange(dim, dtype=np.uint32), r), vs[rows].ravel()
