@@ -36,7 +36,7 @@ class Progress:
         elif not self._quiet and loss is not None and time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
             self._reported = time.monotonic()
             of = f" of {self._rounds}" if self._rounds is not None else ""
-            report(f"{self._label}: round {k}{of}, loss {loss:.6g}, {bits_text(wire_bits_up)} up")
+            print_line(f"{self._label}: round {k}{of}, loss {loss:.6g}, {bits_text(wire_bits_up)} up")
 
 
 def bits_text(bits: float) -> str:
@@ -48,12 +48,9 @@ def bits_text(bits: float) -> str:
     return f"{bits:.4g} Tbit"
 
 
-def report(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line to standard error; a run does not end if that is closed or full."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-
-
-tell = report
