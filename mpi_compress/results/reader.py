@@ -12,9 +12,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.engine import theory
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.core.errors import UserError, nearest
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
