@@ -6,8 +6,7 @@ import numpy as np
 from mpi_compress.core import arrays
 from mpi_compress.kernels import adding
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Vector
-from mpi_compress.messages.kinds.sparse import Sparse
+from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Sparse, Vector
 
 
 @dataclass(frozen=True, eq=False)

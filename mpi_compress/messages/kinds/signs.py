@@ -5,8 +5,7 @@ import numpy as np
 
 from mpi_compress.core import arrays
 from mpi_compress.kernels import adding, select
-from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Vector, index_bits
-from mpi_compress.messages.kinds.sparse import Sparse
+from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Sparse, Vector, index_bits
 
 
 @dataclass(frozen=True, eq=False)
