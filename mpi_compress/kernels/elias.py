@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
-from mpi_compress.kernels.select import keys_above
+from mpi_compress.kernels.hits import keys_above
 
 u = np.uint64
 CORRUPT = -1

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.select import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
+from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from mpi_compress.kernels import kernel
+from mpi_compress.kernels.hits import BLOCK, append_hits, with_room
 from mpi_compress.kernels.probabilities import measure, random_bytes
-from mpi_compress.kernels.select import BLOCK, append_hits, with_room
 
 MOST = 2**53  # the largest integer that is rounded to
 

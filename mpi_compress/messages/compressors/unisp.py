@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.select import take
+from mpi_compress.kernels.hits import take
 from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Drawn, Sparse, Vector, uniform_indices
 

@@ -4,7 +4,7 @@ from math import isfinite
 import numpy as np
 
 from mpi_compress.core import arrays
-from mpi_compress.kernels import adding, select
+from mpi_compress.kernels import adding, hits
 from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Sparse, Vector, index_bits
 
 
@@ -21,7 +21,7 @@ class SignSparse(Compressed):
     def at(cls, v: Vector, indices: Indices, magnitude: float) -> "SignSparse":
         """magnitude·sign(v_j) at the increasing `indices`, without those where v (d,) is 0."""
         values = np.empty(indices.size)
-        select.take(v, indices, values)
+        hits.take(v, indices, values)
         if not np.all(values):
             indices, values = indices[values != 0], values[values != 0]
         return cls(v.size, indices, values < 0, magnitude)
