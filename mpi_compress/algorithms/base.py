@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import Step, bind, formulas_in, step_at
 from mpi_compress.core.expressions import Expression, evaluate, names_in
-from mpi_compress.core.registry import Registry
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.costs import CostModel
@@ -49,10 +49,9 @@ class Setting:
 _OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
 
 
-class Method(ABC):
+class Method(Part, ABC):
     """A method of distributed optimisation; its fields are its parameters."""
 
-    name: ClassVar[str]  # in jobs; set by its registration
     paper: ClassVar[str] = ""
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none

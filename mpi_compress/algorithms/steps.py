@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
-
 from mpi_compress.core.expressions import evaluate, names_in
+from mpi_compress.core.registry import Checked
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
 
@@ -105,5 +104,5 @@ def _is_number_or_formula(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-Step = Annotated[float | str | list[Any] | dict[str, Any], AfterValidator(_checked)]
+Step = Annotated[float | str | list[Any] | dict[str, Any], Checked(_checked)]
 """A step size: a number or formula, pairs [[round, value], …], or { form = "1/t" | "1/sqrt(t)", a = …, b = … }."""

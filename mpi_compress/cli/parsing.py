@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if rank() == 0:
-            tell(f"{self.prog}: {message}; `{self.prog} --help` tells more")
+            print_line(f"{self.prog}: {message}; `{self.prog} --help` tells more")
         sys.exit(EXIT_USER_ERROR)
 
 

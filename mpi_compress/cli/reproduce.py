@@ -7,7 +7,7 @@ from mpi_compress.cli import report as report_command
 from mpi_compress.cli.parsing import add_page
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
 
 
@@ -28,11 +28,11 @@ def act(options: Namespace) -> int:
     files = report.job_files(options.jobs)
     report.plotting_library()  # what is not installed is reported before hours of running, not after
     if options.get:
-        reproduce.get_missing(files, tell)
+        reproduce.get_missing(files, print_line)
     try:
-        status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, tell)
+        status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, print_line)
     except Interrupted as interrupted:
-        tell(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
+        print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
         return EXIT_STOPPED
     report_command.act(options)
     failed = [file for file, found in status.items() if found not in (0, 2)]

@@ -15,7 +15,7 @@ import tomli_w
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.ranks import Alone, Team
+from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.datasets.cache import replace
 
@@ -53,7 +53,7 @@ class Link:
         return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, "points": points, "outliers": outliers})
 
 
-def measure(ranks: Alone | Team, repeats: int, largest: float) -> Link | None:
+def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
     """Time messages from a worker on rank 1 to the master on rank 0, and fit; the result is at rank 0.
 
     A trip is a message of P bits up, an answer of 8 bytes, and an acknowledgement of 8 bytes up. The time of the message is the
@@ -185,7 +185,7 @@ def _quality(fit: Fit) -> str:
     return f"R² {fit.r2:.4f}, median error {fit.error:.1%}"
 
 
-def calibrate(ranks: Alone | Team, file: Path, repeats: int, largest: float) -> list[Any]:
+def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[Any]:
     """Measure between ranks 0 and 1, fit and write at rank 0.
 
     Returns:

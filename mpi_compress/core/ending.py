@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -94,4 +94,4 @@ def _print_no_more() -> None:
 
 
 def _report(text: str) -> None:
-    tell(f"mpi-compress: {text.rstrip()}")
+    print_line(f"mpi-compress: {text.rstrip()}")

@@ -1,4 +1,4 @@
-"""What can go wrong that is not our own mistake, and what it means for the exit status."""
+"""Errors that are no mistakes in this package, and the exit status that each means."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ class CorruptMessage(ValueError):
 
 
 class PrecisionExhausted(OverflowError):
-    """What is to be sent is finer than floats: a run that has come this far can go no further."""
+    """The values to send are finer than floats can express: the run has reached its end."""
 
 
 def nearest(given: str, known: Iterable[object], kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers written as formulas in a job ("1/L", "1e-4 L") and sizes with units ("576 B"): parsed, never `eval`ed."""
+"""Formulas in jobs ("1/L", "1e-4 L"), sizes ("576 B") and times ("5 min"). They are parsed, never `eval`ed."""
 
 import ast
 import math
@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
-
 from mpi_compress.core.errors import nearest
+from mpi_compress.core.registry import Checked
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
@@ -21,7 +20,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 class DomainError(ValueError):
-    """A function has no real value where it is asked for one, such as log(0)."""
+    """A formula has no real value, such as log(0)."""
 
 
 def evaluate(text: str | float, names: Mapping[str, float]) -> float:
@@ -30,7 +29,7 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     A number before a name multiplies it: "1e-4 L" is 1e-4 · L.
 
     Raises:
-        ValueError: what cannot be read, an unknown name, or a value that is not a finite number.
+        ValueError: it cannot be read, has an unknown name, or its value is not a finite number.
     """
     if not isinstance(text, str):
         return float(text)
@@ -61,10 +60,10 @@ def _parse(text: str) -> ast.expr:
 
 
 def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Call], float] | None = None) -> Any:
-    """The value of a parsed formula; `call` gives that of functions beyond sqrt, log, ….
+    """The value of a parsed formula; `call` gives the values of functions other than sqrt, log, ….
 
     Raises:
-        ValueError: what is not allowed in a formula, or an unknown name.
+        ValueError: it has something that is not allowed in a formula, or an unknown name.
     """
 
     def value(inner: ast.expr) -> Any:
@@ -114,8 +113,8 @@ def _formula(value: float | str) -> float | str:
     return value
 
 
-Expression = Annotated[float | str, AfterValidator(_formula)]
-"""A field of a part: a number, or a formula in what the problem's data decide (L, L_max, L_rms, L_row, g0, mu, n, d, N, kappa)."""
+Expression = Annotated[float | str, Checked(_formula)]
+"""A field of a part: a number, or a formula in quantities of the problem (L, L_max, L_rms, L_row, g0, mu, n, d, N, kappa)."""
 
 _UNITS = {"bit": 1, "bits": 1, "B": 8, "kB": 8e3, "KB": 8e3, "MB": 8e6, "GB": 8e9, "KiB": 8 * 2**10, "MiB": 8 * 2**20}
 
@@ -123,7 +122,7 @@ _TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def bits(size: float | str) -> float:
-    """A size in bits: "576 B", "54 bits", or a number of the user's own unit, taken as it stands.
+    """A size in bits: "576 B", "54 bits", or a number in a unit of the user's own, returned as it is.
 
     Raises:
         ValueError: an unknown unit, or a negative size.
@@ -148,7 +147,7 @@ def seconds(time: float | str) -> float:
     """A time in seconds: "5 min", "01:30:00", or a number of seconds.
 
     Raises:
-        ValueError: what is no time.
+        ValueError: it is no time.
     """
     if not isinstance(time, str):
         return float(time)
@@ -169,4 +168,5 @@ def _size(value: float | str) -> float | str:
     return value
 
 
-Size = Annotated[float | str, AfterValidator(_size), Field(description="a size such as '576 B', or a plain number")]
+Size = Annotated[float | str, Checked(_size)]
+"""A field of a part: a size such as "576 B", or a plain number."""

@@ -1,4 +1,4 @@
-"""Modules of users' own parts: found, imported anew where they have changed, and told apart by their source."""
+"""Modules of users' parts: they are found, imported again when they have changed, and distinguished by their source."""
 
 import importlib
 import sys
@@ -11,15 +11,15 @@ from uuid import uuid4
 
 from mpi_compress.core.registry import is_ours, registries
 
-_imported: dict[str, str] = {}  # modules with their source as it was imported
-_sources: dict[type, str] = {}  # parts, with what decides what they do
+_imported: dict[str, str] = {}  # by module: its source as it was imported
+_sources: dict[type, str] = {}  # by part: the source of all its modules
 
 
 def import_plugin(name: str, places: Sequence[Path]) -> None:
-    """Import a module of somebody's parts, from the first of some places that has it, or where it is installed.
+    """Import a module of users' parts from the first of `places` that has it, or as it is installed.
 
-    What has changed since it was imported, among it or the modules beside it that it uses, is imported anew; names mean its parts
-    from now on.
+    If the module, or one beside it that it uses, has changed since it was imported, all of them are imported again. From now on
+    names mean the parts of this module.
     """
     sys.path[:] = [*map(str, places), *(place for place in sys.path if place not in map(str, places))]
     here = next((file for place in places for file in _files(place, name) if file.exists()), None)
@@ -39,13 +39,13 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
     for registry in registries:
         registry.prefer(name)
         for part in registry.values():
-            source_of(part)  # as it is now: what is saved or loaded later is another part's
+            source_of(part)  # noted now: the file may change later
 
 
 def source_of(part: Any) -> str:
-    """What decides what somebody's part does: the source of its modules as they were imported; "" for this package's own.
+    """The source of the modules of a user's part as they were imported; "" for a part of this package.
 
-    A part that a session defines has no source to go by: it is told from all others.
+    A part that is defined in a session has no file: a random text distinguishes it from all others.
     """
     cls = part if isinstance(part, type) else type(part)
     if is_ours(cls):
@@ -60,21 +60,21 @@ def source_of(part: Any) -> str:
 
 
 def _files(place: Path, name: str) -> Iterator[Path]:
-    """Where a place would have a module."""
+    """The files in which a place may have a module."""
     path = place.joinpath(*name.split("."))
     yield path.with_name(f"{path.name}.py")
     yield path / "__init__.py"
 
 
 def _with_helpers(module: ModuleType) -> list[ModuleType]:
-    """A module, after those beside it that it uses."""
+    """The modules beside a module that it uses, then the module."""
     found: dict[str, ModuleType] = {}
     folder = Path(str(module.__file__)).resolve().parent
 
     def visit(one: ModuleType) -> None:
         if one.__name__ in found or (one is not module and not _is_below(one, folder)):
             return
-        found[one.__name__] = one  # keeps circles from going round
+        found[one.__name__] = one  # ends circles
         for name in {v.__name__ if ismodule(v) else str(getattr(v, "__module__", "")) for v in vars(one).values()}:
             if isinstance(used := sys.modules.get(name), ModuleType):
                 visit(used)
@@ -85,7 +85,7 @@ def _with_helpers(module: ModuleType) -> list[ModuleType]:
 
 
 def _is_below(module: ModuleType, folder: Path) -> bool:
-    """Whether a module lies in a folder or below, and is no installed package."""
+    """True if a module lies in a folder or below, and is no installed package."""
     file = getattr(module, "__file__", None)
     if file is None or module.__name__.partition(".")[0] == __name__.partition(".")[0]:
         return False
@@ -94,7 +94,7 @@ def _is_below(module: ModuleType, folder: Path) -> bool:
 
 
 def _source(module: ModuleType) -> str:
-    """The source of a module as it is in its file now; "" where there is none to read."""
+    """The source of a module as its file has it now; "" if it cannot be read."""
     try:
         return getsource(module)
     except (OSError, TypeError):

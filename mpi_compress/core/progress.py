@@ -1,24 +1,25 @@
-"""How far a run is: a bar on a terminal, otherwise plain lines, at most one a minute."""
+"""The progress of a run: a bar on a terminal, otherwise plain lines, at most one a minute."""
 
 import os
 import sys
 import time
 from types import TracebackType
+from typing import Any
 
 _SECONDS_BETWEEN_LINES = 60.0
 
 
 class Progress:
-    """Told of every round of a run."""
+    """Reports the rounds of one run to standard error. It is called after every round."""
 
     def __init__(self, label: str, rounds: int | None, quiet: bool):
         self._label, self._rounds, self._quiet = label, rounds, quiet
-        self._bar = None
+        self._bar: Any = None
+        self._reported = time.monotonic()
         if sys.stderr.isatty():
-            from tqdm import tqdm  # only here: it takes 50 ms, and most commands draw no bar
+            from tqdm import tqdm  # takes 0.05 s to import
 
             self._bar = tqdm(total=rounds, desc=label, unit="round", disable=quiet, leave=False)
-        self._told = time.monotonic()
 
     def __enter__(self) -> "Progress":
         return self
@@ -32,14 +33,14 @@ class Progress:
             if loss is not None:
                 self._bar.set_postfix_str(f"loss {loss:.6g}, {bits_text(wire_bits_up)} up", refresh=False)
             self._bar.update(k - self._bar.n)
-        elif not self._quiet and loss is not None and time.monotonic() - self._told > _SECONDS_BETWEEN_LINES:
-            self._told = time.monotonic()
+        elif not self._quiet and loss is not None and time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
+            self._reported = time.monotonic()
             of = f" of {self._rounds}" if self._rounds is not None else ""
-            tell(f"{self._label}: round {k}{of}, loss {loss:.6g}, {bits_text(wire_bits_up)} up")
+            print_line(f"{self._label}: round {k}{of}, loss {loss:.6g}, {bits_text(wire_bits_up)} up")
 
 
 def bits_text(bits: float) -> str:
-    """Bits with a readable unit."""
+    """Bits in a readable unit."""
     for unit in ("bit", "kbit", "Mbit", "Gbit"):
         if bits < 1000:
             return f"{bits:.4g} {unit}"
@@ -47,8 +48,8 @@ def bits_text(bits: float) -> str:
     return f"{bits:.4g} Tbit"
 
 
-def tell(text: str) -> None:
-    """A line to standard error; where that takes no more, to nobody: a run does not end for it."""
+def print_line(text: str) -> None:
+    """Print a line to standard error; a run does not end if that is closed or full."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:

@@ -1,51 +1,73 @@
-"""Names in a job ↔ the classes that they mean.
+"""Parts by the names that jobs use.
 
-A part (an algorithm, a compressor, a codec, a cost model, a data generator) is a frozen dataclass whose fields are its
-parameters, the keys of its table in a job and what a result stores. It registers itself where it is defined; its package imports
-every module that it holds, so a new part is a new file and nothing else.
+A part (an algorithm, a compressor, a codec, a cost model, a loss, a data generator) is a frozen dataclass. Its fields are its
+parameters, the keys of its table in a job, and what a result stores. It registers itself where it is defined, and its package
+imports every module that it holds: a new part is a new file and nothing else.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar, get_origin, get_type_hints
-
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError  # imported where it is used: it takes 0.1 s
+
 T = TypeVar("T")
+P = TypeVar("P", bound="Part")
 C = TypeVar("C", bound=type)
-
-
 registries: "list[Registry]" = []
 
 
-class Registry(Mapping[str, type[T]], Generic[T]):
+class Part:
+    """The base of all contracts of parts."""
+
+    name: ClassVar[str]  # in jobs; `Registry.register` sets it
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Annotates the type of a field: `Annotated[str, Checked(check)]`.
+
+    Args:
+        check: returns the value to use, or raises ValueError with what the value should be.
+    """
+
+    check: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.check, handler(source))
+
+
+class Registry(Mapping[str, type[P]], Generic[P]):
     """The parts of one kind, by name.
 
     Args:
         kind: what users call such a part.
-        base: the class that all of them derive from.
+        base: the class that all of them are derived from.
     """
 
     def __init__(self, kind: str, base: Any):
         self.kind, self.base = kind, base
-        self._parts: dict[str, type[T]] = {}
-        self._of_modules: dict[tuple[str, str], type[T]] = {}  # by module and name, those that another job's plugin hides too
+        self._parts: dict[str, type[P]] = {}
+        self._of_modules: dict[tuple[str, str], type[P]] = {}  # by module and name, hidden ones too
         registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
-        """Class decorator: the part is found under `name` in jobs.
+        """Class decorator: jobs find the part under `name`.
 
         Raises:
-            TypeError: what is decorated is no such part.
-            ValueError: the name is that of a part of this package.
+            TypeError: the decorated class is no part of this kind.
+            ValueError: a part of this package has the name.
         """
         if not isinstance(name, str):
             raise TypeError(f'register takes the name that jobs use: @register("my-{self.kind.split()[0]}")')
@@ -55,23 +77,24 @@ class Registry(Mapping[str, type[T]], Generic[T]):
                 raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.base.__name__}")
             if is_ours(self._parts.get(name)) and not is_ours(cls):
                 raise ValueError(f"'{name}' is the name of a {self.kind} of mpi_compress; give {cls.__name__} another")
-            cls.name = name  # type: ignore[attr-defined]
-            self._parts[name] = self._of_modules[cls.__module__, name] = cls
+            part = cast(type[P], cls)
+            part.name = name
+            self._parts[name] = self._of_modules[cls.__module__, name] = part
             return cls
 
         return put
 
     def forget(self, module: str) -> None:
-        """A module is about to be imported anew, perhaps with other names."""
+        """Remove the parts of a module, which is about to be imported again, perhaps with other names."""
         for of, name in [key for key in self._of_modules if key[0] == module]:
             if self._parts.get(name) is self._of_modules.pop((of, name)):
                 del self._parts[name]
 
     def prefer(self, module: str) -> None:
-        """Let names mean the parts that a module, or one of its package, registers."""
+        """Let names mean the parts that a module, or a module inside it, registers."""
         self._parts |= {name: cls for (m, name), cls in self._of_modules.items() if f"{m}.".startswith(f"{module}.")}
 
-    def __getitem__(self, name: str) -> type[T]:
+    def __getitem__(self, name: str) -> type[P]:
         return self._parts[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,8 +103,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def __len__(self) -> int:
         return len(self._parts)
 
-    def build(self, spec: Any, where: str) -> T:
-        """The part that a job's table names, its parameters checked.
+    def build(self, spec: Any, where: str) -> P:
+        """Build the part that a job's table names, with checked parameters.
 
         Args:
             spec: `{ name = …, parameters… }`, or the name alone.
@@ -99,7 +122,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
 
 def is_ours(part: Any) -> bool:
-    """Whether a part, or its class, is of this package."""
+    """True if a part, or its class, is of this package."""
     cls = part if isinstance(part, type) else type(part)
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
@@ -110,11 +133,13 @@ def parameters(cls: Any) -> list[str]:
 
 
 def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
-    """A dataclass built from a job's table: unknown keys, wrong types and refused values become one line.
+    """Build a dataclass from a job's table.
 
     Raises:
-        UserError: naming the key, what was given, and what would do.
+        UserError: an unknown key, a wrong type or a refused value, in one line: the key, what was given, and what would do.
     """
+    from pydantic import ValidationError
+
     known = parameters(cls)
     for key in values:
         if key not in known:
@@ -136,22 +161,24 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
 
 
 def _suited(value: Any, hint: Any) -> Any:
-    """A value as TOML has it, as a part may want it: an array as a tuple, text as a path."""
+    """A value from TOML as the field's type wants it: an array as a tuple, text as a path."""
     if isinstance(value, list) and get_origin(hint) is tuple:
         return tuple(value)
     return Path(value) if isinstance(value, str) and hint is Path else value
 
 
 def _undeclared(cls: Any, key: str) -> str:
-    """Why an attribute of somebody's part is no parameter."""
+    """Why an attribute of a user's part is no parameter."""
     if "__dataclass_fields__" not in vars(cls):
         return f"{cls.__name__} has parameters, and is no dataclass: put @dataclass(frozen=True) above the class"
     return f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
 
 
 @cache
-def _model(cls: Any) -> type[BaseModel]:
-    """The same fields with types checked strictly."""
+def _model(cls: Any) -> "type[BaseModel]":
+    """A pydantic model with the same fields, which checks types strictly."""
+    from pydantic import ConfigDict, create_model
+
     hints = get_type_hints(cls, include_extras=True)
     wanted: dict[str, Any] = {
         f.name: (hints[f.name], ... if f.default is MISSING and f.default_factory is MISSING else None)
@@ -161,7 +188,7 @@ def _model(cls: Any) -> type[BaseModel]:
     return create_model(cls.__name__, __config__=ConfigDict(strict=True, arbitrary_types_allowed=True), **wanted)
 
 
-def _first(error: ValidationError, values: Mapping[str, Any], where: str) -> str:
+def _first(error: "ValidationError", values: Mapping[str, Any], where: str) -> str:
     """One line for the first complaint; alternatives of a union are joined by 'or'."""
     complaints = error.errors()
     first = complaints[0]

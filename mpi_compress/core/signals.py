@@ -1,4 +1,4 @@
-"""Being asked to end: by a signal, or because the time is up. A run in its rounds is saved first; anything else ends at once."""
+"""Requests to end: a signal, or the time limit. A run in its rounds is saved first; anything else ends at once."""
 
 import signal
 import time
@@ -8,7 +8,7 @@ from types import FrameType
 
 BEGUN = time.monotonic()
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
-_AGAIN_SECONDS = 1.0  # one Ctrl-C may arrive twice, by the terminal and by mpiexec; a later one means at once
+_AGAIN_SECONDS = 1.0  # one Ctrl-C may arrive twice, by the terminal and by mpiexec; a later one ends at once
 EXIT_STOPPED = 75  # EX_TEMPFAIL: try the same command again
 
 
@@ -21,10 +21,10 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """What this process was asked.
+    """Notes the requests to end that this process gets.
 
     Args:
-        limit: seconds after the start of this program from which on a run should end.
+        limit: seconds from the start of this program, after which a run should end.
     """
 
     def __init__(self, limit: float | None = None):
@@ -35,7 +35,7 @@ class Interrupts:
 
     @contextmanager
     def caught(self) -> Iterator["Interrupts"]:
-        """Take SIGINT, SIGTERM and SIGUSR1 as a wish to end."""
+        """Take SIGINT, SIGTERM and SIGUSR1 as requests to end."""
         before = {number: signal.signal(number, self._note) for number in SIGNALS}
         try:
             yield self
@@ -45,7 +45,7 @@ class Interrupts:
 
     @contextmanager
     def in_rounds(self) -> Iterator[None]:
-        """Signals are noted for `wish`; they interrupt nothing."""
+        """Only note signals, for `wish`; interrupt nothing."""
         self._in_rounds = True
         try:
             yield

@@ -1,8 +1,8 @@
-"""Randomness with an address: (seed, role, worker, round), never a generator that walks along.
+"""Random draws with addresses: (seed, role, worker, round).
 
-Whatever rank hosts a worker, and whether or not a run was interrupted, the same draw has the same address. Philox is a counter
-turned into random numbers: the seed is its key and the address its counter, so that streams never meet (each has 2⁶⁴ blocks), and
-moving one generator to an address costs about 2 µs where building one costs 12.
+A draw has the same address whatever rank hosts the worker, and whether or not a run was interrupted. Philox turns a counter into
+random numbers: the seed is its key and the address its counter, so that streams never overlap (each has 2⁶⁴ blocks). Moving a
+generator to an address takes about 2 µs; building one takes 12.
 """
 
 from enum import IntEnum
@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 
 
 class Role(IntEnum):
-    """Who draws, and what for."""
+    """Who draws, and for what."""
 
     WORKER = 0  # a worker's compressor
     BATCH = 1  # a worker's minibatch: the same rows, whatever the compressor
     MASTER = 2
-    SHARED = 3  # drawn alike by every node: costs no bits
+    SHARED = 3  # every node draws the same: costs no bits
 
 
 class Streams:
-    """All random draws of one run."""
+    """The random streams of one run."""
 
     def __init__(self, seed: int):
         self._key = SeedSequence(seed).generate_state(2, np.uint64)
         self._generators = {role: Generator(Philox()) for role in Role}
 
     def at(self, role: Role, who: int, k: int) -> Generator:
-        """The stream of one address. It is valid until the same role's next stream is asked for."""
+        """The stream of one address. It is valid until this is called again for the same role."""
         generator = self._generators[role]
         generator.bit_generator.state = {
             "bit_generator": "Philox",
@@ -44,7 +44,7 @@ class Streams:
 
 
 class Pool:
-    """Random numbers drawn beforehand, read in order and again from the start: what compressors ask of a Generator (GSpar §4.2).
+    """Random numbers drawn beforehand, read in order and then again from the start, in place of a Generator (GSpar §4.2).
 
     Args:
         words: (n,) uint64, random.
@@ -73,7 +73,7 @@ class Pool:
         return (self._take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def geometric(self, p: float, size: int) -> NDArray[np.int64]:
-        """(size,) numbers of tries up to the first success, p its chance."""
+        """(size,) numbers of tries up to the first success, of chance p."""
         if p == 1:
             return np.ones(size, dtype=np.int64)
         return np.maximum(1, np.ceil(np.log1p(-self.random(size)) / np.log1p(-p))).astype(np.int64)
@@ -84,7 +84,7 @@ class Pool:
 
 
 class Round:
-    """Round k as one node sees it: its number and its random streams, each set up when first used."""
+    """Round k of one node: its number and its random streams, each set up at its first use."""
 
     __slots__ = ("_drawn", "_role", "_streams", "k", "who")
 
@@ -93,7 +93,7 @@ class Round:
         self.who = who
         self._streams = streams
         self._role = role
-        self._drawn: dict[Role, Any] | None = None if own is None else {role: own}  # a `Pool` in place of the node's stream
+        self._drawn: dict[Role, Any] | None = None if own is None else {role: own}  # a `Pool` in place of the stream
 
     @property
     def rng(self) -> Generator:
@@ -106,7 +106,7 @@ class Round:
 
     @property
     def shared(self) -> Generator:
-        """The stream that every node draws alike."""
+        """The stream from which every node draws the same numbers."""
         return self._of(Role.SHARED, 0)
 
     def _of(self, role: Role, who: int) -> Generator:

@@ -16,7 +16,7 @@ import numpy as np
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import Progress, bits_text, tell
+from mpi_compress.core.progress import Progress, bits_text, print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
@@ -30,7 +30,7 @@ from mpi_compress.engine.problems import Problem
 from mpi_compress.engine.provenance import attributes_of
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange, Local
-from mpi_compress.exchange.ranks import Alone, Team, at_root
+from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.stop import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
@@ -46,7 +46,7 @@ from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder, 
 class How:
     """How runs are played."""
 
-    team: Alone | Team
+    ranks: Ranks
     fresh: bool
     quiet: bool
     force: bool
@@ -66,40 +66,40 @@ def play(
     tuned: Mapping[str, Any] | None,
 ) -> Path:
     """One run, from its first row or its checkpoint to its file."""
-    spec, problem, team, quiet = p.spec, p.problem, how.team, how.quiet
+    spec, problem, ranks, quiet = p.spec, p.problem, how.ranks, how.quiet
     n = spec.workers.count
-    exchange = team.exchange(n, spec.workers.exchange, spec.workers.master)
+    exchange = ranks.exchange(n, spec.workers.exchange, spec.workers.master)
     key = (problem.data.file, n, spec.workers.exchange, spec.workers.master)
     if key not in rows:
         rows.clear()  # one problem in memory at a time
-        rows[key] = _rows(problem.data, n, exchange, team)
+        rows[key] = _rows(problem.data, n, exchange, ranks)
     weight, mu = n / problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else problem.mu
     objectives = {i: _objective_of(p)(r, losses[problem.loss](), weight, mu) for i, r in rows[key].items()}
-    sample = team.on_root(lambda: problem.data.read(0, 1))
-    also = _columns_of(problem) if team.is_root else None
+    sample = ranks.on_root(lambda: problem.data.read(0, 1))
+    also = _columns_of(problem) if ranks.is_root else None
     theory = Theory.of(p.algorithm) if spec.log.theory else None
-    attributes = {**attributes_of(p, exchange, team), **(theory.attributes(p.algorithm) if theory else {})}
+    attributes = {**attributes_of(p, exchange, ranks), **(theory.attributes(p.algorithm) if theory else {})}
     if tuned is not None:
         attributes["tuned"] = json.dumps(tuned)
-    begun = at_root(team, partial(_begin_in_turn, file, p, attributes, how))
+    begun = at_root(ranks, partial(_begin_in_turn, file, p, attributes, how))
     recorder, saved, instead = begun or (None, None, "")
-    instead = team.on_root(lambda: instead)
+    instead = ranks.on_root(lambda: instead)
     if instead:
         exchange.close()
         if instead == _DONE:
             return file
         raise Stopped(f"{spec.label}: stopped by {instead} while another process plays it; run the same command again to go on")
-    with Progress(spec.label, spec.stop.rounds, quiet or not team.is_root) as progress, how.interrupts.in_rounds():
+    with Progress(spec.label, spec.stop.rounds, quiet or not ranks.is_root) as progress, how.interrupts.in_rounds():
         observer = Observer(
             exchange, objectives, problem.data.n_samples, p.algorithm.setting.mu_apart, problem.f_star, spec.cost,
             spec.stop, spec.log.every, recorder.append if recorder else _nothing, progress, also, theory,
         )  # fmt: skip
         keeper = Keeper(
-            path_of(file), p.run_id, team.on_root(lambda: saved), spec.checkpoint, exchange, objectives, observer, recorder,
+            path_of(file), p.run_id, ranks.on_root(lambda: saved), spec.checkpoint, exchange, objectives, observer, recorder,
             how.interrupts.wish,
         )  # fmt: skip
         try:
-            team.first_on_each_host(lambda: _rehearse(p, sample))
+            ranks.first_on_each_host(lambda: _rehearse(p, sample))
             algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
             verdict, x = _engine(algorithm)(algorithm, objectives, exchange, Streams(spec.seed), p.x0, observer, keeper)
             if recorder is not None:
@@ -107,8 +107,8 @@ def play(
         except BaseException as error:
             if recorder is not None:
                 recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
-            if isinstance(error, Exception) and not isinstance(error, UserError) and team.size == 1:
-                tell(f"{spec.label}: failed, the others go on:\n{traceback.format_exc()}")
+            if isinstance(error, Exception) and not isinstance(error, UserError) and ranks.size == 1:
+                print_line(f"{spec.label}: failed, the others go on:\n{traceback.format_exc()}")
                 return part_of(file)
             if isinstance(error, UserError) and not is_ours(p.algorithm):
                 raise type(error)(f"{spec.where}{error}") from None
@@ -116,9 +116,9 @@ def play(
     exchange.close()  # not after an error, for then the other ranks are elsewhere
     if verdict is Verdict.STOPPED:
         raise Stopped(f"{spec.label}: stopped by {keeper.reason}, and saved; run the same command again to go on")
-    if team.is_root and not quiet:
+    if ranks.is_root and not quiet:
         why = f" ({observer.reason})" if observer.reason else ""
-        tell(f"{spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.wire_up))} up, {file}")
+        print_line(f"{spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.wire_up))} up, {file}")
     return file
 
 
@@ -135,7 +135,7 @@ def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], how: 
             if not how.shared:
                 raise
         if not waited and not how.quiet:
-            tell(f"{p.spec.label}: another process plays this trial; waiting for it")
+            print_line(f"{p.spec.label}: another process plays this trial; waiting for it")
         waited = True
         if how.interrupts.wish():
             return None, None, how.interrupts.wish()
@@ -153,18 +153,18 @@ def _begin(file: Path, p: Prepared, attributes: Mapping[str, Any], fresh: bool, 
         if not fresh and checkpoint.exists():
             saved = header_of(checkpoint, p.run_id)
             if saved is None:
-                tell(f"{p.spec.label}: begins again, for {checkpoint} is damaged, or of another version")
+                print_line(f"{p.spec.label}: begins again, for {checkpoint} is damaged, or of another version")
         return saved.mark if saved else None
 
     try:
         recorder = Recorder(file, attributes, mark)
     except LostRows as lost:
-        tell(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
+        print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
         recorder, saved = Recorder(file, attributes), None
     if saved is None:
         remove_checkpoint(checkpoint)
     elif not quiet:
-        tell(f"{p.spec.label}: goes on from round {saved.k}")
+        print_line(f"{p.spec.label}: goes on from round {saved.k}")
     return recorder, saved
 
 
@@ -178,11 +178,11 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> Non
     remove_checkpoint(keeper.file)
 
 
-def _rows(data: DataSet, n: int, exchange: Exchange, team: Alone | Team) -> dict[int, Rows]:
+def _rows(data: DataSet, n: int, exchange: Exchange, ranks: Ranks) -> dict[int, Rows]:
     """The rows of the workers hosted here: each rank reads its own, or gets them from rank 0 where not all see its cache."""
-    if len(team.that_see(data.file)) == team.size:
+    if len(ranks.that_see(data.file)) == ranks.size:
         return dict(zip(exchange.mine, data.shards_together(exchange.mine, n), strict=True))
-    shards = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in (data.shards(range(n), n) if team.is_root else ()))
+    shards = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in (data.shards(range(n), n) if ranks.is_root else ()))
     return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
 
 

@@ -10,12 +10,14 @@ from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
-from mpi_compress.engine.guards import GuardedLink, check_cost, check_logs
+from mpi_compress.engine.guards import check_logs
 from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shape_of
 from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
-from mpi_compress.exchange.ranks import Alone, Team, at_root
+from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.vectors import norm
+from mpi_compress.messages.costs.base import check_cost
+from mpi_compress.messages.guarded_link import GuardedLink
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
@@ -35,7 +37,7 @@ class Prepared:
     x0: Vector
 
 
-def prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
+def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
     """Open a run's data, solve its problem and bind its algorithm; `problems` keeps what several runs share.
 
     Args:
@@ -47,22 +49,22 @@ def prepare(spec: RunSpec, team: Alone | Team, problems: dict[str, Problem], qui
     try:
         key = key_of(spec)
         if key not in problems:
-            shape = None if force or spec.data.generator is None else team.on_root(partial(shape_of, spec))
+            shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
             if shape is not None:
-                team.each(partial(refuse_what_cannot_fit, spec, shape, team.size, team.ranks_here, solve=False))
-            data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, team)
-            team.on_root(partial(refuse_idle_workers, spec, data))
+                ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve=False))
+            data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, ranks)
+            ranks.on_root(partial(refuse_idle_workers, spec, data))
             if not force:
                 solve = not is_large(data) or not eigenvalues_file(data).exists()
                 shape = Shape(data.n_samples, data.dim, data.nonzeros)
-                team.each(partial(refuse_what_cannot_fit, spec, shape, team.size, team.ranks_here, solve))
-            problems[key] = team.on_root(partial(problem_of, spec, data, quiet))
+                ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve))
+            problems[key] = ranks.on_root(partial(problem_of, spec, data, quiet))
         problem = problems[key]
-        x0 = team.on_root(partial(_start, spec, problem))
-        spec = team.on_root(partial(_with_settled_threshold, spec, problem, x0))
-        run_id = team.on_root(lambda: spec.run_id)
-        numbers = team.on_root(partial(_numbers, spec, problem, x0))
-        at_root(team, partial(_algorithm, spec, problem, numbers))  # what is wrong is told once
+        x0 = ranks.on_root(partial(_start, spec, problem))
+        spec = ranks.on_root(partial(_with_settled_threshold, spec, problem, x0))
+        run_id = ranks.on_root(lambda: spec.run_id)
+        numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
+        at_root(ranks, partial(_algorithm, spec, problem, numbers))  # what is wrong is told once
         return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None

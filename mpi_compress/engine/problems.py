@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.rows import squared_norms
 from mpi_compress.messages.kinds import Vector
@@ -82,7 +82,7 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     if (loss.solver is None or is_large(data)) and not wants_optimum:
         return known
     if not quiet and not optimum_file(data, loss, mu).exists():
-        tell(f"{data.title}: computing x* and f* (kept beside the data)")
+        print_line(f"{data.title}: computing x* and f* (kept beside the data)")
     best = optimum(data, loss, mu)
     if best.reached > _SOLVED:
         if wants_optimum:

@@ -11,10 +11,10 @@ from typing import Any
 
 from mpi_compress.engine.preparing import Prepared
 from mpi_compress.exchange import Exchange
-from mpi_compress.exchange.ranks import Alone, Team
+from mpi_compress.exchange.ranks import Ranks
 
 
-def attributes_of(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mapping[str, Any]:
+def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
     """A result's attributes, of its job, its problem and the machine; `reason` is written when it ends."""
     packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
     return {
@@ -24,7 +24,7 @@ def attributes_of(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mappin
         "reason": "",
         "data": p.spec.data.shown,
         "n_workers": exchange.n,
-        "n_ranks": team.size,
+        "n_ranks": ranks.size,
         "n_samples": p.problem.data.n_samples,
         "dim": p.problem.data.dim,
         "L": p.problem.L,
@@ -34,7 +34,7 @@ def attributes_of(p: Prepared, exchange: Exchange, team: Alone | Team) -> Mappin
         "f_star_accuracy": p.problem.f_star_accuracy,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
         "versions": json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}),
-        "mpi_library": team.library,
+        "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
         "commit": _commit(),
     }

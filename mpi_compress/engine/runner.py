@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
-from mpi_compress.exchange.ranks import Alone, Team, team_of
+from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.stop import Stop
@@ -29,7 +29,7 @@ def run(
     out: str | Path = "results",
     fresh: bool = False,
     quiet: bool = True,
-    team: Alone | Team | None = None,
+    ranks: Ranks | None = None,
     force: bool = False,
     interrupts: Interrupts | None = None,
 ) -> list[Run]:
@@ -49,37 +49,39 @@ def run(
     Raises:
         Stopped: a run was asked to end; it is saved, and the same call goes on.
     """
-    own = team or team_of(comm)
+    own = ranks or ranks_of(comm)
     runs = _run(job, Path(out), How(own, fresh, quiet, force, interrupts or Interrupts()))
-    if team is None:
+    if ranks is None:
         own.close()
     return runs
 
 
 def _run(job: Job, out: Path, how: How) -> list[Run]:
-    team, fresh, quiet, force = how.team, how.fresh, how.quiet, how.force
-    files = team.on_root(partial(_files_of, job, out))
-    done = team.on_root(lambda: [file.exists() and not fresh for file in files])
+    ranks, fresh, quiet, force = how.ranks, how.fresh, how.quiet, how.force
+    files = ranks.on_root(partial(_files_of, job, out))
+    done = ranks.on_root(lambda: [file.exists() and not fresh for file in files])
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = _tune(job, specs, out, how)
     problems: dict[str, Problem] = {}
-    prepared = {i: prepare(spec, team, problems, quiet, force) for i, spec in specs.items()}
+    prepared = {i: prepare(spec, ranks, problems, quiet, force) for i, spec in specs.items()}
     if prepared:
-        team.on_root(partial(_writable, out / job.name))
-    if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
-        tell(f"{len(team.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
+        ranks.on_root(partial(_writable, out / job.name))
+    if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and ranks.is_root and not quiet:
+        print_line(
+            f"{len(ranks.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner"
+        )
     rows: dict[Any, dict[int, Rows]] = {}
     results = []
     for i, file in enumerate(files):
         if i in prepared:
             file = play(prepared[i], file, how, rows, wins.get(i))
-        if team.is_root:
+        if ranks.is_root:
             found = read(file)
             results.append(found)
             if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
-                tell(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
+                print_line(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
             elif i not in prepared and not quiet:
-                tell(f"{found.label}: done already, {file}")
+                print_line(f"{found.label}: done already, {file}")
     return results
 
 
@@ -91,7 +93,7 @@ def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int,
         return {}
     tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True))
     found = dict(zip(trials, tried, strict=False))  # at rank 0
-    wins = {i: how.team.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
+    wins = {i: how.ranks.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
     return wins
 

@@ -1,4 +1,4 @@
-"""How messages cross: in one process, or over MPI. Nothing else has to know."""
+"""The exchange of messages between workers and master, in one process or over MPI."""
 
 from mpi_compress.exchange.base import Exchange, Local
 

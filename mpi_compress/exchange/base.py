@@ -1,4 +1,4 @@
-"""The contract of an exchange, and the one for a single process."""
+"""The contract of an exchange, and the exchange within one process."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -14,53 +14,53 @@ T = TypeVar("T")
 
 
 def block(n: int, parts: int, part: int) -> range:
-    """The workers that the part-th of `parts` hosting ranks hosts: contiguous, even; some ranks may have none."""
+    """The workers 0 … n − 1 that the part-th of `parts` hosting ranks hosts: contiguous and even; a rank may have none."""
     return range(part * n // parts, (part + 1) * n // parts)
 
 
 class Exchange(ABC):
     """Carries the messages of n logical workers, whatever ranks host them.
 
-    Uplink and downlink messages are the experiment. `collect`, `deal`, `consult` and `agree` are not: they carry evaluations,
-    checkpoints and decisions, by other means, and are in no bit count.
+    `gather` and `broadcast` carry the messages of the experiment, which are counted. The other methods carry evaluations,
+    checkpoints and decisions, which are not counted. All ranks call them in the same order.
     """
 
-    n: int  # logical workers in all
+    n: int  # all logical workers
     mine: range  # those hosted here
     is_root: bool  # rank 0, which evaluates and records
-    has_master: bool  # whether the master's part is computed here: rank 0, or by allgather every rank
+    has_master: bool  # True if this rank computes the master's part: rank 0, or with allgather every rank
     n_ranks: int = 1
-    counts_down: bool = True  # whether there are messages down; by allgather there are none
-    bytes_received_up: int = 0  # what came from other ranks as uplink
+    counts_down: bool = True  # False with allgather: nothing is sent down
+    bytes_received_up: int = 0  # uplink frames from other ranks
 
     @abstractmethod
     def gather(self, ups: list[Message]) -> list[Message]:
-        """Every worker's message in worker order, where the master is; [] elsewhere."""
+        """Every worker's message in worker order, on ranks that compute the master's part; [] elsewhere."""
 
     @abstractmethod
     def broadcast(self, down: Message | None) -> Message:
-        """The master's message, everywhere."""
+        """The master's message, on every rank."""
 
     @abstractmethod
     def collect(self, reports: Iterable[NDArray], into: "Taker | None", dtype: type = np.float64) -> None:
-        """Give every worker's report to `into` at rank 0, one by one in worker order, whatever rank it comes from."""
+        """Give every worker's report to `into` on rank 0, one by one in worker order."""
 
     @abstractmethod
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
-        """The other way round: rank 0 has a frame for every worker in order; those of the workers here.
+        """The frames of this rank's workers; rank 0 has one for every worker, in order.
 
-        Rank 0 sends as it goes: it must go through to the end.
+        Rank 0 sends them while it iterates, so it must iterate to the end.
         """
 
     @abstractmethod
     def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
-        """What rank 0 decides, knowing the wishes of all ranks; on every rank."""
+        """What rank 0 decides from the wishes of all ranks, on every rank."""
 
     def meet(self) -> None:
-        """Wait until every rank is here."""
+        """Wait for all ranks."""
 
     def memory(self, words: int) -> NDArray[np.float64]:
-        """So many zeros (words,) that all ranks share.
+        """Zeros (words,) in memory that all ranks share.
 
         Raises:
             UserError: the ranks are not all on one host.
@@ -68,7 +68,7 @@ class Exchange(ABC):
         return np.zeros(words)
 
     def close(self) -> None:
-        """Give back what it holds of MPI."""
+        """Free the MPI objects that this holds."""
 
     @abstractmethod
     def agree(self, decision: int) -> int:
@@ -76,7 +76,7 @@ class Exchange(ABC):
 
 
 class Taker(Protocol):
-    """Takes what workers report."""
+    """Takes the reports of workers."""
 
     def add(self, report: NDArray, /) -> None: ...
 
@@ -116,7 +116,7 @@ class Fold:
 
 
 class Local(Exchange):
-    """All workers and the master in this process; messages are encoded and decoded as over MPI."""
+    """All workers and the master are in this process; messages are encoded and decoded as over MPI."""
 
     is_root = True
     has_master = True

@@ -1,11 +1,11 @@
-"""The exchanges over MPI. With `launch`, this is all there is of MPI.
+"""The exchanges over MPI. Only this module and `ranks` use MPI.
 
-Uplink and downlink have a communicator of their own, and every frame on it is counted: what crosses between ranks as uplink is
-exactly the frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
+Uplink and downlink have a communicator of their own, and every frame on it is counted: the uplink between ranks is exactly the
+frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
 
-A rank that waits in MPI keeps its core busy. Where a host has more ranks than cores, waiting ranks would keep the working ones off
-the cores, and a round takes time slices instead of microseconds; there a wait is a test and a short sleep. Where the ranks cannot
-tell, in containers that share cores, MPI_COMPRESS_CROWDED = 1 or 0 says so.
+A rank that waits in MPI keeps its core busy. If a host has more ranks than cores, waiting ranks would keep the working ones off
+the cores, and a round would take time slices instead of microseconds: there a wait is a test and a short sleep. Ranks cannot
+notice this in containers that share cores; there MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
 """
 
 import os
@@ -23,11 +23,11 @@ from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 _UP, _DOWN, _REPORT, _DECISION, _OBJECT, _STATE = range(1, 7)
-_NAP = 2e-5  # seconds; what a system makes of it is about 8e-5
+_NAP = 2e-5  # seconds; the system sleeps for about 8e-5
 
 
 class Channel:
-    """A communicator of one's own, whose waits let others have the core where the host is crowded."""
+    """A copy of a communicator, whose waits yield the core if the host is crowded."""
 
     def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
         self.comm = comm.Dup()
@@ -44,7 +44,7 @@ class Channel:
         self.comm.Free()
 
     def wait(self, *requests: MPI.Request) -> None:
-        """Until all requests are complete."""
+        """Wait until all requests are complete."""
         if not self.crowded:
             MPI.Request.Waitall(list(requests))
             return
@@ -52,11 +52,11 @@ class Channel:
             time.sleep(_NAP)
 
     def send(self, data: NDArray, to: Iterable[int], tag: int) -> None:
-        """The same buffer to some ranks."""
+        """Send one buffer to some ranks."""
         self.wait(*[self.comm.Isend(data, dest=rank, tag=tag) for rank in to])
 
     def expect(self, source: int, tag: int, dtype: type = np.uint8) -> tuple[int, NDArray, MPI.Request]:
-        """The next message, its receive begun: who sent it, the buffer it goes to, and the request to wait for."""
+        """Begin to receive the next message: its sender, the buffer it goes to, and the request to wait for."""
         status = MPI.Status()
         if self.crowded:
             while (message := self.comm.Improbe(source=source, tag=tag, status=status)) is None:
@@ -67,7 +67,7 @@ class Channel:
         return status.Get_source(), buffer, message.Irecv(buffer)
 
     def receive(self, source: int, tag: int, dtype: type = np.uint8) -> NDArray:
-        """The next message from `source`."""
+        """Receive the next message from `source`."""
         _, buffer, request = self.expect(source, tag, dtype)
         self.wait(request)
         return buffer
@@ -95,8 +95,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Ranks(Exchange):
-    """What both MPI exchanges share: who hosts whom, and everything that is not counted."""
+class _OverMPI(Exchange):
+    """What both MPI exchanges share: which rank hosts which workers, and all methods that are not counted."""
 
     def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int]):
         self.n = n
@@ -104,7 +104,7 @@ class _Ranks(Exchange):
         self.is_root = comm.rank == 0
         self._control = Channel(comm)
         self._data = Channel(comm, self._control.crowded)
-        self._window: MPI.Win | None = None
+        self._window: Any = None  # of the shared memory
         self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
         self.mine = self._blocks.get(comm.rank, range(0))
 
@@ -112,14 +112,14 @@ class _Ranks(Exchange):
         self._control.barrier()
 
     def memory(self, words: int) -> NDArray[np.float64]:
-        host = self._control.comm.Split_type(MPI.COMM_TYPE_SHARED)
+        host: Any = self._control.comm.Split_type(MPI.COMM_TYPE_SHARED)
         if host.size < self.n_ranks:
             raise UserError(
                 f"one memory for all {self.n_ranks} ranks is needed, and only {host.size} are on one host: start all on one"
             )
-        self._window = MPI.Win.Allocate_shared(8 * words if self.is_root else 0, 8, comm=host)  # type: ignore[arg-type]
+        self._window = MPI.Win.Allocate_shared(8 * words if self.is_root else 0, 8, comm=host)
         host.Free()
-        held = np.frombuffer(self._window.Shared_query(0)[0], dtype=np.float64, count=words)  # type: ignore[call-overload]
+        held = np.frombuffer(self._window.Shared_query(0)[0], dtype=np.float64, count=words)
         if self.is_root:
             held[:] = 0.0
         self.meet()
@@ -166,10 +166,10 @@ class _Ranks(Exchange):
         return int(self._control.receive(0, _DECISION)[0])
 
 
-class PointToPoint(_Ranks):
+class PointToPoint(_OverMPI):
     """Hosting ranks send to rank 0, which receives without blocking and answers each rank.
 
-    Rank 0 hosts workers only where `master_hosts`. A rank's workers share one MPI message; every worker's frame stays its own.
+    Rank 0 hosts workers only if `master_hosts`. The frames of a rank's workers share one MPI message.
     """
 
     def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool):
@@ -195,8 +195,8 @@ class PointToPoint(_Ranks):
         return down
 
 
-class AllGather(_Ranks):
-    """Every rank gets every worker's message and computes the master's part itself: nothing is sent down."""
+class AllGather(_OverMPI):
+    """Every rank gets every worker's message and computes the master's part: nothing is sent down."""
 
     has_master = True
     counts_down = False
@@ -225,7 +225,7 @@ class AllGather(_Ranks):
 
 
 def frames(messages: Sequence[Message]) -> Bytes:
-    """Messages as one block of bytes, each behind its length in 4 bytes."""
+    """Messages as one block of bytes, each after its length in 4 bytes."""
     out = np.empty(sum(LENGTH_BYTES + m.data.size for m in messages), dtype=np.uint8)
     at = 0
     for message in messages:
@@ -237,7 +237,7 @@ def frames(messages: Sequence[Message]) -> Bytes:
 
 
 def unframed(block_of_bytes: Bytes | None) -> list[Message]:
-    """The messages of a block; none, if there is no block."""
+    """The messages of a block; none if there is no block."""
     messages: list[Message] = []
     at, end = 0, 0 if block_of_bytes is None else block_of_bytes.size
     while at < end:

@@ -1,62 +1,88 @@
-"""How this process was started: alone, or as one of several ranks.
+"""The processes that a launcher started together (ranks), or one process; and what they do together.
 
-Nothing here imports MPI unless a launcher started this process.
+MPI is imported only if a launcher started this process.
 """
 
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange import Exchange, Local
+from mpi_compress.exchange.base import Exchange, Local
 
 T = TypeVar("T")
-
-_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
-_SLURM_SIZE = ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")
+_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's
 
 
-class Alone:
-    """One process hosts the master and all workers."""
+class Ranks(ABC):
+    """The processes that run a job together. All of them make the same calls in the same order."""
 
-    rank, size = 0, 1
-    is_root = True
-    library = "none"
-    crowded = False  # whether ranks of this host share cores
-    ranks_here: Sequence[int] = (0,)  # those of this host
+    rank: int  # of this process
+    size: int  # number of ranks
+    is_root: bool  # True on rank 0
+    library: str  # the MPI library and its version
+    crowded: bool  # True if ranks of this host share cores
+    ranks_here: Sequence[int]  # the ranks on this host
+
+    @abstractmethod
+    def on_root(self, work: Callable[[], T]) -> T:
+        """Do `work` on rank 0 and return its result on every rank. A UserError there is raised on all ranks."""
+
+    @abstractmethod
+    def each(self, work: Callable[[], object]) -> None:
+        """Do `work` on every rank. If it raises UserErrors, the first such rank's is raised on all ranks."""
+
+    @abstractmethod
+    def first_on_each_host(self, work: Callable[[], None]) -> None:
+        """Do `work` on one rank of each host, then on the others."""
+
+    @abstractmethod
+    def that_see(self, file: Path) -> Sequence[int]:
+        """The ranks that find rank 0's file (or folder): those of its host, and all if the file system is shared."""
+
+    @abstractmethod
+    def pair(self) -> "Ranks | None":
+        """Ranks 0 and 1 by themselves; None on the other ranks."""
+
+    @abstractmethod
+    def exchange(self, n: int, kind: str, master: str) -> Exchange:
+        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too."""
+
+    def close(self) -> None:
+        """Free the MPI objects that this holds."""
+
+
+class OneProcess(Ranks):
+    """One process, which hosts the master and all workers."""
+
+    rank, size, is_root, library, crowded = 0, 1, True, "none", False
+    ranks_here = (0,)
 
     def on_root(self, work: Callable[[], T]) -> T:
-        """What `work` gives at rank 0, on every rank; a UserError it raises there is raised on all."""
         return work()
 
     def each(self, work: Callable[[], object]) -> None:
-        """Every rank does `work`; a UserError on any of them is raised on all, that of the first such rank."""
         work()
 
     def first_on_each_host(self, work: Callable[[], None]) -> None:
-        """Every rank does `work`, after one rank of its host has done it alone."""
         work()
 
     def that_see(self, file: Path) -> Sequence[int]:
-        """The ranks that find rank 0's file (or folder) where it is: those of its host, and all where the file system is shared."""
         return (0,)
 
-    def pair(self) -> "Alone | Team | None":
-        """Ranks 0 and 1 by themselves, where there are more; None on the others."""
+    def pair(self) -> "OneProcess":
         return self
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         return Local(n, counts_down=kind != "allgather")
 
-    def close(self) -> None:
-        """Give back what it holds of MPI."""
 
-
-class Team:
-    """The ranks of a communicator."""
+class MPIRanks(Ranks):
+    """The ranks of an mpi4py communicator."""
 
     def __init__(self, comm: Any):
         from mpi4py import MPI
@@ -72,7 +98,7 @@ class Team:
         self.crowded = self._channel.crowded
         self.is_root = self.rank == 0
         everyone, here = comm.Get_group(), self._host.comm.Get_group()
-        self.ranks_here: Sequence[int] = MPI.Group.Translate_ranks(here, list(range(here.size)), everyone)
+        self.ranks_here = MPI.Group.Translate_ranks(here, list(range(here.size)), everyone)
         self.library = MPI.Get_library_version().split("\n")[0].strip().rstrip("\x00")
 
     def on_root(self, work: Callable[[], T]) -> T:
@@ -95,11 +121,11 @@ class Team:
             error = raised
         found = [e for e in self._channel.to_root(error) if e is not None]
 
-        def tell() -> None:
+        def raise_first() -> None:
             if found:
                 raise found[0]
 
-        self.on_root(tell)
+        self.on_root(raise_first)
 
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         if self._host.rank == 0:
@@ -116,13 +142,13 @@ class Team:
         seen = self._channel.to_root(identity() == right)
         return self._channel.share([rank for rank, sees in enumerate(seen) if sees])
 
-    def pair(self) -> "Team | None":
+    def pair(self) -> "MPIRanks | None":
         from mpi4py import MPI
 
         if self.size <= 2:
             return self
         two = self._comm.Split(0 if self.rank < 2 else MPI.UNDEFINED, self.rank)
-        return Team(two) if two != MPI.COMM_NULL else None
+        return MPIRanks(two) if two != MPI.COMM_NULL else None
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
@@ -134,31 +160,31 @@ class Team:
         self._host.free()
 
 
-def at_root(team: Alone | Team, work: Callable[[], T]) -> T | None:
-    """What `work` gives at rank 0, which stays there; a UserError it raises is raised on all ranks."""
+def at_root(ranks: Ranks, work: Callable[[], T]) -> T | None:
+    """Do `work` on rank 0 and return its result there, None elsewhere. A UserError there is raised on all ranks."""
     kept: list[T] = []
-    team.on_root(lambda: kept.append(work()))
+    ranks.on_root(lambda: kept.append(work()))
     return kept[0] if kept else None
 
 
-def team_of(comm: Any) -> Alone | Team:
-    """The ranks of an mpi4py communicator, or this process alone."""
-    return Alone() if comm is None or comm.size == 1 else Team(comm)
+def ranks_of(comm: Any) -> Ranks:
+    """The ranks of an mpi4py communicator; this process alone for None or a communicator of one."""
+    return OneProcess() if comm is None or comm.size == 1 else MPIRanks(comm)
 
 
-def launched() -> Alone | Team:
-    """The team that a launcher started this process in.
+def launched() -> Ranks:
+    """The ranks that a launcher started, this process among them.
 
     Raises:
         UserError: a launcher started several tasks, and MPI knows of one.
     """
     announced, by = _announced_size()
     if announced is None and not any(name in os.environ for name in RANK_VARIABLES[:3]):
-        return Alone()
+        return OneProcess()
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "suspicious MPI execution environment")  # told below, in one line
+            warnings.filterwarnings("ignore", "suspicious MPI execution environment")  # reported below, in one line
             from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise UserError(
@@ -172,12 +198,12 @@ def launched() -> Alone | Team:
             f"start it by the mpiexec that belongs to {MPI.get_vendor()[0]} (for mpich from PyPI: mpiexec beside this Python), "
             "or srun --mpi=pmi2; for one process on purpose add --one-process"
         )
-    return team_of(MPI.COMM_WORLD)
+    return ranks_of(MPI.COMM_WORLD)
 
 
 def _announced_size() -> tuple[int | None, str]:
-    """How many tasks the launcher says there are: mpiexec's word before SLURM's."""
-    for name in (*_SIZE, *_SLURM_SIZE):
+    """The number of tasks that the launcher started, and the variable that says so."""
+    for name in _SIZE:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name]), name
     return None, ""

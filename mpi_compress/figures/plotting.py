@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.figures.curves import COLOURS, LONGEST, axis_name, draw_on, entry, scales, taker
 from mpi_compress.figures.lines import Line, by_seed, shown, tuned_text, without_common
@@ -244,4 +244,4 @@ def _tell_what_was_said(said: Sequence[warnings.WarningMessage], file: Path) -> 
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
-        tell(f"{file}: the font has no {' '.join(lacking)}; boxes stand there")
+        print_line(f"{file}: the font has no {' '.join(lacking)}; boxes stand there")

@@ -225,7 +225,7 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
     if not codec.writes(compressor.makes):
         fitting = [name for name in codecs if _writes(name, compressor.makes)]
         raise UserError(
-            f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; "  # type: ignore[attr-defined]
+            f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; "
             f"these can: {', '.join(fitting)}"
         )
     return LinkTable(compressor, codec)
@@ -244,7 +244,7 @@ def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:
-        name = type(algorithm).name  # type: ignore[attr-defined]
+        name = type(algorithm).name
         such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
         raise UserError(f"{at}up: {name} needs a compressor with its parameters, such as {such}") from None
 

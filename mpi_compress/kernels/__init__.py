@@ -2,8 +2,8 @@
 
 `kernel` compiles with the disk cache and without fast-math: the result is that of the loop as it is written, on any rank.
 `reassociating_kernel` lets sums be reordered so that they use vector registers; it is for values that one node computes and no
-other recomputes, and NaN and infinity still propagate. Kernels that call one hold all of its code: of a function that stays apart
-there are copies, each optimised by itself, and which one runs depends on what was compiled in this process and what was cached.
+other recomputes. NaN and infinity still propagate. It is always inlined: otherwise several copies of it, each optimised by itself,
+would exist, and which one runs would depend on what was compiled in this process and what was cached.
 `inlined_kernel` is for a few lines that kernels share in their inner loops.
 """
 
@@ -19,10 +19,10 @@ reassociating_kernel = njit(cache=True, nogil=True, **REASSOCIATING)
 
 
 def side_by_side(v: Any) -> None:
-    """Refuse, as a kernel is typed, an array that is no vector of float64 side by side: what reads blocks of it sees no strides.
+    """Check, while a kernel is typed, that v is a contiguous vector of float64: code that reads blocks of it ignores strides.
 
     Raises:
-        TypingError: for any other.
+        TypingError: it is another array.
     """
     if not (isinstance(v, types.Array) and (v.ndim, v.layout, v.dtype) == (1, "C", types.float64)):
-        raise TypingError(f"an array of float64 (d,) side by side is needed, not {v}")
+        raise TypingError(f"a contiguous array of float64 (d,) is needed, not {v}")

@@ -1,9 +1,9 @@
-"""Index sets and integers under the range coder, with chances that are learned as the message goes.
+"""Index sets and integers by the range coder, with chances that both ends learn from what was coded before.
 
-A number n ≥ 1 is its bit length, as the path down a binary tree, and the bits below the leading one: three of them learned, the
-others as they are. Every node of a tree has its own chance in `chance` int64, with the outcomes `seen` there.
+A number n ≥ 1 is coded as its bit length, a path down a binary tree, and the bits below the leading one: three with learned
+chances, the others as they are. Every node of a tree has its own chance in `chance` int64, and the number of outcomes `seen` there.
 
-The encoders return 0 where the digits that they were given do not suffice.
+The encoders return 0 if the room in `digits` does not suffice.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ PRIOR = 24  # outcomes that a chance computed beforehand counts for
 
 @kernel
 def put_size(n, length, depth, tree, bits, chance, seen, digits, low, width, at):
-    """n ≥ 1 of that bit length ≤ 2^depth; its trees begin at chance[tree] and chance[bits]."""
+    """Write n ≥ 1 of that bit length ≤ 2^depth; its trees begin at chance[tree] and chance[bits]."""
     node = u(1)
     for i in range(depth):
         bit = ((length - u(1)) >> u(depth - 1 - i)) & u(1)
@@ -54,7 +54,7 @@ def put_size(n, length, depth, tree, bits, chance, seen, digits, low, width, at)
 
 @kernel
 def take_size(depth, tree, bits, chance, seen, data, code, width, at):
-    """n ≥ 1, its bit length, and the decoder's state after it."""
+    """Read n ≥ 1: n, its bit length, and the decoder's state after it."""
     node = u(1)
     for _ in range(depth):
         bit, code, width, at = take_bit(tree + node, chance, seen, data, code, width, at)
@@ -73,12 +73,12 @@ def take_size(depth, tree, bits, chance, seen, data, code, width, at):
     return n, length, code, width, at
 
 
-# Index sets: gaps, in the context of the gap before: short, usual or long.
+# Index sets are coded as gaps, in the context of the gap before: short, usual or long.
 
 
 @kernel
 def expected_gaps(count, dim, chance, seen):
-    """The chances before anything is seen: those of gaps that are geometric with mean d / T, as in a uniformly random set.
+    """Set the initial chances to those of geometric gaps with mean d / T, as in a uniformly random set. Returns the trees' depth.
 
     The bits of a geometric variable are independent: bit i is 0 with chance 1 / (1 + θ^(2^i)), θ = 1 − T / d.
     """
@@ -158,7 +158,7 @@ def read_set(data, start, dim, indices):
     return end_of(data, code, width, at)
 
 
-# Integers: zero or not, sign and size, in the context of the sizes of the two before.
+# Integers are coded as zero or not, sign and size, in the context of the sizes of the two before.
 
 CONTEXTS = 34
 SIGN = CONTEXTS
@@ -183,9 +183,9 @@ def longest(integers, low_bits):
 
 @kernel
 def write_integers(integers, low_bits, length, digits, out):
-    """Write integers (d,), whose high parts have that bit length 1 … 32 at most, and low bits as they are.
+    """Write integers (d,), whose high parts have at most `length` ≤ 32 bits, and their low bits as they are.
 
-    Returns its length in bytes.
+    Returns the length in bytes.
     """
     chance = np.full(SIZE_BITS + BITS, ONE // 2, dtype=np.int64)
     seen = np.zeros(SIZE_BITS + BITS, dtype=np.int64)
@@ -242,7 +242,7 @@ def read_integers(data, start, low_bits, length, integers):
 
 @kernel
 def put_low(value, high, low_bits, digits, low, width, at):
-    """What `rounded` left of a value: its low bits as they are."""
+    """Write the low bits of a value, which `rounded` cut off, as they are."""
     rest = u(value - (high << np.int64(low_bits)) + (np.int64(1) << np.int64(low_bits) >> np.int64(1)))
     if low_bits > 32:
         low, width, at = put_number(rest >> u(32), u(low_bits - 32), digits, low, width, at)
@@ -252,7 +252,7 @@ def put_low(value, high, low_bits, digits, low, width, at):
 
 @kernel
 def take_low(high, low_bits, data, code, width, at):
-    """The value whose high part is known, and the decoder's state after its low bits."""
+    """Read the low bits of a value whose high part is known: the value, and the decoder's state after it."""
     rest = u(0)
     left = low_bits
     if left > 32:

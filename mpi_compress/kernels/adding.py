@@ -1,4 +1,4 @@
-"""out += scale · v for each way to hold a vector v, in the order of its coordinates."""
+"""out += scale · v for each kind of compressed vector v, in the order of its coordinates."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def levels_add(levels, scales, bucket, scale, out):
 
 @kernel
 def merge(indices, values, sign_indices, negative, magnitude, out_indices, out_values):
-    """Two disjoint increasing index sets, with values (s,) and ±magnitude (r,), as one of s + r with values."""
+    """Merge two disjoint increasing index sets, with values (s,) and ±magnitude (r,), to one of s + r indices with values."""
     i, j = np.uint64(0), np.uint64(0)
     for at in range(out_indices.size):
         if j == np.uint64(sign_indices.size) or (i < np.uint64(indices.size) and indices[i] < sign_indices[j]):

@@ -1,4 +1,6 @@
-"""Additions to memory that several processes share, one coordinate at a time: none is lost, whoever else adds meanwhile."""
+"""Additions to memory that several processes share, one coordinate at a time: no addition is lost."""
+
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -11,7 +13,7 @@ from mpi_compress.kernels import kernel
 
 @intrinsic
 def _replace(typing_context, array, index, expected, new):
-    """array[index] ← new if it holds `expected`, both read as the 64 bits they are. Returns whether it did."""
+    """Set array[index] to `new` if it holds `expected`, bit for bit. Returns whether it did."""
 
     def generate(context, builder, signature, arguments):
         kind = signature.args[0]
@@ -26,16 +28,19 @@ def _replace(typing_context, array, index, expected, new):
     return types.boolean(array, types.uintp, types.float64, types.float64), generate
 
 
+replace: Any = _replace
+
+
 @kernel
 def add_shared(indices, values, scale, out):
-    """out[indices] += scale · values, each coordinate at once. Returns how often another process came first."""
+    """out[indices] += scale · values, each coordinate atomically. Returns how often another process changed one first."""
     retries = 0
     for j in range(indices.size):
         i = np.uint64(indices[j])
         change = scale * values[j]
         while True:
             before = out[i]
-            if _replace(out, i, before, before + change):  # type: ignore[call-arg]
+            if replace(out, i, before, before + change):
                 break
             retries += 1
     return retries

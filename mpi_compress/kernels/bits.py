@@ -1,7 +1,7 @@
-"""Streams of bits, least significant bit first: fields of one width, flags, and the small steps that other codes are made of.
+"""Streams of bits, least significant bit first: fields of one width, flags, and the steps that other codes are made of.
 
-A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not in whole bytes yet (or read and not yet used), how
-many, and the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
+A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not yet written in whole bytes, their number, and the
+place of the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ def bit_length(n):
 
 @kernel
 def put(value, width, out, held, nheld, at):
-    """Append the `width` ≤ 32 low bits that `value` has; nheld < 32, before and after."""
+    """Append `value` < 2^width, width ≤ 32; nheld < 32 before and after."""
     # The early return matters: with the state changed inside an `if`, Numba counts references to `out` in every call, 20 ns.
     held |= value << nheld
     nheld += width
@@ -55,7 +55,7 @@ def put(value, width, out, held, nheld, at):
 
 @kernel
 def put_rest(out, held, nheld, at):
-    """Write what is held, the last byte padded by 0. Returns where it ends."""
+    """Write the bits that are held, the last byte padded by 0. Returns where they end."""
     while nheld > u(0):
         out[at] = np.uint8(held)
         at += u(1)
@@ -66,7 +66,7 @@ def put_rest(out, held, nheld, at):
 
 @kernel
 def window(data, bit):
-    """The next bits from position `bit` of the stream on as the low bits of a word, 57 of them and more, 0 beyond the end.
+    """At least 57 bits from position `bit` of the stream on, as the low bits of a word; 0 beyond the end.
 
     `data` uint8 has 8 bytes or more.
     """
@@ -101,14 +101,6 @@ def pack_fields(fields, width, out, start):
         for j in range(fields.size):
             held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
         put_rest(out, held, nheld, at)
-
-
-@kernel
-def unpack_fields(data, bit, width, out):
-    """Read T = out.size fields of `width` ≤ 32 bits from position `bit` of `data` on, which has 8 bytes or more."""
-    mask = (u(1) << u(width)) - u(1)
-    for j in range(out.size):
-        out[j] = np.uint32(window(data, u(bit) + u(j) * u(width)) & mask)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Parsed rows to their places in a data file. Rows come as (indptr (m+1,), indices (nnz,), values (nnz,))."""
+"""Puts parsed rows, (indptr (m+1,), indices (nnz,), values (nnz,)), to their places in a data file."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from mpi_compress.kernels.vectors import norm
 
 @kernel
 def unit_rows(indptr, values):
-    """values of every row divided by the row's norm; zero rows stay."""
+    """Divide the values of every row by the row's norm; zero rows stay."""
     for i in range(indptr.size - 1):
         row = values[indptr[i] : indptr[i + 1]]
         size = norm(row)
@@ -43,7 +43,7 @@ def divide_columns(indices, scale, values):
 
 @kernel
 def place_sparse(indptr, indices, values, position, starts, out_indices, out_values):
-    """Row i to the place of row position[i], for those with a position ≥ 0; starts (N,): where a placed row begins."""
+    """Copy row i to the place of row position[i], unless that is negative; starts (N,): where a placed row begins."""
     for i in range(position.size):
         if position[i] >= 0:
             at = starts[position[i]]
@@ -55,7 +55,7 @@ def place_sparse(indptr, indices, values, position, starts, out_indices, out_val
 
 @kernel
 def place_dense(indptr, indices, values, position, out):
-    """The same into rows of an array (N, d), their zeros written out."""
+    """Copy row i to row position[i] of an array (N, d), with its zeros, unless that is negative."""
     for i in range(position.size):
         if position[i] >= 0:
             row = out[position[i]]

@@ -6,9 +6,9 @@ from mpi_compress.kernels.rows import row_add, row_dot
 
 @kernel
 def ascend(matrix, labels, squares, order, mu, cap, alpha, x):
-    """Each α_i, i along `order` (uint64), to its best in [0, cap] with the others fixed; x (d,) = (1/µ) Σ α_i y_i a_i is kept so.
+    """Set each α_i, i along `order` (uint64), to its best value in [0, cap], the others fixed; x (d,) stays (1/µ) Σ α_i y_i a_i.
 
-    squares (N,): ‖a_i‖².  Hsieh, Chang, Lin, Keerthi, Sundararajan (ICML 2008), Algorithm 1.  Returns how many α_i moved.
+    squares (N,): ‖a_i‖².  Hsieh, Chang, Lin, Keerthi, Sundararajan (ICML 2008), Algorithm 1.  Returns how many α_i changed.
     """
     moved = 0
     for i in order:

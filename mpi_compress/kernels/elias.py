@@ -1,4 +1,4 @@
-"""Elias' delta and omega codes of the integers n ≥ 1 (Elias 1975): of index sets as gaps, and of QSGD's levels.
+"""Elias' delta and omega codes of integers n ≥ 1 (Elias 1975), for the gaps of index sets and for QSGD's levels.
 
 A code word is at most 43 bits for n < 2^32 and stands in the low bits of a word, its first bit lowest.
 """
@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length, put, put_rest, trailing_zeros, window
-from mpi_compress.kernels.select import keys_above
+from mpi_compress.kernels.hits import keys_above
 
 u = np.uint64
 CORRUPT = -1

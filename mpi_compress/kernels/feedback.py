@@ -1,4 +1,4 @@
-"""Errors of error feedback, e_i/γ: how they grow, what is taken out of them, and ‖·‖² of them.
+"""Errors of error feedback, e_i/γ: additions to them, removal of what was sent, and their ‖·‖².
 
 Squares are added in an order that is written down, so that they are the same to the last bit whatever a kernel does around them and
 however wide a processor's registers are: 32 sums of every 32nd square, folded half onto half, then the last d mod 32.
@@ -87,7 +87,7 @@ def squares_below(v, threshold):
 
 @kernel
 def note(sizes, step, corrected, left, density):
-    """What a round leaves in a memory's `sizes` (4,): ‖e‖², Σ_t ‖e‖², the density of the message and ‖p/γ‖², with ‖e/γ‖² = left."""
+    """Write the sizes (4,) of a round: ‖e‖², Σ_t ‖e‖², the density of the message and ‖p/γ‖²; ‖e/γ‖² = left."""
     error = step * step * left
     sizes[0] = error
     sizes[1] += error
@@ -97,7 +97,7 @@ def note(sizes, step, corrected, left, density):
 
 @kernel
 def is_silent(e, threshold, step, sizes):
-    """Whether all |e_j| < threshold; then nothing of e is sent, and note is taken of that. A threshold of 0 is none."""
+    """True if all |e_j| < threshold; then nothing of e is sent, and `sizes` are written. A threshold of 0 means none."""
     if threshold > 0.0:
         below = squares_below(e, threshold)
         if below >= 0.0:
@@ -141,7 +141,7 @@ def take_out(indices, values, v):
 
 @kernel
 def take_out_and_note(indices, values, e, step, sizes):
-    """e[indices] −= values, what was sent of e (d,), and note is taken of that."""
+    """e[indices] −= values, what was sent of e (d,); `sizes` are written."""
     before, after = take_out(indices, values, e)
     left = squares(e)
     note(sizes, step, left - after + before, left, indices.size / e.size)

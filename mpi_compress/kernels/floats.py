@@ -54,7 +54,7 @@ def put_count(count, out):
 
 @kernel
 def count_length(count):
-    """The length of what `put_count` writes."""
+    """The number of bytes that `put_count` writes."""
     at = 1
     while count >= 128:
         count >>= 7
@@ -75,7 +75,7 @@ def take_count(data, at):
 
 @kernel
 def put_count_and_floats(values, nbits, out):
-    """Write T = values.size and the values; the return value is that of `put_floats`."""
+    """Write T = values.size and the values. Returns what `put_floats` returns."""
     return put_floats(values, nbits, out[put_count(values.size, out) :])
 
 

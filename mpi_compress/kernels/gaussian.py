@@ -1,6 +1,6 @@
-"""Integers under the range coder, as a Gaussian of known standard deviation has them, and others at a price.
+"""Integers by the range coder, with the chances of a Gaussian of known standard deviation; far larger integers cost more bits.
 
-The scale is in units of the high parts of the integers, what is left of them after `low_bits` are cut off.
+The standard deviation is in units of the integers' high parts, which are left after `low_bits` are cut off.
 """
 
 import math
@@ -24,7 +24,7 @@ from mpi_compress.kernels.range_coder import (
 )
 
 u = np.uint64
-REACH = 7  # standard deviations, and beyond them escapes
+REACH = 7  # standard deviations; integers beyond are written as escapes
 ESCAPE = 2**8  # of ONE: 20 bits, where the Gaussian would ask for 35 and more
 NARROW = 16  # ONE / 2^NARROW entries in the decoder's table
 

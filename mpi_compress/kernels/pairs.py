@@ -1,4 +1,4 @@
-"""Short messages of indices and values, each written and read by one call, or many of them by one."""
+"""Messages of indices and values: one, or many, written or read by one call."""
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def put_rows(indices, values, ends, width, nbits):
 
 @kernel
 def take_rows(data, stops, width, nbits, dim):
-    """Read what `put_rows` wrote: indices, values, where each vector's end, and whether it is right."""
+    """Read what `put_rows` wrote: indices, values, where those of each vector end, and whether all indices are right."""
     ends = np.empty(stops.size, dtype=np.int64)
     at = end = 0
     for i in range(stops.size):

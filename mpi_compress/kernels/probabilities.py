@@ -1,7 +1,7 @@
-"""Probabilities p_j = min(1, |v_j| / m): the m that meets a budget, and the coordinates that are drawn with them.
+"""Probabilities p_j = min(1, |v_j| / m): the m that meets a budget, and draws of coordinates with these chances.
 
 Both budgets below are solved by Newton's method in m, which moves one way and stops exactly: Σ p_j and Σ v_j²/p_j are linear in 1/m
-or m as long as the same coordinates are certain. Where it takes many steps (magnitudes spread over all scales), a sort settles it.
+or m as long as the same coordinates are certain. If it takes many steps (magnitudes spread over all scales), a sort finds m.
 
 Magnitudes are multiplied by `scale`, a power of two, so that no square overflows or vanishes.
 """
@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.select import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
+from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
@@ -22,7 +22,7 @@ _NEWTON_STEPS = 12
 
 
 class Size(NamedTuple):
-    """How large a vector is: `peak` = max |v_j| as it is, the sums over |v_j|·scale."""
+    """The size of a vector: `peak` = max |v_j|, unscaled; the sums are of |v_j|·scale and their squares."""
 
     peak: float
     nonzeros: int
@@ -139,7 +139,7 @@ def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, 
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     m = level / size.scale
     if 0 < m < np.inf:
-        level = m * size.scale  # as it is sent: rounded where it is denormal
+        level = m * size.scale  # of the m that is sent, rounded if it is denormal
     lift = 2.0**500 if level < 2.0**-500 else 1.0  # 1/level must be a number
     scale, per_level = size.scale * lift, 256 / (level * lift)
     u = random_bytes(rng, v.size)
@@ -150,7 +150,7 @@ def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, 
 
 
 def random_bytes(rng: Generator, n: int) -> NDArray[np.uint8]:
-    """n random bytes: with ties settled by a second draw they decide as exactly as n floats, for an eighth of the time."""
+    """n random bytes. With ties settled by a second draw they are as exact as n floats, in an eighth of the time."""
     return rng.integers(0, 2**64 - 1, (n + 7) // 8, dtype=np.uint64, endpoint=True).view(np.uint8)[:n]
 
 
@@ -178,9 +178,9 @@ def likely(v, scale, per_level, u):
 
 @kernel
 def settle(v, scale, per_level, u, spare, found, certain):
-    """Keep of `found` those with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j.
+    """Keep those of `found` with u_j < ⌊x_j⌋, and of the equal ones those whose next digit, `spare`, is below the rest of x_j.
 
-    Returns how many are left, in front; `certain` says which of them have p = 1.
+    They move to the front. Returns their number; `certain` says which have p = 1.
     """
     n, ties = np.uint64(0), np.uint64(0)
     for i in range(found.size):
@@ -214,7 +214,7 @@ def split(v, found, certain):
     indices, values = np.empty(sure + 1, dtype=np.uint32), np.empty(sure + 1)
     drawn, negative = np.empty(found.size - sure + 1, dtype=np.uint32), np.empty(found.size - sure + 1, dtype=np.bool_)
     s, r = np.uint64(0), np.uint64(0)
-    for i in range(found.size):  # each is written to both, and stays in one: no branch to mispredict
+    for i in range(found.size):  # each is written to both, and kept in one: no branch to mispredict
         j = found[i]
         indices[s], values[s] = j, v[j]
         drawn[r], negative[r] = j, v[j] < 0

@@ -1,22 +1,22 @@
 """Rounding to the grid scale·{…, −1, 0, 1, …}: at random, so that the mean is exact, or to the nearest point.
 
 Random rounding compares the first eight binary digits of the part after the point with a random byte; where they are equal, which
-is rare, a second draw of 53 bits is compared with the others. Where a scale is not finite its integers are all 1, so that the
-receiver sees it in every coordinate.
+is rare, a second draw of 53 bits is compared with the other digits. If a scale is not finite, its integers are all 1, so that the
+receiver sees the scale in every coordinate.
 """
 
 import numpy as np
 from numpy.random import Generator
 
 from mpi_compress.kernels import kernel
+from mpi_compress.kernels.hits import BLOCK, append_hits, with_room
 from mpi_compress.kernels.probabilities import measure, random_bytes
-from mpi_compress.kernels.select import BLOCK, append_hits, with_room
 
 MOST = 2**53  # the largest integer that is rounded to
 
 
 def round_at_random(v, scales, bucket, top, out, rng: Generator):
-    """out_j: an integer next to v_j / scales[⌊j/bucket⌋], drawn so that it is that in the mean; at most `top` ≤ MOST in size.
+    """out_j: an integer next to v_j / scales[⌊j/bucket⌋], equal to it in the mean; at most `top` ≤ MOST in size.
 
     v (d,), out (d,) of integers; a scale is 0 only where its bucket is.
     """
@@ -35,7 +35,7 @@ def _grid(scale):
 
 @kernel
 def quantize(v, scales, bucket, top, u, out):
-    """Rounding by the bytes u (d,); the indices are returned where bytes do not tell."""
+    """Round by the bytes u (d,). Returns the indices where a byte does not decide."""
     tied, n = with_room(np.empty(v.size >> 6, dtype=np.uint32), np.uint64(0)), np.uint64(0)
     tie = np.zeros(BLOCK, dtype=np.uint8)
     eight = tie.view(np.uint64)
@@ -67,7 +67,7 @@ def _round_block(v, lift, per_scale, top, u, out, tie):
 
 @kernel
 def settle(v, scales, bucket, top, tied, spare, out):
-    """The rounding at `tied`, by `spare` uniform on [0, 1)."""
+    """Round at `tied`, by `spare` uniform on [0, 1)."""
     for i in range(tied.size):
         j = tied[i]
         lift, per_scale = _grid(scales[j // bucket])

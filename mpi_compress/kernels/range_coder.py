@@ -4,7 +4,7 @@ The encoder's state is `low, width, at`. A message so far is the interval [low, 
 written, digits[1:at]; these are bytes in an array of uint16, where an addition's carry waits until `settle`. The decoder's is
 `code, width, at`: how far the number that it reads lies above low, and the next byte.
 
-The end of a message takes as few bytes as make it certain whatever follows, and the decoder can tell how many: a message needs no
+A message ends with the fewest bytes that decide it whatever follows, and the decoder finds their number: a message needs no
 length ahead of it, and no room for a coder's state after it.
 """
 
@@ -67,13 +67,13 @@ def big_endian(data, at):
 
 @kernel
 def put_number(value, nbits, digits, low, width, at):
-    """`nbits` ≤ 32 bits as they are."""
+    """Write `value` of `nbits` ≤ 32 bits as it is."""
     return narrow(value, u(1), nbits, digits, low, width, at)
 
 
 @kernel
 def take_number(nbits, data, code, width, at):
-    """The number, and the decoder's state after it."""
+    """Read a number that `put_number` wrote, and the decoder's state after it."""
     part = width >> nbits
     value = min(code // part, (u(1) << nbits) - u(1))
     code, width, at = shift_in(data, code - value * part, part, at)
@@ -82,7 +82,7 @@ def take_number(nbits, data, code, width, at):
 
 @kernel
 def adapt(bit, i, chance, seen):
-    """Move the estimated chance that bit i is 0 towards what came, by 1 / (seen + 1.5)."""
+    """Move the estimated chance that bit i is 0 towards the outcome, by 1 / (seen + 1.5)."""
     target = np.int64(0) if bit else np.int64(ONE)
     moved = chance[i] + ((target - chance[i]) * RATE[seen[i]] >> 16)
     chance[i] = min(max(moved, LEAST_CHANCE), ONE - LEAST_CHANCE)
@@ -91,7 +91,7 @@ def adapt(bit, i, chance, seen):
 
 @kernel
 def put_bit(bit, i, chance, seen, digits, low, width, at):
-    """A bit whose chance to be 0 is learned in chance[i], int64, from seen[i] earlier ones."""
+    """Write a bit, whose chance to be 0 is learned in chance[i], int64, from seen[i] earlier ones."""
     split = (width >> u(28)) * u(chance[i])
     adapt(bit, i, chance, seen)
     moved = low + (split if bit else u(0))
@@ -101,7 +101,7 @@ def put_bit(bit, i, chance, seen, digits, low, width, at):
 
 @kernel
 def take_bit(i, chance, seen, data, code, width, at):
-    """The bit, and the decoder's state after it."""
+    """Read a bit that `put_bit` wrote, and the decoder's state after it."""
     split = (width >> u(28)) * u(chance[i])
     bit = code >= split
     adapt(bit, i, chance, seen)
@@ -111,7 +111,7 @@ def take_bit(i, chance, seen, data, code, width, at):
 
 @kernel
 def bytes_to_end(low, width):
-    """How many bytes, and which top bytes of a number, stay in [low, low + width) whatever follows them."""
+    """The fewest bytes that, as the top bytes of a number, stay in [low, low + width) whatever follows: their number and value."""
     nbytes = u(1)
     while True:
         rest = u(FULL) >> (u(8) * nbytes)
@@ -139,7 +139,7 @@ def settle(digits, low, width, at, out):
 
 @kernel
 def end_of(data, code, width, at):
-    """Where the message ends that was decoded up to this state; CORRUPT where it is not all there or ends otherwise."""
+    """Where the message ends that was decoded up to this state; CORRUPT if it is cut off or does not end as `settle` ends it."""
     value = big_endian(data, at - u(8))
     nbytes, number = bytes_to_end(value - code, width)
     end = at - u(8) + nbytes

@@ -1,4 +1,4 @@
-"""Golomb–Rice codes with parameter 2^k of an index set's gaps (Golomb 1966, Rice 1979).
+"""Golomb–Rice codes with parameter 2^k for the gaps of index sets (Golomb 1966, Rice 1979).
 
 A gap g, counted from 0 (the indices left out between two that are in), is ⌊g / 2^k⌋ zeros, a 1, and the k low bits of g.
 """
@@ -14,7 +14,7 @@ CORRUPT = -1
 
 @kernel
 def best_parameter(indices):
-    """The k that makes the set (T,) uint32 shortest, found from the mean gap downhill, and the bits that it takes."""
+    """The k that makes the set (T,) uint32 shortest, searched downhill from the mean gap, and the bits that the set takes."""
     if indices.size == 0:
         return u(0), u(0)
     T = u(indices.size)

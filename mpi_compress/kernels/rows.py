@@ -168,8 +168,9 @@ def _row_square(matrix, i):
 
 @kernel
 def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
-    """Of m shards, the i-th from row cuts_i uint64 up to cuts_{i+1}: Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over its rows, and the
-    gradient, in one pass. Values (m,), gradients (m, d).
+    """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
+
+    The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
 
     The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
     """

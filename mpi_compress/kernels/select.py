@@ -1,40 +1,37 @@
-"""The largest coordinates of a vector, exactly and with ties settled: the lowest index first.
+"""The largest coordinates of a vector, exactly; of equal ones those with the lowest index.
 
-Magnitudes are compared as integers: the bits of |v_j| are in the order of |v_j|, infinity comes above every number and NaN above
-infinity, so that neither is lost. A threshold is such an integer too.
+Magnitudes are compared as integers, as in `hits`.
 
-The k-th largest is found among few. For small k, the peaks of blocks tell which blocks to look at. Else a sample of the vector
-gives a value that is almost surely a little below it, one pass collects what is above, and a radix selection settles those; where
-the sample misleads, all coordinates take its place: no vector costs more than a few passes, and no result depends on the sample.
+The k-th largest is found among few. For small k, the peaks of blocks say which blocks to search. Otherwise a sample of the vector
+gives a value that is almost surely a little below it, one pass collects what is above, and a radix selection settles those. If
+the sample misleads, all coordinates are searched: no vector costs more than a few passes, and no result depends on the sample.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import inlined_kernel, kernel
+from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length, trailing_zeros
+from mpi_compress.kernels.hits import MAGNITUDE, Indices, take
 from mpi_compress.kernels.threshold import reaching
 
-Indices = NDArray[np.uint32]
-MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
 _BELOW_ALL = np.int64(-1)
 _INFINITE = np.float64(np.inf).view(np.int64)
-BLOCK = 512  # coordinates compared at once, in vector registers
-_GLANCE = 64  # of which one look tells whether any is wanted
-_HEAP_UP_TO = 256  # and up to so small a share of the keys, for where they rise each goes through the heap:
-_HEAP_SHARE = 5  # 2⁻⁵
-_FEW = 16  # for which one pass, or a heap, does whatever the share
+_GLANCE = 64  # coordinates whose largest magnitude says whether any of them is wanted
+_HEAP_UP_TO = 256  # the largest k for a heap
+_HEAP_SHARE = 5  # and the largest share of the keys, 2⁻⁵: where keys rise, each goes through the heap
+_FEW = 16  # the k up to which one pass, or a heap, is used whatever the share
 _DIGIT = np.int64(11)  # bits of a step of the radix selection
 _SHORT_DIGIT = np.int64(8)
 
 
 def largest(v: NDArray[np.float64], k: int) -> Indices:
-    """The indices (k,) of the k largest |v_j|, increasing; among equal ones those of lowest index."""
+    """The indices (k,) of the k largest |v_j|, increasing; of equal ones those with the lowest index."""
     return largest_with_values(v, k)[0]
 
 
 def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArray[np.float64]]:
-    """The same, and the values (k,) there."""
+    """The indices that `largest` gives, and the values (k,) there."""
     v = np.ascontiguousarray(v, dtype=np.float64)
     if k >= v.size:
         return np.arange(v.size, dtype=np.uint32), v.copy()
@@ -47,80 +44,13 @@ def largest_with_values(v: NDArray[np.float64], k: int) -> tuple[Indices, NDArra
 
 
 def largest_of_rows(vs: NDArray[np.float64], rows: NDArray[np.int64], k: int) -> tuple[Indices, NDArray[np.float64]]:
-    """The same of some rows of vs (m, d), one after the other: (k · rows.size,) each."""
+    """`largest_with_values` of some rows of vs (m, d), one after another: (k · rows.size,) each."""
     r, dim = rows.size, vs.shape[1]
     if k >= dim:
         return np.tile(np.arange(dim, dtype=np.uint32), r), vs[rows].ravel()
     indices, values = np.empty((r, k), dtype=np.uint32), np.empty((r, k))
     take_largest_of_rows(vs, rows, k <= _FEW, indices, values)
     return indices.ravel(), values.ravel()
-
-
-def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
-    """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
-    return collect_above(np.ascontiguousarray(v, dtype=np.float64), np.float64(threshold).view(np.int64) - 1)
-
-
-@kernel
-def take(v, indices, out):
-    """out = v[indices], all (T,)."""
-    for j in range(indices.size):
-        out[j] = v[indices[j]]
-
-
-@kernel
-def collect_above(v, threshold):
-    """The increasing indices of all magnitudes above `threshold`."""
-    return keys_above(v.view(np.int64), threshold)
-
-
-@kernel
-def keys_above(keys, threshold):
-    """The increasing indices of the integers (d,) whose bits but the sign make a number above `threshold`; 0: that are not 0."""
-    u = np.uint64
-    found, n = with_room(np.empty(keys.size >> 3, dtype=np.uint32), u(0)), u(0)
-    hit = np.zeros(BLOCK, dtype=np.uint8)
-    eight = hit.view(np.uint64)
-    for start in range(0, keys.size, BLOCK):
-        found = with_room(found, n)
-        size = min(BLOCK, keys.size - start)
-        for j in range(size):
-            hit[j] = (keys[u(start) + u(j)] & MAGNITUDE) > threshold
-        n = append_hits(hit, eight, size, start, found, n)
-    return found[:n].copy()
-
-
-@inlined_kernel
-def append_hits(hit, eight, size, start, found, n):
-    """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n.
-
-    `eight` is `hit` as words of eight: where hits are rare, 64 or 8 neighbours are passed over at once. `found` is `with_room`:
-    what is written is sometimes written over.
-    """
-    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
-    for j in range(size, BLOCK):
-        hit[j] = 0
-    for first in range(0, (size + 7) >> 3, 8):
-        a = np.uint64(first)
-        b = a + four
-        low = eight[a] | eight[a + one] | eight[a + two] | eight[a + two + one]
-        if low | eight[b] | eight[b + one] | eight[b + two] | eight[b + two + one]:
-            for w in range(first, first + 8):
-                if eight[w]:
-                    for j in range(8 * w, 8 * w + 8):
-                        found[n] = start + j
-                        n += np.uint64(hit[j])
-    return n
-
-
-@kernel
-def with_room(found, n):
-    """`found`, or a longer copy of its first n, with room for the indices of one more block."""
-    if np.int64(n) + BLOCK + 8 <= found.size:
-        return found
-    longer = np.empty(2 * found.size + BLOCK + 8, dtype=np.uint32)
-    longer[:n] = found[:n]
-    return longer
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Ternary digits, 17 of them in 27 bits: 1.588 bits each, where log2 3 = 1.585; and GSpar's strings of two bits a coordinate."""
+"""Ternary digits, 17 in 27 bits (1.588 bits each; log2 3 = 1.585), and GSpar's strings of two bits a coordinate."""
 
 import numpy as np
 

@@ -1,4 +1,6 @@
-"""Hard thresholds: one pass, at the cost of reading the vector."""
+"""The coordinates that reach a threshold, found in one pass at the speed of reading the vector."""
+
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -16,7 +18,7 @@ _PLACES = np.array([sorted(range(8), key=lambda j: ~byte >> j & 1) for byte in r
 
 @intrinsic
 def _reaching_of_block(typing_context, v, start, threshold):
-    """A bit for each of a block of v from `start`, the lowest for the first: whether it reaches the threshold, NaN included."""
+    """Bits for the block of v from `start`, the lowest for its first coordinate: 1 if |v_j| reaches the threshold or is NaN."""
     side_by_side(v)
 
     def generate(context, builder, signature, arguments):
@@ -36,8 +38,7 @@ def _reaching_of_block(typing_context, v, start, threshold):
 def _put_places(typing_context, byte, start, indices, n, places):
     """Write start + j for all bits j that are set in `byte` to `indices` from the n-th on, and 8 numbers in all. Returns the new n.
 
-    AVX-512 has an instruction that writes no more than these, for which some processors take tens of cycles: a table is nearly as
-    fast as it is elsewhere, and on all.
+    AVX-512 has an instruction for this, which takes some processors tens of cycles; a table is nearly as fast, on all of them.
     """
 
     def generate(context, builder, signature, arguments):
@@ -56,38 +57,42 @@ def _put_places(typing_context, byte, start, indices, n, places):
 
 
 def _pointer(context, builder, signature, arguments, k, at):
-    """To the at-th number of the k-th argument, an array."""
+    """A pointer to the at-th number of the k-th argument, an array."""
     return builder.gep(context.make_array(signature.args[k])(context, builder, arguments[k]).data, [at])
 
 
 def _repeated(builder, scalar, kind):
-    """A vector of that kind, of one number."""
+    """A vector of that kind that repeats one number."""
     index = ir.IntType(32)
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(index, 0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, kind.count), [0] * kind.count))
+
+
+reaching_of_block: Any = _reaching_of_block
+put_places: Any = _put_places
 
 
 @kernel
 def reaching(v, threshold, indices, values):
     """The increasing indices with |v_j| ≥ threshold, NaN included, and the values there, written to the front of two arrays (d,).
 
-    Returns how many there are. Blocks that hold something are listed first, without a branch: where they lie cannot be foreseen.
+    Returns their number. Blocks with such coordinates are listed first, without a branch that processors could mispredict.
     """
     u = np.uint64
     n = u(0)
     in_blocks = u(v.size) - u(v.size) % u(_BLOCK)
-    listed = np.empty(_CACHED // _BLOCK, dtype=np.uint64)  # blocks that hold something: 32 bits where it starts, 32 bits what
+    listed = np.empty(_CACHED // _BLOCK, dtype=np.uint64)  # blocks with hits: 32 bits for the start, 32 bits for the hits
     for first in range(u(0), in_blocks, u(_CACHED)):
         m = u(0)
         for start in range(first, min(first + u(_CACHED), in_blocks), u(_BLOCK)):
-            held = u(_reaching_of_block(v, start, threshold))  # type: ignore[call-arg]
+            held = u(reaching_of_block(v, start, threshold))
             listed[m] = start << u(32) | held
             m += u(held != u(0))
         before = n
         for i in range(m):
             start = listed[i] >> u(32)
             for j in range(u(0), u(_BLOCK), u(8)):
-                n = _put_places(listed[i] >> j & u(255), start + j, indices, n, _PLACES)  # type: ignore[call-arg]
+                n = put_places(listed[i] >> j & u(255), start + j, indices, n, _PLACES)
         for p in range(before, n):
             values[p] = v[indices[p]]
     for j in range(in_blocks, u(v.size)):
@@ -99,7 +104,7 @@ def reaching(v, threshold, indices, values):
 
 @kernel
 def reaching_of_rows(vs, rows, threshold):
-    """`reaching` in `rows` int64 of vs (m, d): indices and values, those of one row after the other's, and where each's end."""
+    """`reaching` in `rows` int64 of vs (m, d): indices and values, one row after another, and where those of each row end."""
     n, dim, ends = 0, vs.shape[1], np.empty(rows.size, dtype=np.int64)
     indices, values = np.empty(rows.size * dim, dtype=np.uint32), np.empty(rows.size * dim)
     for r in range(rows.size):
@@ -110,7 +115,7 @@ def reaching_of_rows(vs, rows, threshold):
 
 @kernel
 def reaching_among(v, touched, threshold):
-    """The same among `touched` (increasing)."""
+    """`reaching` among the coordinates `touched` (increasing): their indices and values."""
     u = np.uint64
     indices = np.empty(touched.size, dtype=np.uint32)
     values = np.empty(touched.size)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.select import BLOCK, append_hits, with_room
+from mpi_compress.kernels.hits import BLOCK, append_hits, with_room
 
 
 @reassociating_kernel

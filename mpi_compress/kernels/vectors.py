@@ -1,4 +1,4 @@
-"""Small operations on vectors whose order of additions is part of the promise that layouts do not matter."""
+"""Small operations on vectors, in a fixed order of additions, so that results are the same on any layout."""
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def norm(v):
 
 @kernel
 def squared_norm(v):
-    """‖v‖²; infinite where it overflows, as a power of Python's would not be."""
+    """‖v‖²; infinite where it overflows; Python's power would raise."""
     size = norm(v)
     return size * size
 

@@ -1,10 +1,9 @@
-"""One direction of the network: how a vector becomes bytes, and bytes a vector."""
+"""One direction of the network: vectors are compressed and encoded to bytes, and bytes decoded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,17 @@ from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import BulkCodec, number_bytes, read_number
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
-from mpi_compress.messages.kinds import Compressed, Dense, Sparse, SparseRows, Vector, no_coordinates
+from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, SparseRows, Vector, WithScalar, no_coordinates
 
-Bytes = NDArray[np.uint8]
 LENGTH_BYTES = 4  # sent ahead of each message
 
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """The only thing that crosses between master and workers: bytes.
+    """Bytes, which are all that master and workers exchange.
 
-    Whoever decodes them first keeps the result in `content`, so that a sender who needs what its receiver will see, and a
-    receiver in the same process, decode once. `refusal` is for the sender's process alone: why there are none.
+    `content` keeps what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode
+    once. `refusal` says, in the sender's process alone, why there are no bytes.
     """
 
     data: Bytes
@@ -41,11 +39,11 @@ class Message:
 
 
 REFUSED = np.empty(0, dtype=np.uint8)
-"""No codec writes an empty message: it says that its sender's values could not be encoded (they overflow, or end)."""
+"""The bytes of a message whose values could not be encoded (they overflow, or their precision ends); no codec writes none."""
 
 
 def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
-    """The message that `send` returns, or the empty one that knows why there is none."""
+    """The message that `send` returns; if it overflows, an empty message that keeps the error."""
     try:
         return send(*arguments)
     except OverflowError as error:
@@ -54,29 +52,33 @@ def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
 
 @dataclass(frozen=True)
 class Link:
-    """A compressor and a codec: fixes the type of one direction's messages."""
+    """A compressor and a codec, which fix the type of the messages in one direction, for vectors (dim,)."""
 
     compressor: Compressor
     codec: Codec
     dim: int
 
     def at(self, **known: Any) -> "Link":
-        """This link with parameters of its compressor that both ends know this round, as `sigma`; they cost no bits.
+        """This link with compressor parameters that both ends know in this round, such as `sigma`; they cost no bits.
 
-        A name that the compressor has no use for is passed over, so that an exact link can stand in for a quantiser.
+        A name that is no parameter of the compressor is ignored, so that an exact link can stand in for a quantiser.
         """
         kind = type(self.compressor)
         compressor = object.__new__(kind)  # many times faster than copy.copy
-        for name in kind.__dataclass_fields__:
+        for name in kind.__dataclass_fields__:  # `makes` is one of them: parameters may decide it
             object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        """C(v) of v (dim,), for what is not sent as bytes."""
+        """C(v) of v (dim,), not encoded."""
         return self.compressor.compress(v, t)
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        """Compress v (dim,), or a mean that is compressed as it is, and encode what is left of it."""
+        """Compress v (dim,), or compress a compressed vector again, and encode the result.
+
+        Raises:
+            OverflowError: a finite value that the codec's floats cannot hold.
+        """
         if isinstance(v, np.ndarray):
             return self.encode(self.compressor.compress(v, t))
         again = self.compressor.compress_again(v, t)
@@ -85,7 +87,7 @@ class Link:
         return self.encode(again)
 
     def encode(self, compressed: Compressed) -> Message:
-        """Bytes for what is compressed already.
+        """Encode a compressed vector.
 
         Raises:
             OverflowError: a finite value that the codec's floats cannot hold.
@@ -96,11 +98,11 @@ class Link:
 
     @cached_property
     def in_bulk(self) -> bool:
-        """Whether there is a call that packs many vectors."""
+        """True if `pack_all` can pack many vectors by one call."""
         return isinstance(self.compressor, BulkCompressor) and isinstance(self.codec, BulkCodec)
 
     def pack_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[list[Message], SparseRows] | None:
-        """The messages of some rows of vs (m, dim), `in_bulk`, and what the receiver sees; None: `pack` refuses one of them."""
+        """Messages of some `rows` of vs (m, dim), and what the receiver sees, if `in_bulk`; None: `pack` refuses one of them."""
         compressor, codec = self.compressor, self.codec
         assert isinstance(compressor, BulkCompressor)
         assert isinstance(codec, BulkCodec)
@@ -113,7 +115,7 @@ class Link:
 
     @cached_property
     def nothing(self) -> Message:
-        """The message of no coordinates: always the same, and the most frequent one of a hard threshold."""
+        """The message of no coordinates, the most frequent one of a hard threshold; one object serves all."""
         message = Message(self.write(no_coordinates(self.dim)))
         self.unpack(message)
         return message
@@ -132,11 +134,11 @@ class Link:
         return message.content
 
     def write(self, compressed: Compressed) -> Bytes:
-        """What the codec makes of it."""
+        """Encode by the codec."""
         return self.codec.encode(compressed)
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        """What the codec finds from data[at] on, and where it ends."""
+        """Decode from data[at] on: the vector, and where its bytes end."""
         return self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
 
     def planned_wire_bits(self, T: Any) -> Any:
@@ -149,33 +151,12 @@ class Link:
         return self.codec.paper_bits(content)
 
 
-@dataclass(frozen=True)
-class WithScalar(Compressed):
-    """A number beside a vector, in one message.  Paper bits: the vector's + FPP."""
-
-    scalar: float
-    vector: Compressed
-
-    @property
-    def dim(self) -> int:  # type: ignore[override]
-        return self.vector.dim
-
-    @property
-    def elements(self) -> int:
-        return self.vector.elements
-
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        self.vector.add_to(out, scale)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.vector.paper_bits(fpp, indices_counted) + fpp
-
-    def is_finite(self) -> bool:
-        return isfinite(self.scalar) and self.vector.is_finite()
-
-
 class ScalarLink(Link):
-    """A link whose messages begin with a number, a float of the codec's; `vectors` is the one for what follows it."""
+    """A link whose messages begin with a number, a float as the codec writes it.
+
+    Args:
+        vectors: the link for the vector that follows.
+    """
 
     vectors: Link
 

@@ -1,4 +1,4 @@
-"""Means over workers of what they sent."""
+"""The mean of the compressed vectors that workers sent."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,13 @@ import numpy as np
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, no_coordinates
 
-_FEW = 16  # coordinates
+_FEW = 16  # coordinates in all, up to which plain Python is faster than setting up arrays
 
 
 class Averager:
-    """Means of compressed vectors, added in the order given, whatever ranks they came from.
+    """Takes means of compressed vectors (dim,), added in the order given, whatever ranks they came from.
 
-    The mean of sparse vectors is sparse: it holds the union of their indices and costs what they hold. One averager keeps its
-    scratch space (d,) from round to round.
+    The mean of sparse vectors is sparse: it holds the union of their indices. Its scratch space (dim,) is kept from call to call.
     """
 
     def __init__(self, dim: int):
@@ -24,9 +23,9 @@ class Averager:
 
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
         """(1/n) Σ parts, for n = len(parts)."""
-        telling = _telling(parts)
-        if telling is not None and 4 * (held := sum([p.indices.size for p in telling])) <= 3 * self.dim:
-            return _sum_of_few(self.dim, telling, len(parts)) if held <= _FEW else self._sum_of(telling, float(len(parts)))
+        sparse = _nonempty(parts)
+        if sparse is not None and 4 * (held := sum([p.indices.size for p in sparse])) <= 3 * self.dim:
+            return _sum_of_few(self.dim, sparse, len(parts)) if held <= _FEW else self._sum_of(sparse, float(len(parts)))
         total = np.zeros(self.dim)
         for part in parts:
             part.add_to(total)
@@ -42,22 +41,22 @@ class Averager:
         return Sparse(self.dim, indices, values)
 
 
-def _telling(parts: Sequence[Compressed]) -> list[Sparse] | None:
-    """Those that hold something, where all are sparse."""
-    telling: list[Sparse] = []
+def _nonempty(parts: Sequence[Compressed]) -> list[Sparse] | None:
+    """The parts with any coordinates, as sparse vectors; None if some part is not sparse."""
+    found: list[Sparse] = []
     before = sparse = None
     for part in parts:
-        if part is not before:  # silent workers hosted together share one
+        if part is not before:  # workers of one process that send nothing share one message
             before, sparse = part, part.sparse()
         if sparse is None:
             return None
         if sparse.indices.size:
-            telling.append(sparse)
-    return telling
+            found.append(sparse)
+    return found
 
 
 def _sum_of_few(dim: int, parts: Sequence[Sparse], divisor: int) -> Sparse:
-    """(1/divisor) Σ parts, added one by one: the same numbers, sooner than arrays are set up."""
+    """(1/divisor) Σ parts, the same numbers as `_sum_of` gives."""
     sums: dict[int, float] = {}
     for part in parts:
         for i, value in zip(part.indices.tolist(), part.values.tolist(), strict=True):

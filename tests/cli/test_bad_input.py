@@ -39,20 +39,20 @@ from pathlib import Path
 from mpi4py import MPI
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.ranks import team_of
+from mpi_compress.exchange.ranks import ranks_of
 
 def attempt(job, out):
     try:
-        team.on_root(lambda: mc.load_job(job).name)     # as the command line does
-        mc.run(mc.load_job(job), out=out, team=team)
+        ranks.on_root(lambda: mc.load_job(job).name)     # as the command line does
+        mc.run(mc.load_job(job), out=out, ranks=ranks)
     except UserError as error:
         return [type(error).__name__, str(error)]
     return ["", "nothing was wrong"]
 
-team = team_of(MPI.COMM_WORLD)
+ranks = ranks_of(MPI.COMM_WORLD)
 said = [attempt(job, out) for job, out in json.loads(Path(sys.argv[1]).read_text())]
 everywhere = MPI.COMM_WORLD.gather(said)
-if team.is_root:
+if ranks.is_root:
     print(json.dumps(everywhere))
 """
 

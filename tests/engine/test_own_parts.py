@@ -9,15 +9,10 @@ import textwrap
 import numpy as np
 import pytest
 from conftest import command
-from helpers.kinds import messages
-from hypothesis import given
-from hypothesis import strategies as st
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import registries
-from mpi_compress.engine.guards import well_formed
-from mpi_compress.messages.kinds import Hybrid, Levels, SignSparse, Ternary
 from mpi_compress.messages.link import Link
 
 NUMBER = itertools.count()
@@ -596,66 +591,6 @@ def test_the_job_of_a_result_names_its_plugins_and_runs_again(tmp_path):
     (same,) = mc.run(mc.load_job(again), out=tmp_path / "again")
     assert same.attrs["run_id"] == run.attrs["run_id"]
     assert np.array_equal(same.x, run.x)
-
-
-def shuffled(c, rng):
-    """The same message as others may write it: indices in any order, arrays of other types."""
-    if isinstance(c, mc.Sparse):
-        p = rng.permutation(c.indices.size)
-        return mc.Sparse(c.dim, c.indices[p].astype(np.int64), c.values[p].astype(np.longdouble))
-    if isinstance(c, SignSparse):
-        p = rng.permutation(c.indices.size)
-        return SignSparse(c.dim, c.indices[p].tolist(), c.negative[p], np.float32(c.magnitude))
-    if isinstance(c, Hybrid):
-        p, q = rng.permutation(c.indices.size), rng.permutation(c.sign_indices.size)
-        return Hybrid(c.dim, c.indices[p], c.values[p], c.sign_indices[q].astype(np.int64), c.negative[q], c.magnitude)
-    if isinstance(c, Levels):
-        return Levels(c.levels.astype(np.int64), c.scales.astype(np.float32), c.bucket)
-    if isinstance(c, Ternary):
-        return Ternary(np.repeat(c.signs.astype(np.int32), 2)[::2], c.magnitude)
-    return c
-
-
-@pytest.mark.parametrize("dim", [1, 2, 40])
-def test_messages_of_every_kind_come_out_as_they_are_whatever_form_they_are_given_in(dim):
-    rng = np.random.default_rng(dim)
-    for c in messages(dim, rng):
-        right = well_formed(shuffled(c, rng), dim)
-        assert type(right) is type(c)
-        np.testing.assert_array_equal(right.dense(), c.dense())
-        held = right.sparse()
-        assert held is None or np.all(np.diff(held.indices.astype(np.int64)) > 0)
-
-
-@given(st.lists(st.integers(-3, 12), max_size=8))
-def test_index_sets_are_sorted_or_refused(indices):
-    c = mc.Sparse(10, indices, [float(j) for j in indices])
-    if len(set(indices)) < len(indices) or not all(0 <= j < 10 for j in indices):
-        with pytest.raises(ValueError, match="indices"):
-            well_formed(c, 10)
-    else:
-        right = well_formed(c, 10)
-        assert right.indices.tolist() == sorted(indices)
-        assert right.values.tolist() == sorted(indices)
-
-
-@pytest.mark.parametrize(
-    ("c", "says"),
-    [
-        (mc.Dense(np.ones(3)), r"values have shape \(3,\); it should be \(4,\)"),
-        (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
-        (Ternary(np.zeros(4, dtype=int), np.ones(2)), r"magnitude have shape \(2,\); it should be \(\)"),
-        (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
-        (Levels(np.zeros(4, dtype=int), np.ones(1), 3), r"scales have shape \(1,\); it should be \(2,\)"),
-        (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket = 0 must be at least 1"),
-        (SignSparse(4, [1, 2], [True], 1.0), r"negative have shape \(1,\); it should be \(2,\)"),
-        (SignSparse(4, [1, 2], [1, 0], 1.0), "negative are of type int64; they should be true or false"),
-        (Hybrid(4, [1], [1.0], [1, 2], [True, False], 1.0), "an index is among indices and among sign_indices"),
-    ],
-)
-def test_what_is_wrong_with_other_kinds_is_told(c, says):
-    with pytest.raises(ValueError, match=says):
-        well_formed(c, 4)
 
 
 def test_own_parts_give_the_same_on_any_number_of_ranks(tmp_path):

@@ -106,8 +106,8 @@ def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
     """MPI has some 2000 communicators: what a run takes of them it gives back."""
     script = tmp_path / "many.py"
     script.write_text(
-        "from mpi4py import MPI\nfrom mpi_compress.exchange.ranks import team_of\n"
-        "for _ in range(1000):\n    team_of(MPI.COMM_WORLD).close()\n"
+        "from mpi4py import MPI\nfrom mpi_compress.exchange.ranks import ranks_of\n"
+        "for _ in range(1000):\n    ranks_of(MPI.COMM_WORLD).close()\n"
         "if MPI.COMM_WORLD.rank == 0:\n    print('done')\n"
     )
     done = subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], capture_output=True, text=True, timeout=120)

@@ -27,7 +27,7 @@ def test_fields_are_packed_lowest_bit_first_and_come_back(width):
         wanted = "".join(f"{f:0{width}b}"[::-1] for f in fields) if width else ""
         assert bit_string(out)[: count * width] == wanted
         back = np.empty(count, dtype=np.uint32)
-        bits.unpack_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 8, width, back)
+        sets.read_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 1, width, 2**width, back)
         assert np.array_equal(back, fields)
 
 

@@ -49,7 +49,7 @@ def test_squares_and_whether_all_are_below(v, data):
     "v", [np.arange(128.0)[::2], np.arange(128, dtype=np.float32), np.ones((4, 32))], ids=["strided", "float32", "matrix"]
 )
 def test_squares_are_those_of_vectors_side_by_side(v):
-    with pytest.raises(TypingError, match=r"side by side is needed, not array\("):
+    with pytest.raises(TypingError, match=r"contiguous array of float64 .* is needed, not array\("):
         kernels.squares(v)
 
 

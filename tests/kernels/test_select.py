@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mpi_compress.kernels import select
+from mpi_compress.kernels import hits, select
 from mpi_compress.kernels.threshold import reaching
 from mpi_compress.messages.compressors.hard_threshold import HardThreshold
 
@@ -81,15 +81,15 @@ def test_the_radix_selection_is_that_of_a_sort(k):
 @given(arrays(np.float64, st.integers(0, 40), elements=ANY | FEW), st.floats(5e-324, 1e308))
 @settings(max_examples=100, deadline=None)
 def test_a_threshold_is_reached_by_magnitude(v, threshold):
-    np.testing.assert_array_equal(select.at_least(v, threshold), np.flatnonzero(~(np.abs(v) < threshold)))
+    np.testing.assert_array_equal(hits.at_least(v, threshold), np.flatnonzero(~(np.abs(v) < threshold)))
 
 
 @pytest.mark.parametrize("share", [0, 1e-3, 0.03, 0.5, 1])
 def test_a_threshold_is_reached_in_sparse_and_dense_blocks(share):
     rng = np.random.default_rng(1)
     v = np.where(rng.random(3001) < share, -2.0, 1.0)
-    np.testing.assert_array_equal(select.at_least(v, 2.0), np.flatnonzero(v == -2))
-    np.testing.assert_array_equal(select.at_least(v, np.nextafter(2.0, 3)), [])
+    np.testing.assert_array_equal(hits.at_least(v, 2.0), np.flatnonzero(v == -2))
+    np.testing.assert_array_equal(hits.at_least(v, np.nextafter(2.0, 3)), [])
 
 
 @pytest.mark.parametrize("k", [5, 400])
@@ -103,7 +103,7 @@ def test_a_strided_vector_is_read_as_it_is(k):
 def test_take_is_indexing():
     v, at = np.arange(5.0), np.array([1, 4], dtype=np.uint32)
     out = np.empty(2)
-    select.take(v, at, out)
+    hits.take(v, at, out)
     np.testing.assert_array_equal(out, v[at])
 
 

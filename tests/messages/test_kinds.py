@@ -3,8 +3,10 @@ from math import ceil, log2
 import numpy as np
 import pytest
 from helpers.kinds import KINDS, messages
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mpi_compress.messages.kinds import Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
+from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
 
 I = np.array([1, 4], dtype=np.uint32)
 J = np.array([0, 5], dtype=np.uint32)
@@ -117,3 +119,63 @@ def test_values_that_are_not_finite_are_noticed_and_not_lost(bad):
     ):
         assert not c.is_finite()
         assert not np.all(np.isfinite(c.dense()))
+
+
+def shuffled(c, rng):
+    """The same vector as users may write it: indices in any order, arrays of other types."""
+    if isinstance(c, Sparse):
+        p = rng.permutation(c.indices.size)
+        return Sparse(c.dim, c.indices[p].astype(np.int64), c.values[p].astype(np.longdouble))
+    if isinstance(c, SignSparse):
+        p = rng.permutation(c.indices.size)
+        return SignSparse(c.dim, c.indices[p].tolist(), c.negative[p], np.float32(c.magnitude))
+    if isinstance(c, Hybrid):
+        p, q = rng.permutation(c.indices.size), rng.permutation(c.sign_indices.size)
+        return Hybrid(c.dim, c.indices[p], c.values[p], c.sign_indices[q].astype(np.int64), c.negative[q], c.magnitude)
+    if isinstance(c, Levels):
+        return Levels(c.levels.astype(np.int64), c.scales.astype(np.float32), c.bucket)
+    if isinstance(c, Ternary):
+        return Ternary(np.repeat(c.signs.astype(np.int32), 2)[::2], c.magnitude)
+    return c
+
+
+@pytest.mark.parametrize("dim", [1, 2, 40])
+def test_checked_gives_the_same_vector_whatever_the_order_and_types_of_its_arrays(dim):
+    rng = np.random.default_rng(dim)
+    for c in messages(dim, rng):
+        right = shuffled(c, rng).checked(dim)
+        assert type(right) is type(c)
+        np.testing.assert_array_equal(right.dense(), c.dense())
+        held = right.sparse()
+        assert held is None or np.all(np.diff(held.indices.astype(np.int64)) > 0)
+
+
+@given(st.lists(st.integers(-3, 12), max_size=8))
+def test_checked_sorts_or_refuses_index_sets(indices):
+    c = Sparse(10, indices, [float(j) for j in indices])
+    if len(set(indices)) < len(indices) or not all(0 <= j < 10 for j in indices):
+        with pytest.raises(ValueError, match="indices"):
+            c.checked(10)
+    else:
+        right = c.checked(10)
+        assert right.indices.tolist() == sorted(indices)
+        assert right.values.tolist() == sorted(indices)
+
+
+@pytest.mark.parametrize(
+    ("c", "says"),
+    [
+        (Dense(np.ones(3)), r"values have shape \(3,\); it should be \(4,\)"),
+        (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
+        (Ternary(np.zeros(4, dtype=int), np.ones(2)), r"magnitude have shape \(2,\); it should be \(\)"),
+        (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
+        (Levels(np.zeros(4, dtype=int), np.ones(1), 3), r"scales have shape \(1,\); it should be \(2,\)"),
+        (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket = 0 must be at least 1"),
+        (SignSparse(4, [1, 2], [True], 1.0), r"negative have shape \(1,\); it should be \(2,\)"),
+        (SignSparse(4, [1, 2], [1, 0], 1.0), "negative are of type int64; they should be true or false"),
+        (Hybrid(4, [1], [1.0], [1, 2], [True, False], 1.0), "an index is among indices and among sign_indices"),
+    ],
+)
+def test_a_kind_refuses_arrays_that_do_not_fit_it(c, says):
+    with pytest.raises(ValueError, match=says):
+        c.checked(4)

@@ -5,11 +5,11 @@ import pytest
 from helpers.kinds import lattice, same
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.core.streams import Round
+from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.stochastic import Stochastic
-from mpi_compress.messages.kinds import Compressed, Lattice, Sparse
+from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse
 from mpi_compress.messages.link import Link, Message, ScalarLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
@@ -46,6 +46,13 @@ def test_parameters_of_a_round_are_set_for_that_round_and_cost_no_bits():
 def test_a_name_that_a_compressor_has_no_use_for_is_passed_over():
     link = Link(compressors["identity"](), codecs["dense"](), 3)
     assert link.at(sigma=0.1) == link
+
+
+def test_a_link_of_a_round_keeps_the_kind_of_message_that_parameters_decide():
+    for shared_seed in (False, True):
+        link = Link(compressors["unisp"](0.5, shared_seed), codecs["fixed"](), 20)
+        message = link.at(kappa=0.25).pack(np.ones(20), Round(0, Streams(0), Role.WORKER))
+        assert type(link.at(kappa=0.25).unpack(Message(message.data))) is (Drawn if shared_seed else Sparse)
 
 
 @pytest.mark.parametrize("name", ["dense", "fixed", "auto"])

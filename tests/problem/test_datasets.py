@@ -64,8 +64,8 @@ def test_any_number_of_ranks_gives_the_same_file(text, tmp_path, ranks):
     script = tmp_path / "convert.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom mpi4py import MPI\nfrom mpi_compress.problem.datasets import libsvm, store\n"
-        "from mpi_compress.exchange.ranks import team_of\nlibsvm.BLOCK_BYTES = 997\n"
-        "data = store.open_data(store.DataTable(path=sys.argv[1]), Path('.'), 'shuffled', 1, False, team_of(MPI.COMM_WORLD))\n"
+        "from mpi_compress.exchange.ranks import ranks_of\nlibsvm.BLOCK_BYTES = 997\n"
+        "data = store.open_data(store.DataTable(path=sys.argv[1]), Path('.'), 'shuffled', 1, False, ranks_of(MPI.COMM_WORLD))\n"
         "assert data.read(0, 200).labels.size == 200\n"
     )
     want = opened(text, "shuffled", 1).file

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from mpi_compress.core.progress import tell
+from mpi_compress.core.progress import print_line
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def act(options: Namespace) -> int:
     from mpi_compress.problem.datasets import fetch
 
     for name in options.names:
-        print(fetch.get(name, options.url, options.quiet, _silent if options.quiet else tell))
+        print(fetch.get(name, options.url, options.quiet, _silent if options.quiet else print_line))
     return 0
 
 

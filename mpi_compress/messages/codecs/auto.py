@@ -30,11 +30,11 @@ _FIRST = {choice: np.array([place], dtype=np.uint8) for place, choice in enumera
 @codecs.register("auto")
 @dataclass(frozen=True)
 class Auto(Codec):
-    """For each message the shortest that any codec makes of it; one byte ahead says which.
+    """The shortest message that any codec writes; its first byte says which codec.
 
-    A sparse vector may also be written dense, and where dense ones are expected sparse ones may come: a mean of sparse vectors.
-    `search = "quick"` leaves out, for sparse vectors, codes that take time and gain little where values are sent along: Elias'
-    and the entropy coder's.
+    A sparse vector may be written dense. Where dense vectors are expected, sparse ones may come, such as a mean of sparse vectors.
+    `search = "quick"` does not try Elias' codes and the entropy coder for sparse vectors: they take time and, where values are
+    sent too, gain little.
     """
 
     tells_kind = True
@@ -43,20 +43,20 @@ class Auto(Codec):
 
     @cached_property
     def choices(self) -> tuple[Codec, ...]:
-        """`CHOICES` with this codec's floats."""
+        """The codecs of `CHOICES`, with this codec's floats."""
         return tuple(choice(self.float) for choice in CHOICES)
 
     @cached_property
     def tried(self) -> tuple[IndexCodec, ...]:
-        """Those that compete for a sparse vector."""
+        """The codecs that are tried for a sparse vector."""
         return tuple(choice(self.float) for choice in (QUICK if self.search == "quick" else SETS))
 
     def writes(self, kind: type[Compressed]) -> bool:
         return any(codec.writes(kind) for codec in self.choices)
 
     def encode(self, compressed: Compressed) -> Bytes:
-        if type(compressed) in (Sparse, SignSparse):
-            chosen, message = self._by_set(compressed)  # type: ignore[arg-type]
+        if isinstance(compressed, Sparse | SignSparse):
+            chosen, message = self._by_set(compressed)
         else:
             able = [codec for codec in self.choices if codec.writes(type(compressed))]
             messages = [codec.encode(compressed) for codec in able]
@@ -64,7 +64,7 @@ class Auto(Codec):
         return np.concatenate([_FIRST[type(chosen)], message])
 
     def _by_set(self, c: Sparse | SignSparse) -> tuple[Codec, Bytes]:
-        """The codec whose index set is shortest, for the rest of the message is the same; or dense."""
+        """The codec with the shortest index set (the rest is the same for all), or the dense one if shorter; and its message."""
         set_bytes = [codec.set_bytes(c.indices, c.dim) for codec in self.tried]
         least = min(set_bytes)
         if isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least:
@@ -82,5 +82,5 @@ class Auto(Codec):
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
             kind = Dense if type(codec) is DenseFloats else Sparse
         if not codec.writes(kind):
-            raise CorruptMessage(f"'{codec.name}' writes no such messages")  # type: ignore[attr-defined]
+            raise CorruptMessage(f"'{codec.name}' writes no such messages")
         return codec.decode(data, at + 1, dim, kind, known)

@@ -11,24 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.core.registry import Registry
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.kernels.floats import put_count, shorten, take_floats
-from mpi_compress.messages.kinds import Compressed, SparseRows, Vector
+from mpi_compress.messages.kinds import Bytes, Compressed, SparseRows, Vector
 
-Bytes = NDArray[np.uint8]
 Real = float  # Codec has a field of that name
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
 
 
 @dataclass(frozen=True)
-class Codec(ABC):
+class Codec(Part, ABC):
     """Writes compressed vectors as bytes, exactly, and reads them back.
 
-    A message delimits itself: a reader that knows the kind of message and its dimension knows where it ends.
+    A message delimits itself: a reader that knows its kind and dimension finds where it ends.
     """
 
-    tells_kind: ClassVar[bool] = False  # whether a message itself says if it is sparse or dense
+    tells_kind: ClassVar[bool] = False  # True: a message says itself whether it is sparse or dense
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
@@ -36,7 +35,7 @@ class Codec(ABC):
 
     @abstractmethod
     def writes(self, kind: type[Compressed]) -> bool:
-        """Whether this codec can write compressed vectors of that kind."""
+        """True if this codec can write compressed vectors of that kind."""
 
     @abstractmethod
     def encode(self, compressed: Compressed) -> Bytes:
@@ -50,7 +49,7 @@ class Codec(ABC):
     def decode(
         self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
     ) -> tuple[Compressed, int]:
-        """The message that starts at data[at], and where it ends; `known` is what the compressor says that both ends know.
+        """The message that starts at data[at], and where it ends; `known` is what `Compressor.known` gives.
 
         Raises:
             CorruptMessage: bytes that `encode` cannot have written.
@@ -74,12 +73,12 @@ class BulkCodec(ABC):
     def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
         """The messages, as `encode` writes them, one after the other, and where each ends; None: a finite value overflows.
 
-        8 bytes more than they take, for `decode_all` reads whole words.
+        The bytes are 8 more than the messages take, because `decode_all` reads whole words.
         """
 
     @abstractmethod
     def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
-        """What messages say that `encode_all` wrote."""
+        """Decode the messages that `encode_all` wrote."""
 
 
 codecs: Registry[Codec] = Registry("codec", Codec)
@@ -103,7 +102,11 @@ def count_lengths(counts: Any) -> Any:
 
 
 def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
-    """The count that starts at data[at], at most `most`, and where it ends."""
+    """The count that starts at data[at], at most `most`, and where it ends.
+
+    Raises:
+        CorruptMessage: no such count is there.
+    """
     if at < data.size and (count := data.item(at)) < 128 and count <= most:
         return count, at + 1
     count = shift = 0
@@ -120,7 +123,7 @@ def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
 
 
 def float_bytes(values: Vector, bits: int) -> Bytes:
-    """Values as little-endian floats of 32 or 64 bits; a view of them where they are that already.
+    """Values as little-endian floats of 32 or 64 bits; a view of the values if they have that form.
 
     Raises:
         OverflowError: a finite value beyond the largest float of 32 bits.
@@ -175,12 +178,16 @@ def read_number(data: Bytes, at: int, bits: int) -> tuple[Real, int]:
 
 
 def readable(data: Bytes) -> Bytes:
-    """The same with at least 8 bytes, as kernels that read whole words want it; they say themselves where a message ends."""
+    """The same data with at least 8 bytes, for kernels that read whole words; they find themselves where a message ends."""
     return data if data.size >= 8 else np.concatenate([data, np.zeros(8, dtype=np.uint8)])
 
 
 def within(end: int, data: Bytes) -> int:
-    """`end`, where a kernel says that a message ends, if it is one and inside the data."""
+    """`end`, where a kernel found that a message ends.
+
+    Raises:
+        CorruptMessage: there is no message, or it ends beyond the data.
+    """
     if not 0 <= end <= data.size:
         raise CorruptMessage(f"no message of this codec begins the {data.size} bytes")
     return end

@@ -1,4 +1,4 @@
-"""Integers by the adaptive range coder, as `entropy` and `lattice` write them."""
+"""Integers by the adaptive range coder, for the codecs `entropy` and `lattice`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ LEARNED = 31  # bits of a magnitude
 
 
 def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
-    """What `write(digits, out)` wrote, after `ahead` free bytes, given more room until it suffices."""
+    """The bytes that `write(digits, out)` writes, after `ahead` free ones; it is called with more room until that suffices."""
     room += 2 * kernels.ROOM
     while True:
         out = np.empty(ahead + room, dtype=np.uint8)

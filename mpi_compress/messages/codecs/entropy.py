@@ -19,7 +19,7 @@ from mpi_compress.messages.kinds import Compressed, Indices, Levels, Ternary
 class Entropy(IndexCodec):
     """Index sets, levels and signs by an adaptive range coder, close to their entropy or, where they are uneven, below it.
 
-    A set begins as if it were uniformly random and learns how its gaps follow each other; integers begin knowing nothing.
+    The initial chances are those of a uniformly random set, for integers even ones. They adapt to the gaps, or integers, before.
     """
 
     def writes(self, kind: type[Compressed]) -> bool:

@@ -15,14 +15,17 @@ from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Spars
 @codecs.register("fixed")
 @dataclass(frozen=True)
 class Fixed(IndexCodec, BulkCodec):
-    """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).  A dense vector has none: it is its d floats. Nor have
-    coordinates that are drawn from a shared seed: they are the seed's 64 bits and T floats."""
+    """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).
+
+    A dense vector has no indices: it is its d floats. Coordinates drawn from a shared seed have none either: they are the seed's
+    64 bits and T floats.
+    """
 
     def writes(self, kind: type[Compressed]) -> bool:
         return kind in (Dense, Drawn) or super().writes(kind)
 
     def encode(self, compressed: Compressed) -> Bytes:
-        if type(compressed) is Sparse:  # the most frequent first
+        if type(compressed) is Sparse:  # the most frequent kind first
             T, width = compressed.indices.size, index_bits(compressed.dim)
             start = count_length(T) + T * self.float // 8
             out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
@@ -44,7 +47,8 @@ class Fixed(IndexCodec, BulkCodec):
             return Dense(values), end
         if kind is Drawn:
             return self._drawn(data, at, dim, known["kappa"])
-        if kind is Sparse and at < data.size >= 8 and (count := data.item(at)) <= min(dim, 127):  # what is short is read at once
+        # a short message is read by one call
+        if kind is Sparse and at < data.size >= 8 and (count := data.item(at)) <= min(dim, 127):
             width = index_bits(dim)
             end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
             indices, values = np.empty(count, dtype=np.uint32), np.empty(count)

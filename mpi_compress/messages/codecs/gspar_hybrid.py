@@ -16,7 +16,7 @@ INDEXED, STRING = 0, 1
 @codecs.register("gspar-hybrid")
 @dataclass(frozen=True)
 class GSparHybrid(Codec):
-    """The shorter of GSpar's two forms (Wangni et al. 2018, §2.3), one byte ahead to say which.
+    """The shorter of GSpar's two forms (Wangni et al. 2018, §2.3); the first byte says which.
 
     indexed   s indices with values, r indices with signs of one bit, the magnitude: as `fixed` writes them
     string    two bits for every coordinate: 0, ± the magnitude, or a value; the s values; the magnitude

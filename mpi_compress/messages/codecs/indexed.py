@@ -1,4 +1,4 @@
-"""What codecs of index sets share: the rest of the messages that hold such sets."""
+"""The base of codecs for index sets: it writes and reads the rest of their messages."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -40,24 +40,24 @@ class IndexCodec(Codec):
 
     @abstractmethod
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
-        """The set (T,), with `ahead` bytes left free before it."""
+        """Write the set (T,), after `ahead` free bytes."""
 
     @abstractmethod
     def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        """The set of `count` ≤ dim indices that starts at data[at], at least 8 bytes long, and where it ends.
+        """Read the set of `count` ≤ dim indices that starts at data[at], and where it ends; data has at least 8 bytes.
 
-        The end may lie beyond the data, where what is missing was taken for 0.
+        The end may lie beyond the data: missing bits are read as 0.
 
         Raises:
             CorruptMessage: no set of `count` increasing indices below dim.
         """
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
-        """The length of what `write_set` writes."""
+        """The number of bytes that `write_set` writes."""
         return self.write_set(indices, dim).size
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
-        """The length of any set of T indices, where T decides it; None: it does not."""
+        """The number of bytes of any set of T indices; None if T alone does not decide it."""
         return None
 
     def planned_bytes(self, kind: type[Compressed], T: Any, dim: int) -> Any:

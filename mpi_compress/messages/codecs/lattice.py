@@ -16,8 +16,8 @@ from mpi_compress.messages.kinds import Compressed, Lattice
 NO_BYTES = np.empty(0, dtype=np.uint8)
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)
 MOST_BITS = 62  # of an integer
-FINE = 9  # the Gaussian's standard deviation is below 2^(FINE + 1) units, what is finer is sent as it is
-STEPS = 64  # of standard deviations in a factor of 2, each rounded up: 4e-5 bits a coordinate at most, and tables serve again
+FINE = 9  # the Gaussian's standard deviation is below 2^(FINE + 1) units; finer bits are sent as they are
+STEPS = 64  # standard deviations in a factor of 2, rounded up to: costs 4e-5 bits a coordinate, and tables can be kept
 
 
 @codecs.register("lattice")
@@ -25,11 +25,11 @@ STEPS = 64  # of standard deviations in a factor of 2, each rounded up: 4e-5 bit
 class LatticePoints(Codec):
     """Lattice points by a range coder: one byte for the form, the radius M where it is sent, and the shorter of
 
-        gaussian   the integers as those of a Gaussian of standard deviation (M + σ)/√d, stochastic (M + 2σ)/√d, would be:
+        gaussian   the integers with the chances of a Gaussian of standard deviation (M + σ)/√d, stochastic (M + 2σ)/√d:
                    at most 1.0471 d + d·log2((M + 2σ)/σ) bits and the coder's few, for every vector of norm ≤ M (Lemma 2.1)
-        adaptive   the integers with chances learned on the way: fewer where the vector is uneven
+        adaptive   the integers with chances learned from those before: fewer bits if the vector is uneven
 
-    or nothing more where all are 0. With s the standard deviation in units of Δ, the ⌊log2 s⌋ − 9 lowest bits are sent as they
+    or nothing more if all are 0. With s the standard deviation in units of Δ, the ⌊log2 s⌋ − 9 lowest bits are sent as they
     are. A radius is rounded up to the codec's floats.
     """
 
@@ -110,12 +110,13 @@ def spread(sigma: float, radius: float, stochastic: bool) -> float:
 
 
 def model(spread: float) -> tuple[int, Any, Any]:
-    """Bits to send as they are, and the Gaussian's tables for what is above them."""
+    """The number of low bits to send as they are, and the Gaussian's tables for the bits above."""
     low_bits = max(0, floor(log2(spread)) - FINE)
     return low_bits, *tables(ceil(STEPS * (log2(spread) - low_bits)))
 
 
 @lru_cache(maxsize=256)
 def tables(step: int) -> tuple[Any, Any]:
+    """The coder's tables for a standard deviation of 2^(step / STEPS) units."""
     below = kernels.cumulative(2.0 ** (step / STEPS))
     return below, kernels.first_guesses(below)

@@ -8,7 +8,7 @@ from mpi_compress.messages.kinds import Vector
 
 
 def read_scales(data: Bytes, at: int, dim: int, known: Mapping[str, Any], bits: int) -> tuple[Vector, int, int]:
-    """The scales from data[at] on, the coordinates in a bucket (all of them, where no `bucket` is known), where the scales end."""
+    """Read the scales from data[at] on: the scales, the coordinates in a bucket (all if no `bucket` is known), where they end."""
     bucket = known.get("bucket") or dim
     scales, end = read_floats(data, at, -(-dim // bucket), bits)
     return scales, bucket, end

@@ -9,15 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator
 
-from mpi_compress.core.registry import Registry
+from mpi_compress.core.registry import Checked, Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 
 
 @dataclass(frozen=True)
-class Compressor(ABC):
+class Compressor(Part, ABC):
     """A map from vectors to compressed vectors, defined for every vector: ties, zeros and denormals included.
 
     A compressor states its theorem: `delta` where it is contractive, `omega` where it is unbiased, `variance` where it is
@@ -134,7 +133,7 @@ def _count(k: Any) -> Any:
     return k
 
 
-Count = Annotated[int | str, AfterValidator(_count)]
+Count = Annotated[int | str, Checked(_count)]
 """How many coordinates: 10, or a share of d, "0.2%"."""
 
 

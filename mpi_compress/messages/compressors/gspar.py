@@ -47,4 +47,7 @@ class GSpar(Compressor):
         return probabilities.level_of_budget(v, size, self.kappa * v.size, self.passes)
 
     def omega(self, dim: int) -> float:
-        return 1 / self.kappa if self.kappa is not None else self.epsilon  # type: ignore[return-value]
+        if self.epsilon is not None:
+            return self.epsilon
+        assert self.kappa is not None
+        return 1 / self.kappa

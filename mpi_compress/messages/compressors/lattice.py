@@ -11,7 +11,7 @@ from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.compressors.base import Compressor, compressors, positive
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector
 
-_LITTLE_MORE = 1 + 2**-10  # a radius that is surely above σ, in floats of 32 bits too
+_LITTLE_MORE = 1 + 2**-10  # times σ: a radius above σ, in floats of 32 bits too
 
 
 @compressors.register("lattice")
@@ -22,8 +22,8 @@ class LatticeQuantizer(Compressor):
     To the nearest point, ‖v − Q(v)‖ ≤ σ (but for the rounding of floats, ‖v‖·2⁻⁵²), and 0 where ‖v‖ ≤ σ. Stochastic (its Algorithm
     3): to one of the two neighbours, unbiased, E‖v − Q(v)‖² ≤ σ² = ε on the same grid 2√(ε/d), and ‖v − Q(v)‖ ≤ 2σ always.
 
-    The coder needs M ≥ ‖v‖: `range` says whether it is sent or is a bound that both ends know, the `radius`. Algorithms set
-    `sigma` and `radius` from round to round.
+    The coder needs M ≥ ‖v‖: `range` says whether M is sent, or is a bound that both ends know, the `radius`. Algorithms set
+    `sigma` and `radius` in every round.
     """
 
     sigma: float | None = None  # σ
@@ -74,7 +74,7 @@ class LatticeQuantizer(Compressor):
         return out
 
     def _radius(self, radius: float) -> float:
-        """M; above σ where rounding is random, for nothing is sent up to there and 0 would not be unbiased."""
+        """M. Random rounding needs M > σ: a vector with M ≤ σ is sent as 0, which would be biased."""
         return max(radius, self.sigma * _LITTLE_MORE) if self.stochastic and self.sigma is not None else radius
 
     def known(self, dim: int) -> Mapping[str, Any]:

@@ -32,7 +32,7 @@ class LQ(Compressor):
         return SignSparse(v.size, indices, v[indices] < 0, m if size.peak < inf else size.peak)
 
     def _norm(self, v: Vector, size: probabilities.Size) -> float:
-        """‖g‖_q times the scale of `size`."""
+        """‖g‖_q, times the scale of `size`."""
         peak = size.peak * size.scale
         if not 0 < peak < inf or self.q == inf:
             return peak

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.select import take
+from mpi_compress.kernels.hits import take
 from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.select import take
+from mpi_compress.kernels.hits import take
 from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Drawn, Sparse, Vector, uniform_indices
 
@@ -22,13 +22,11 @@ class UniSp(Compressor):
     shared_seed: bool = False
     paper = "GSpar §4"
 
-    @property
-    def makes(self) -> type[Compressed]:  # type: ignore[override]
-        return Drawn if self.shared_seed else Sparse
-
     def __post_init__(self) -> None:
         if not 0 < self.kappa <= 1:
             raise ValueError(f"kappa = {self.kappa:g} was given; it should be a share above 0 and up to 1")
+        if self.shared_seed:
+            object.__setattr__(self, "makes", Drawn)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         if self.shared_seed:

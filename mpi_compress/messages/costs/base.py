@@ -1,23 +1,52 @@
+"""The contract of a cost model."""
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mpi_compress.core.registry import Registry
+import numpy as np
+
+from mpi_compress.core import arrays
+from mpi_compress.core.registry import Part, Registry
 
 
 @dataclass(frozen=True)
-class CostModel(ABC):
+class CostModel(Part, ABC):
     """C, the cost of one message as a function of its payload P in bits; it never falls as P grows."""
 
-    on_wire: ClassVar[bool] = False  # whether P is the message as it is sent, and not its paper bits
+    on_wire: ClassVar[bool] = False  # True: P is the size of the message as it is sent, not its paper bits
 
     @abstractmethod
     def cost(self, payload: Any) -> Any:
         """C(P) for P in bits, a number or an array; per message, because packets round up."""
 
     def of(self, wire_bits: float, paper_bits: float) -> float:
-        """The cost of a message of which both counts are known."""
+        """The cost of a message, of which this takes one of the two counts."""
         return self.cost(wire_bits if self.on_wire else paper_bits)
 
 
 costs: Registry[CostModel] = Registry("cost model", CostModel)
+
+
+def check_cost(model: CostModel) -> None:
+    """Try a cost model on some payloads.
+
+    Raises:
+        ValueError: for some payload the cost is not a number from 0 on, or it falls as payloads grow.
+    """
+    payloads = np.array([0.0, 1.0, 8.0, 1e3, 1e5, 1e8])
+    found = np.array([arrays.number(model.cost(payload), "costs") for payload in payloads.tolist()])
+    wrong = ~(np.isfinite(found) & (found >= 0))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"{found[at]:g} was given for {payloads[at]:g} bits; a cost should be a finite number from 0 on")
+    if np.any(np.diff(found) < 0):
+        raise ValueError("it falls as payloads grow; a cost should not")
+    try:
+        together = arrays.floats(model.cost(payloads), payloads.shape, "they")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"costs of an array of payloads: {error}; a cost takes numbers and arrays alike, as np.ceil does"
+        ) from None
+    if not np.array_equal(together, found):
+        raise ValueError("an array of payloads costs something else than its payloads one by one")

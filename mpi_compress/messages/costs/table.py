@@ -14,8 +14,8 @@ from mpi_compress.messages.costs.base import CostModel, costs
 class Table(CostModel):
     """Seconds on a link that was measured: C from `mpi-compress calibrate -o link.toml` (CAT, experiment 1).
 
-    `fit` says what is taken of it: its affine or its packet model, or the measured points with straight lines between them (made
-    to rise, beyond the last one with the slope of the affine model).
+    `fit`: the table's affine model, its packet model, or its measured points, joined by straight lines. Points are raised where
+    they would fall, and beyond the last one the line has the slope of the affine model.
     """
 
     file: str

@@ -9,17 +9,16 @@ import numpy as np
 import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import Registry
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
 Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d), and their labels (rows,)
 
 
 @dataclass(frozen=True)
-class Generator(ABC):
+class Generator(Part, ABC):
     """A synthetic data set: its parameters, its seed among them, decide every number."""
 
-    name: ClassVar[str]
     paper: ClassVar[str] = ""
     real_labels: ClassVar[bool] = False  # labels are numbers to be fitted, not two classes
     seed: int = 0

@@ -16,7 +16,7 @@ from typing import Any, cast
 import h5py
 
 from mpi_compress.core.plugins import source_of
-from mpi_compress.exchange.ranks import Alone, Team
+from mpi_compress.exchange.ranks import OneProcess, Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
@@ -78,12 +78,10 @@ class DataSet:
             return Classes(plus, minus), cast(Normalize, str(h5.attrs["normalize"])), norms
 
 
-def open_data(
-    table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool, team: Alone | Team | None = None
-) -> DataSet:
+def open_data(table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool, ranks: Ranks | None = None) -> DataSet:
     """The set that a job names, parsed and cached first if the cache does not have it, or has it damaged.
 
-    Every rank of `team` must call it; those that see rank 0's cache share the parsing of a plain text file.
+    Every rank of `ranks` must call it; those that see rank 0's cache share the parsing of a plain text file.
 
     Args:
         folder: the job's own folder, where a relative path may also start.
@@ -93,24 +91,24 @@ def open_data(
     Raises:
         UserError: no such set or file, no LIBSVM text, or labels that are no two classes.
     """
-    team = team or Alone()
-    file, sound = team.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
+    ranks = ranks or OneProcess()
+    file, sound = ranks.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
     if not sound:
         recipe = Recipe(
             table.title, table.normalize, table.dtype, table.known_dim, table.rows, partition, seed, table.positive, real_labels
         )
-        spool = Spool(team.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
+        spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
         try:
-            team.on_root(spool.make)
-            readers = team.that_see(spool.folder)
-            team.each(
-                lambda: _parse(table, folder, spool, readers.index(team.rank), len(readers)) if team.rank in readers else None
+            ranks.on_root(spool.make)
+            readers = ranks.that_see(spool.folder)
+            ranks.each(
+                lambda: _parse(table, folder, spool, readers.index(ranks.rank), len(readers)) if ranks.rank in readers else None
             )
-            team.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
+            ranks.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
         finally:
-            if team.is_root:
+            if ranks.is_root:
                 spool.remove()
-    return team.on_root(lambda: _described(file, table.title))
+    return ranks.on_root(lambda: _described(file, table.title))
 
 
 def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import Registry
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.kernels.losses import CODES
 
 
 @dataclass(frozen=True)
-class Loss:
+class Loss(Part):
     """ℓ(y, m) of a sample with label y and margin m = a·x.
 
     A loss is computed by one branch of `mpi_compress.kernels.losses`, and is refused if it states none that exists.
     """
 
-    name: ClassVar[str]
     formula: ClassVar[str] = ""
     kernel: ClassVar[int | None] = None  # the code of its branch in kernels.losses
     curvature: ClassVar[float] = math.inf  # bounds ∂²ℓ/∂m², so L = curvature · λmax(AᵀA)/N + µ; ∞: f is not smooth

@@ -7,15 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.registry import Registry
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
 
 @dataclass(frozen=True)
-class Partition(ABC):
+class Partition(Part, ABC):
     """An order of rows."""
 
-    name: ClassVar[str]
     seeded: ClassVar[bool] = False  # True if the run's seed changes the order
 
     @abstractmethod

@@ -1,0 +1,82 @@
+"""Checks of the arrays that users' parts give: each function returns the array as kernels need it, or raises ValueError.
+
+What it returns is contiguous and of the given shape; `name` is what the error text calls the array.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FLAGS, _NUMBERS, _WHOLE = "b", "fiu", "iu"  # NumPy's kinds of types
+_WANTED = {_FLAGS: "true or false", _WHOLE: "whole numbers", _NUMBERS: "real numbers"}
+
+
+def floats(given: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    """Real numbers, as float64."""
+    return _array(given, _NUMBERS, shape, name).astype(np.float64, copy=False)
+
+
+def number(given: Any, name: str) -> float:
+    """One real number."""
+    return float(floats(given, (), name))
+
+
+def flags(given: Any, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
+    """Truth values."""
+    return _array(given, _FLAGS, shape, name)
+
+
+def whole(given: Any, shape: tuple[int, ...], name: str, least: int | None = None, most: int | None = None) -> NDArray[Any]:
+    """Whole numbers of any type, from `least` to `most`."""
+    array = _array(given, _WHOLE, shape, name)
+    if least is not None and most is not None and array.size and not (array.min() >= least and array.max() <= most):
+        raise ValueError(f"{name} go from {array.min()} to {array.max()}; they should be from {least} to {most}")
+    return array
+
+
+def increasing(given: Any, dim: int, name: str) -> tuple[NDArray[np.uint32], Any]:
+    """Coordinates of a vector (dim,), sorted, as uint32; and the order that sorts what goes with them."""
+    array = np.asarray(given)
+    if array.dtype.kind == _FLAGS:
+        raise ValueError(f"{name} are true and false; they should be coordinates: np.flatnonzero gives them")
+    array = whole(given, (array.size,), name) if array.size else np.empty(0, dtype=np.uint32)
+    order = slice(None) if np.all(array[:-1] < array[1:]) else np.argsort(array)
+    array = array[order]
+    if array.size and not (array[0] >= 0 and array[-1] < dim):
+        raise ValueError(f"{name} go from {array[0]} to {array[-1]}; they should be coordinates from 0 to {dim - 1}")
+    twice = array[1:][array[1:] == array[:-1]]
+    if twice.size:
+        raise ValueError(f"{name} have {twice[0]} more than once; each coordinate is sent once")
+    return array.astype(np.uint32, copy=False), order
+
+
+def read_only(v: Any, dim: int) -> NDArray[np.float64]:
+    """A vector (dim,) as float64 that nobody can write to."""
+    out = floats(v, (dim,), "coordinates").view()
+    out.flags.writeable = False
+    return out
+
+
+def raw(data: Any) -> NDArray[np.uint8]:
+    """Bytes of any kind, as uint8."""
+    if isinstance(data, bytes | bytearray | memoryview):
+        return np.frombuffer(data, dtype=np.uint8)
+    if not (isinstance(data, np.ndarray) and data.dtype == np.uint8 and data.ndim == 1):
+        raise ValueError(f"{shown(data)} was given; it should be bytes, or an array of uint8")
+    return np.ascontiguousarray(data)
+
+
+def shown(given: Any) -> str:
+    """A short text for an error line."""
+    return f"an array of {given.dtype} {given.shape}" if isinstance(given, np.ndarray) else f"{given!r:.60}"
+
+
+def _array(given: Any, kinds: str, shape: tuple[int, ...], name: str) -> NDArray:
+    """A contiguous array of that shape, whose type is of one of NumPy's `kinds`."""
+    array = np.asarray(given)
+    if array.shape != shape:
+        raise ValueError(f"{name} have shape {array.shape}; it should be {shape}")
+    if array.dtype.kind not in kinds and array.size:
+        raise ValueError(f"{name} are of type {array.dtype}; they should be {_WANTED[kinds]}")
+    return array.copy() if not array.flags.c_contiguous else array

@@ -1,0 +1,81 @@
+"""The coordinates of a vector that meet a condition, in increasing order.
+
+Magnitudes are compared as integers: the bits of |v_j| are in the order of |v_j|, infinity comes above every number and NaN above
+infinity, so that neither is lost. A threshold is such an integer too.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.kernels import inlined_kernel, kernel
+
+Indices = NDArray[np.uint32]
+MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a float but its sign
+BLOCK = 512  # coordinates compared at once, in vector registers
+
+
+def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
+    """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
+    return collect_above(np.ascontiguousarray(v, dtype=np.float64), np.float64(threshold).view(np.int64) - 1)
+
+
+@kernel
+def take(v, indices, out):
+    """out = v[indices], all (T,)."""
+    for j in range(indices.size):
+        out[j] = v[indices[j]]
+
+
+@kernel
+def collect_above(v, threshold):
+    """The increasing indices of all magnitudes above `threshold`."""
+    return keys_above(v.view(np.int64), threshold)
+
+
+@kernel
+def keys_above(keys, threshold):
+    """The increasing indices of the integers (d,) whose bits but the sign make a number above `threshold`; 0: that are not 0."""
+    u = np.uint64
+    found, n = with_room(np.empty(keys.size >> 3, dtype=np.uint32), u(0)), u(0)
+    hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
+    for start in range(0, keys.size, BLOCK):
+        found = with_room(found, n)
+        size = min(BLOCK, keys.size - start)
+        for j in range(size):
+            hit[j] = (keys[u(start) + u(j)] & MAGNITUDE) > threshold
+        n = append_hits(hit, eight, size, start, found, n)
+    return found[:n].copy()
+
+
+@inlined_kernel
+def append_hits(hit, eight, size, start, found, n):
+    """Append to the n indices `found` each start + j, j < size, where hit (BLOCK,) is 1 and not 0. Returns the new n.
+
+    `eight` is `hit` as words of eight: where hits are rare, 64 or 8 neighbours are passed over at once. `found` is `with_room`:
+    what is written is sometimes written over.
+    """
+    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
+    for j in range(size, BLOCK):
+        hit[j] = 0
+    for first in range(0, (size + 7) >> 3, 8):
+        a = np.uint64(first)
+        b = a + four
+        low = eight[a] | eight[a + one] | eight[a + two] | eight[a + two + one]
+        if low | eight[b] | eight[b + one] | eight[b + two] | eight[b + two + one]:
+            for w in range(first, first + 8):
+                if eight[w]:
+                    for j in range(8 * w, 8 * w + 8):
+                        found[n] = start + j
+                        n += np.uint64(hit[j])
+    return n
+
+
+@kernel
+def with_room(found, n):
+    """`found`, or a longer copy of its first n, with room for the indices of one more block."""
+    if np.int64(n) + BLOCK + 8 <= found.size:
+        return found
+    longer = np.empty(2 * found.size + BLOCK + 8, dtype=np.uint32)
+    longer[:n] = found[:n]
+    return longer

@@ -1,0 +1,134 @@
+"""The contract of a compressed vector, and the sparse vector, which other kinds can be turned into."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core import arrays
+from mpi_compress.kernels import vectors as kernels
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+
+
+def index_bits(dim: int) -> int:
+    """⌈log2 d⌉, the width of a field that holds any index of a vector with d coordinates."""
+    return (dim - 1).bit_length()
+
+
+class Compressed(ABC):
+    """A compressed vector of `dim` coordinates. It takes the memory of what it holds, not of d numbers."""
+
+    if TYPE_CHECKING:  # a field of some kinds, a property of others
+
+        @property
+        def dim(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def elements(self) -> int:
+        """The number of coordinates sent."""
+
+    @abstractmethod
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        """out += scale · this, out (dim,)."""
+
+    @abstractmethod
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        """The paper's formula for this kind of message; `fpp` is the floating-point precision in bits."""
+
+    @abstractmethod
+    def is_finite(self) -> bool:
+        """True if every value is a finite number."""
+
+    def checked(self, dim: int) -> "Compressed":
+        """The same vector with arrays as kernels need them: of the right types and sizes, contiguous, indices increasing.
+
+        A compressor or codec of a user's may give indices in any order, and arrays of any type that holds such numbers.
+
+        Raises:
+            ValueError: it is no vector of `dim` coordinates.
+        """
+        if self.dim != dim:
+            raise ValueError(f"dim = {self.dim} was given, and the vector has {dim} coordinates")
+        return self
+
+    def squared_norm(self) -> float:
+        """‖this‖²."""
+        sparse = self.sparse()
+        return kernels.norm(self.dense() if sparse is None else sparse.values) ** 2
+
+    def sparse(self) -> "Sparse | None":
+        """The same vector as indices and values, if it holds such; None for dense kinds."""
+        return None
+
+    def dense(self) -> Vector:
+        """This vector as a new array (dim,)."""
+        out = np.zeros(self.dim)
+        self.add_to(out)
+        return out
+
+
+@dataclass(eq=False)  # not frozen: that would take a quarter of the time to write and read a short message
+class Sparse(Compressed):
+    """T coordinates with their values, the others 0.  Paper bits: T(⌈log2 d⌉ + FPP), CAT eq. 5."""
+
+    dim: int
+    indices: Indices  # (T,) increasing
+    values: Vector  # (T,)
+    seen_finite: bool = False  # True if all values are known to be finite
+
+    @property
+    def elements(self) -> int:
+        return self.indices.size
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        kernels.scatter_add(self.indices, self.values, scale, out)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.indices.size * self.bits_per_element(self.dim, fpp, indices_counted)
+
+    @staticmethod
+    def bits_per_element(dim: int, fpp: int, indices_counted: bool = True) -> int:
+        """The paper bits of one coordinate."""
+        return index_bits(dim) * indices_counted + fpp
+
+    def sparse(self) -> "Sparse":
+        return self
+
+    def is_finite(self) -> bool:
+        return self.seen_finite or not self.values.size or bool(kernels.all_finite(self.values))
+
+    def checked(self, dim: int) -> "Sparse":
+        super().checked(dim)
+        indices, order = arrays.increasing(self.indices, dim, "indices")
+        return Sparse(dim, indices, arrays.floats(self.values, indices.shape, "values")[order])
+
+
+@dataclass(eq=False)
+class SparseRows:
+    """m sparse vectors of `dim` coordinates, one after the other, to be compressed, written and read by one call."""
+
+    dim: int
+    indices: Indices  # (T,) of all vectors, those of each increasing
+    values: Vector  # (T,)
+    ends: NDArray[np.int64]  # (m,) where each vector ends
+
+    def __iter__(self) -> Iterator[Sparse]:
+        finite, start = bool(kernels.all_finite(self.values)), 0
+        for end in self.ends.tolist():
+            yield Sparse(self.dim, self.indices[start:end], self.values[start:end], finite)
+            start = end
+
+
+@cache
+def no_coordinates(dim: int) -> Sparse:
+    """The vector 0 (dim,)."""
+    return Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0))
