@@ -12,7 +12,6 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.engine.checkpoint import unsavable
-from mpi_compress.engine.observer import TAKEN
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import (
     Compressed,
@@ -30,6 +29,7 @@ from mpi_compress.messages.kinds import (
 from mpi_compress.messages.link import Bytes, Link, Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.scaled_vector import ScaledVector
+from mpi_compress.results.columns import TAKEN
 
 _NUMBERS, _WHOLE = "fiu", "iu"  # NumPy's kinds
 

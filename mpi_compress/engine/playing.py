@@ -38,7 +38,8 @@ from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective, Rows
-from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder, part_of
+from mpi_compress.results.files import part_of
+from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
 
 
 @dataclass(frozen=True)

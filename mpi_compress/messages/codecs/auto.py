@@ -82,5 +82,5 @@ class Auto(Codec):
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
             kind = Dense if type(codec) is DenseFloats else Sparse
         if not codec.writes(kind):
-            raise CorruptMessage(f"'{codec.name}' writes no such messages")  # type: ignore[attr-defined]
+            raise CorruptMessage(f"'{codec.name}' writes no such messages")
         return codec.decode(data, at + 1, dim, kind, known)

@@ -28,6 +28,7 @@ class Codec(ABC):
     A message delimits itself: a reader that knows the kind of message and its dimension knows where it ends.
     """
 
+    name: ClassVar[str]  # in jobs; set by its registration
     tells_kind: ClassVar[bool] = False  # whether a message itself says if it is sparse or dense
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
