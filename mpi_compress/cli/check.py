@@ -15,13 +15,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress.figures.kept import results_of
-    from mpi_compress.job import claims
+    from mpi_compress.figures.verdicts import check
     from mpi_compress.job.loading import load_job
 
     job = load_job(options.job, full=options.full)
     if not job.claims:
         raise UserError(f"{options.job}: makes no claims; [[claim]] states one")
-    verdicts = claims.check(job, results_of(job, Path(options.out)))
+    verdicts = check(job, results_of(job, Path(options.out)))
     for stand_in in job.stand_ins:
         print(f"on {stand_in}:")
     for verdict in verdicts:

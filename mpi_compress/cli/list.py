@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError, nearest
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs or datasets")
+    parser.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs, datasets or columns")
 
 
 def act(options: Namespace) -> int:
@@ -21,19 +21,24 @@ def act(options: Namespace) -> int:
 
 
 def listing(kind: str | None) -> Iterator[str]:
-    """What exists, its parameters, its paper.
+    """What exists: parts with their parameters and papers, and the columns of results.
 
     Raises:
         UserError: there is no such kind of parts.
     """
     parts = _parts()
-    if kind is not None and kind not in parts:
-        raise UserError(nearest(kind, parts, "list"))
+    if kind is not None and kind not in (*parts, "columns"):
+        raise UserError(nearest(kind, [*parts, "columns"], "list"))
     for name, members in parts.items():
         if kind in (None, name):
             yield f"{name}:"
             for key, part in members.items():
                 yield from _described(key, part)
+    if kind in (None, "columns"):
+        from mpi_compress.results import columns
+
+        yield "columns:"
+        yield from columns.listing()
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:

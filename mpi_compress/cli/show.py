@@ -12,11 +12,6 @@ from mpi_compress.core.progress import bits_text
 if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
 
-_SHOWN_APART = (
-    "round", "epoch", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down",
-    "elements_up", "cost_up", "cost_down",
-)  # fmt: skip
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("result", metavar="RESULT.h5")
@@ -41,7 +36,7 @@ def act(options: Namespace) -> int:
 
 def summary(run: "Run") -> Iterator[str]:
     """What is in a result, and where its time and bits went."""
-    from mpi_compress.engine import theory
+    from mpi_compress.results import bounds
 
     yield from _head(run)
     last = {k: v[-1] for k, v in run.trace.items() if len(v)}
@@ -50,7 +45,7 @@ def summary(run: "Run") -> Iterator[str]:
         return
     yield from _reached(run, last)
     yield from _further_columns(run, last)
-    yield from theory.summary(run)
+    yield from bounds.summary(run)
     yield from _time(run)
 
 
@@ -98,13 +93,15 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
     """What the run settled and tuned, and the columns that its algorithm adds."""
     import numpy as np
 
+    from mpi_compress.results.columns import named
+
     settled = json.loads(run.attrs.get("settled", "{}"))
     if settled:
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
     if run.tuned:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
         yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}, by {run.tuned['merit']}: {tried}"
-    for name in sorted(n for n in set(last) - set(_SHOWN_APART) if not np.all(np.isnan(run.trace[n]))):
+    for name in sorted(n for n in set(last).difference(named("counter", "evaluation")) if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 

@@ -116,7 +116,7 @@ exit $status
 
 def queue_name(name: str) -> str:
     """What SLURM calls the tasks of a job."""
-    return f"mpi-compress-{name}"
+    return f"mpi-compress-{name.replace('/', '-')}"
 
 
 def _installed(package: str) -> bool:

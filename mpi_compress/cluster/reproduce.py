@@ -16,11 +16,11 @@ from pathlib import Path
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.engine import memory_needs
+from mpi_compress.figures.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import KNOWN
 from mpi_compress.problem.datasets.table import find_set
-from mpi_compress.report.outcomes import has_full, loaded
 
 _SHARE = 0.9  # of the memory that is free may be used
 _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXIT_STOPPED: "stopped, and saved"}

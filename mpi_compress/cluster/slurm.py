@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mpi_compress.cluster.batch import queue_name
 from mpi_compress.core.errors import UserError
+from mpi_compress.results.files import folders_of
 
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
@@ -62,18 +63,17 @@ def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> st
     return number
 
 
-def tasks(name: str, folder: Path) -> dict[str, Task]:
-    """Run id → the task of its last submission."""
-    notes = _notes(folder)
-    if not notes:
-        return {}
-    queue, silence = _queue(name)
+def tasks(name: str, out: Path) -> dict[str, Task]:
+    """Run id → the task of its last submission; `out` is the folder of all results, `name` the job's."""
     found = {}
-    for note in notes:
-        for run_id, index in note["tasks"].items():
-            key = f"{note['job']}_{index}"
-            state, reason = (SILENT, silence) if silence else queue.get(key, ("", ""))
-            found[run_id] = Task(key, state, reason, folder / f"slurm-{key}.out")
+    for folder in reversed(folders_of(name, out)):
+        notes = _notes(folder)
+        queue, silence = _queue(folder.relative_to(out).as_posix()) if notes else ({}, "")
+        for note in notes:
+            for run_id, index in note["tasks"].items():
+                key = f"{note['job']}_{index}"
+                state, reason = (SILENT, silence) if silence else queue.get(key, ("", ""))
+                found[run_id] = Task(key, state, reason, folder / f"slurm-{key}.out")
     return found
 
 

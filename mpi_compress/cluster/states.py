@@ -5,17 +5,17 @@ from pathlib import Path
 
 from mpi_compress.cluster import slurm
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.runner import result_file
 from mpi_compress.job.loading import Job
+from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import read
-from mpi_compress.results.writer import is_being_written, part_of
+from mpi_compress.results.writer import is_being_written
 
 
 def states(job: Job, out: Path) -> Iterator[str]:
     """Of every run in turn: done, diverged, running, queued, stopped, failed, broken off, or to do; where it is, and why."""
-    tasks = slurm.tasks(job.name, out / job.name)
+    tasks = slurm.tasks(job.name, out)
     for spec in job.runs:
-        yield _state(result_file(job, spec, spec.run_id, out), tasks.get(spec.run_id))
+        yield _state(result_file(job.name, spec.label, spec.run_id, out), tasks.get(spec.run_id))
 
 
 def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
@@ -27,12 +27,12 @@ def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
     Raises:
         UserError: SLURM does not answer, so that the same run may be in the queue already.
     """
-    queue = slurm.tasks(job.name, out / job.name)
+    queue = slurm.tasks(job.name, out)
     todo = {}
     for spec in job.runs:
         run_id = spec.run_id
         task = queue.get(run_id)
-        if result_file(job, spec, run_id, out).exists():
+        if result_file(job.name, spec.label, run_id, out).exists():
             continue
         if task and task.state == slurm.SILENT and not dry_run:
             raise UserError(f"what is queued already is not known: {task.reason}; try again when SLURM answers")

@@ -23,30 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.expressions import seconds
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Every
 from mpi_compress.problem.objective import Objective
 from mpi_compress.results.writer import Mark, Recorder, sync_folder
 
 FORMAT = f"mpi-compress checkpoint/2 of version {metadata.version('mpi-compress')}"
 _PREFIX = struct.Struct("<QI")  # bytes of a frame, and their CRC-32
 _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
-
-
-@dataclass(frozen=True)
-class Every:
-    """A job's [checkpoint]."""
-
-    every: int | str = "5 min"  # rounds, or time
-
-    def __post_init__(self) -> None:
-        if not (self.every >= 1 if isinstance(self.every, int) else seconds(self.every) > 0):
-            raise ValueError(f'every = {self.every} must be at least one round, or a time such as "5 min"')
-
-    def is_over(self, rounds: int, elapsed: float) -> bool:
-        return rounds >= self.every if isinstance(self.every, int) else elapsed >= seconds(self.every)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.checkpoint import unsavable
-from mpi_compress.engine.observer import TAKEN
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.scaled_vector import ScaledVector
+from mpi_compress.results.columns import TAKEN
 
 
 class GuardedObjective(Objective):

@@ -4,7 +4,7 @@ import math
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
+from mpi_compress.results.row import Row
 
 
 @dataclass
@@ -31,22 +32,6 @@ class Clock:
     update: float = 0.0  # in the master's answer and in hearing it
     evaluate: float = 0.0
 
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a result: the point after `round` rounds, and what it took to reach it."""
-
-    trace: dict[str, float]
-    workers: dict[str, list[float]]
-    timing: dict[str, float]
-    theory: dict[str, Any] = field(default_factory=dict)
-
-
-TAKEN = {
-    "round", "epoch", "loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down",
-    "elements_up", "cost_up", "cost_down", "distance", "test_loss", "test_accuracy",
-}  # fmt: skip
-"""Columns that a trace has whatever the algorithm."""
 
 _LONGEST = 300  # letters of the reason that an error gives
 _SMALLER = "a smaller step size may help"

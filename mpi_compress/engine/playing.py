@@ -39,7 +39,8 @@ from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder, part_of
+from mpi_compress.results.files import part_of
+from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """From a job to its results: what all runs need is prepared first; then they are played one by one."""
 
 import math
-import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.stop import Stop
 from mpi_compress.problem.rows import Rows
+from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, read
 
 
@@ -58,14 +58,14 @@ def run(
 
 def _run(job: Job, out: Path, how: How) -> list[Run]:
     ranks, fresh, quiet, force = how.ranks, how.fresh, how.quiet, how.force
-    files = ranks.on_root(partial(_files_of, job, out))
+    files = ranks.on_root(partial(_files_of, job, out, fresh))
     done = ranks.on_root(lambda: [file.exists() and not fresh for file in files])
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = _tune(job, specs, out, how)
     problems: dict[str, Problem] = {}
     prepared = {i: prepare(spec, ranks, problems, quiet, force) for i, spec in specs.items()}
-    if prepared:
-        ranks.on_root(partial(_writable, out / job.name))
+    for folder in dict.fromkeys(files[i].parent for i in prepared):
+        ranks.on_root(partial(_writable, folder))
     if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and ranks.is_root and not quiet:
         print_line(
             f"{len(ranks.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner"
@@ -126,24 +126,19 @@ def _came_down(run: Run, stop: Stop) -> bool:
     return run.status == "complete" and stop.is_met(loss[-1], suboptimality[-1], distance[-1], distance[0])
 
 
-def _files_of(job: Job, out: Path) -> list[Path]:
+def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:
     """The results' files, no two of them the same."""
+    place = new_file if fresh else result_file
     files: list[Path] = []
     for spec in job.runs:
         try:
-            file = result_file(job, spec, spec.run_id, out)
+            file = place(job.name, spec.label, spec.run_id, out)
             if file in files:
                 raise UserError("is the same run as another one: label and all settings are equal")
         except UserError as error:
             raise type(error)(f"{spec.where}{error}") from None
         files.append(file)
     return files
-
-
-def result_file(job: Job, spec: RunSpec, run_id: str, out: Path) -> Path:
-    """Where a run's result goes."""
-    label = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", spec.label)).strip("-.") or "run"
-    return out / job.name / f"{label[:60]}-{run_id}.h5"
 
 
 def _writable(folder: Path) -> None:

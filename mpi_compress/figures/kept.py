@@ -4,10 +4,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.runner import result_file
 from mpi_compress.job.loading import Job
+from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import Run, read
-from mpi_compress.results.writer import part_of
 
 
 def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
@@ -16,7 +15,7 @@ def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
     Raises:
         UserError: there are none.
     """
-    files = [result_file(job, spec, spec.run_id, out) for spec in job.runs]
+    files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
     found = [run for file in files if (run := _result(file, unfinished)) is not None]
     if not found:
         raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")

@@ -1,4 +1,4 @@
-"""What of runs is drawn: lines, taken from results alone; runs that differ in their seed alone are one of them, with a band."""
+"""The lines of a figure, taken from results alone; runs that differ in their seed alone are one line, with a band."""
 
 import itertools
 import json
@@ -26,18 +26,18 @@ class Line:
     most: NDArray[Any] | None = None
 
 
-def named(run: Run) -> str:
-    """A run's label, and what was tuned for it."""
+def name_of(run: Run) -> str:
+    """A line's name: the run's label, and what was tuned for it."""
     return f"{run.label}, {tuned_text(run)}" if run.tuned else run.label
 
 
 def tuned_text(run: Run) -> str:
-    """What [tune] found for a run, such as "a = 0.5"; "" where nothing was tuned."""
+    """The value that [tune] found for a run, such as "a = 0.5"; "" where nothing was tuned."""
     return f"{run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}" if run.tuned else ""
 
 
-def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = named) -> list[Line]:
-    """One for each run, but for seeds."""
+def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name_of) -> list[Line]:
+    """One line for each run, or for all that differ in their seed alone."""
     return [_line(each, x, y, name(each[0])) for each in by_seed(runs)]
 
 

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,14 @@ from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
+from mpi_compress.results.files import job_name
 
 
 @dataclass(frozen=True)
 class Job:
     """A job file, read and checked."""
 
-    name: str
+    name: str  # its path below a folder called `jobs`, else its stem: the folder of its results
     title: str
     paper: str
     runs: list[RunSpec]
@@ -78,8 +79,19 @@ def load_job(
         UserError: one line with the file, the place in it, what was given, and what would do.
     """
     path = Path(file)
+    tables = _toml(path)
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        if full:
+            tables = _at_full_size(tables)
+        job = parse_job(tables, job_name(path), path.parent, _plain_values(overrides or {}), only, index).only(only, index)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for errors that only the data show
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such job file") from None
     except IsADirectoryError:
@@ -88,18 +100,24 @@ def load_job(
         raise UserError(f"{path}: is no TOML: {error}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    try:
-        if full:
-            tables = _at_full_size(tables)
-        job = parse_job(tables, path.stem, path.parent, _plain_values(overrides or {}), only, index).only(only, index)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
-    return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for what only the data can tell
 
 
 def _plain_values(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers of Python's for those of NumPy's."""
+    """Converts NumPy scalars to Python numbers."""
     return {key: value.item() if isinstance(value, np.generic) else value for key, value in overrides.items()}
+
+
+@dataclass(frozen=True)
+class _Overrides:
+    """Values by dotted key for the runs that `Job.only` takes."""
+
+    values: Mapping[str, Any]
+    only: str | None
+    index: int | None
+
+    def of(self, label: str, index: int) -> Mapping[str, Any]:
+        """Those of one run."""
+        return self.values if self.only in (None, label) and self.index in (None, index) else {}
 
 
 def parse_job(
@@ -110,42 +128,58 @@ def parse_job(
     only: str | None = None,
     index: int | None = None,
 ) -> Job:
-    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` would take."""
+    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` would take.
+
+    Raises:
+        UserError: one line with the place in the job, what was given, and what would do.
+    """
     refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     _import_plugins(tables.get("plugins", []), folder)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
-    plugins = {k: v for k, v in tables.items() if k == "plugins"}
-    shared = {k: v for k, v in tables.items() if k in OF_A_RUN}
+    title = title or PurePath(name).name
     runs: list[RunSpec] = []
-    for own in list_of_tables(tables, "run") or [{"label": title or name}]:
-        label = own.get("label")
-        if not isinstance(label, str) or not label:
-            raise UserError('run: every [[run]] needs a label = "…", its name in figures')
-        if not label.isprintable():
-            key = "run: label" if "run" in tables else "title"
-            raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
-        refuse_unknown(own, ("label", "grid", *OF_A_RUN), f'run "{label}"')
-        written = copy.deepcopy({**plugins, **shared, **{k: v for k, v in own.items() if k in OF_A_RUN}})
-        for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f'run "{label}": ')}):
-            suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
-            name_in_figures = f"{label}, {suffix}" if suffix else label
-            taken = only in (None, name_in_figures) and index in (None, len(runs))
-            run = copy.deepcopy(written)
-            for key, value in {**point, **(overrides if taken else {})}.items():
-                put(run, key, value)
-            _settle_data(run, folder, f'run "{label}": data')
-            spec = run_spec(name_in_figures, len(runs), run, folder, len(tables.get("run", [])) > 1)
-            if spec.tune is not None:
-                check_trials(spec)
-            runs.append(spec)
-    all_labels = [r.label for r in runs]
-    figure = _figure(tables.get("figure", {}), all_labels)
-    claimed = claims.of_job(list_of_tables(tables, "claim"), all_labels)
+    for own in list_of_tables(tables, "run") or [{"label": title}]:
+        runs += _runs(tables, own, len(runs), folder, _Overrides(overrides, only, index))
+    labels = [r.label for r in runs]
+    figure = _figure(tables.get("figure", {}), labels)
+    claimed = claims.of_job(list_of_tables(tables, "claim"), labels)
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index)
-    return Job(name, title or name, paper, runs, figure, claimed)
+    return Job(name, title, paper, runs, figure, claimed)
+
+
+def _runs(tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, overrides: _Overrides) -> list[RunSpec]:
+    """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on."""
+    label = _label(own, "run: label" if "run" in tables else "title")
+    where = f'run "{label}"'
+    refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
+    shared, plugins = ({k: v for k, v in tables.items() if k in keys} for keys in (OF_A_RUN, ("plugins",)))
+    written = {**plugins, **shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
+    runs: list[RunSpec] = []
+    for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f"{where}: ")}):
+        suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
+        name_in_figures, index = f"{label}, {suffix}" if suffix else label, first + len(runs)
+        run = copy.deepcopy(written)
+        for key, value in {**point, **overrides.of(name_in_figures, index)}.items():
+            put(run, key, value)
+        _settle_data(run, folder, f"{where}: data")
+        spec = run_spec(name_in_figures, index, run, folder, len(tables.get("run", [])) > 1)
+        if spec.tune is not None:
+            check_trials(spec)
+        runs.append(spec)
+    return runs
+
+
+def _label(own: Mapping[str, Any], key: str) -> str:
+    """The label of a [[run]] table; `key` is what it was written as."""
+    label = own.get("label")
+    if not isinstance(label, str) or not label:
+        raise UserError('run: every [[run]] needs a label = "…", its name in figures')
+    if not label.isprintable():
+        raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
+    return label
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
@@ -217,8 +251,8 @@ def _import_plugins(names: Any, folder: Path) -> None:
             raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
         except (Exception, SystemExit) as error:
             how = "ends the program" if isinstance(error, SystemExit) else "fails"
-            said = " ".join(str(error).split())
-            raise UserError(f"plugins: module '{name}' {how} on import: {type(error).__name__}: {said}") from error
+            why = " ".join(str(error).split())
+            raise UserError(f"plugins: module '{name}' {how} on import: {type(error).__name__}: {why}") from error
 
 
 def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:

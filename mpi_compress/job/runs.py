@@ -3,10 +3,10 @@
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tomli_w
 
@@ -14,10 +14,9 @@ from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
-from mpi_compress.engine.checkpoint import Every
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.job.stop import Stop
-from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
+from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import CostModel, costs
@@ -28,6 +27,7 @@ from mpi_compress.problem.losses import losses
 from mpi_compress.problem.partitions import partitions
 from mpi_compress.results.reader import read
 
+T = TypeVar("T")
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
@@ -56,8 +56,8 @@ class RunSpec:
 
     @property
     def run_id(self) -> str:
-        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and what the files hold, those
-        that parts of one's own are written in among them."""
+        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and the content of the files,
+        those of the user's own parts among them."""
         deciding = copy.deepcopy(dict(self.written))
         for key in ("checkpoint", "plugins"):
             deciding.pop(key, None)
@@ -120,7 +120,7 @@ class RunSpec:
         return replace(trial, where=self.where)
 
     def tuned(self, value: Any) -> "RunSpec":
-        """This run with that value; its id is the one that it had."""
+        """This run with that value; its id does not change."""
         assert self.tune is not None
         written = copy.deepcopy(dict(self.written))
         put(written, self.tune.parameter, value)
@@ -129,6 +129,26 @@ class RunSpec:
     def toml(self) -> str:
         """A job of this run alone."""
         return tomli_w.dumps({**self.written, "run": [{"label": self.label}]})
+
+
+class _Tables:
+    """The tables of a run as they are written, each read with its place in error lines."""
+
+    def __init__(self, written: Mapping[str, Any], at: str):
+        self._written, self.at = written, at
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        value = self._written.get(key, {})
+        if not isinstance(value, Mapping):
+            raise UserError(f"{self.at}{key}: {value!r} was given; it should be a table, [{key}]")
+        return dict(value)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._written
+
+    def read(self, key: str, cls: Callable[..., T]) -> T:
+        """A table as a record of this class."""
+        return checked(cls, self[key], f"{self.at}{key}")
 
 
 def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
@@ -144,50 +164,57 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         UserError: one line with the place in the job, what was given, and what would do.
     """
     at = f'run "{label}": ' if named else ""
-
-    def table(key: str) -> dict[str, Any]:
-        value = written.get(key, {})
-        if not isinstance(value, Mapping):
-            raise UserError(f"{at}{key}: {value!r} was given; it should be a table, [{key}]")
-        return dict(value)
-
-    as_written = written
     seed = written.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
-    tune = checked(TuneTable, table("tune"), f"{at}tune") if "tune" in written else None
-    if tune is not None and lacks(written, tune.parameter):
+    tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
+    tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
+    algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
+    return RunSpec(
+        label=label,
+        index=index,
+        written=written,
+        folder=folder,
+        seed=seed,
+        data=data_table(tables["data"], f"{at}data"),
+        objective=tables.read("objective", ObjectiveTable),
+        workers=tables.read("workers", WorkersTable),
+        algorithm=algorithm,
+        up=_link(tables["up"], f"{at}up") if tables["up"] else _own_uplink(algorithm, at),
+        down=_link(tables["down"] or algorithm.links.get("down") or _EXACT, f"{at}down"),
+        cost=costs.build(cost, f"{at}cost"),
+        start=tables.read("start", StartTable),
+        stop=tables.read("stop", Stop),
+        log=tables.read("log", LogTable),
+        checkpoint=tables.read("checkpoint", Every),
+        tune=tune,
+        where=at,
+    )
+
+
+def _with_a_value(written: dict[str, Any], tune: TuneTable) -> dict[str, Any]:
+    """The tables with the first value to try, where they say none."""
+    if lacks(written, tune.parameter):
         written = copy.deepcopy(written)
         put(written, tune.parameter, tune.values[0])
+    return written
+
+
+def _algorithm(tables: _Tables) -> Algorithm:
     for key in ("data", "algorithm", "stop"):
-        if key not in written:
-            raise UserError(f"{at}{key}: the table [{key}] is missing")
-    algorithm = algorithms.build(table("algorithm"), f"{at}algorithm")
-    cost = table("cost") or {"model": "payload"}
+        if key not in tables:
+            raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
+    return algorithms.build(tables["algorithm"], f"{tables.at}algorithm")
+
+
+def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
+    """A cost model as its registry builds it: [cost] calls its name `model`."""
+    cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
     if isinstance(cost.get("file"), str) and isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])):
         cost["file"] = _here_or_beside(cost["file"], folder)
-    return RunSpec(
-        label=label,
-        index=index,
-        written=as_written,
-        folder=folder,
-        seed=seed,
-        data=data_table(table("data"), f"{at}data"),
-        objective=checked(ObjectiveTable, table("objective"), f"{at}objective"),
-        workers=checked(WorkersTable, table("workers"), f"{at}workers"),
-        algorithm=algorithm,
-        up=_link(table("up"), f"{at}up") if table("up") else _own_uplink(algorithm, at),
-        down=_link(table("down") or algorithm.links.get("down") or _EXACT, f"{at}down"),
-        cost=costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost"),
-        start=checked(StartTable, table("start"), f"{at}start"),
-        stop=checked(Stop, table("stop"), f"{at}stop"),
-        log=checked(LogTable, table("log"), f"{at}log"),
-        checkpoint=checked(Every, table("checkpoint"), f"{at}checkpoint"),
-        tune=tune,
-        where=at,
-    )
+    return {"name" if k == "model" else k: v for k, v in cost.items()}
 
 
 def check_trials(spec: RunSpec) -> None:
@@ -224,10 +251,8 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
     codec = codecs.build(spec, f"{where}.codec")
     if not codec.writes(compressor.makes):
         fitting = [name for name in codecs if _writes(name, compressor.makes)]
-        raise UserError(
-            f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; "
-            f"these can: {', '.join(fitting)}"
-        )
+        can = ", ".join(fitting)
+        raise UserError(f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; these can: {can}")
     return LinkTable(compressor, codec)
 
 
@@ -235,7 +260,7 @@ def _writes(name: str, kind: type[Compressed]) -> bool:
     """Whether a codec writes messages of a kind, as it is without parameters."""
     try:
         return codecs[name]().writes(kind)
-    except TypeError:  # somebody's own, that needs some
+    except TypeError:  # a codec of the user's own that needs parameters
         return False
 
 
@@ -244,9 +269,8 @@ def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:
-        name = type(algorithm).name
         such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
-        raise UserError(f"{at}up: {name} needs a compressor with its parameters, such as {such}") from None
+        raise UserError(f"{at}up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
 
 
 def _here_or_beside(path: str, folder: Path) -> str:

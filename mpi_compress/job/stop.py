@@ -37,7 +37,7 @@ class Stop:
 
     @property
     def each_round(self) -> bool:
-        """Whether only the root can tell, in any round, that the run is over."""
+        """Whether a run may end in any round, which only the root sees."""
         return self.wire_bits_up is not None or self.seconds is not None
 
 

@@ -1,4 +1,4 @@
-"""The tables of a job file, each refusing what it cannot mean; those of parts, data, [stop] and [checkpoint] stand elsewhere."""
+"""The tables of a job file, each refusing what it cannot mean; those of parts, data and [stop] stand elsewhere."""
 
 import fnmatch
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from mpi_compress.core.errors import nearest
-from mpi_compress.core.expressions import Expression
+from mpi_compress.core.expressions import Expression, seconds
 from mpi_compress.core.registry import Registry
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
@@ -83,6 +83,21 @@ class LogTable:
 
 
 @dataclass(frozen=True)
+class Every:
+    """A job's [checkpoint]."""
+
+    every: int | str = "5 min"  # rounds, or time
+
+    def __post_init__(self) -> None:
+        if not (self.every >= 1 if isinstance(self.every, int) else seconds(self.every) > 0):
+            raise ValueError(f'every = {self.every} must be at least one round, or a time such as "5 min"')
+
+    def is_over(self, rounds: int, elapsed: float) -> bool:
+        """Whether it is time to save, so many rounds and seconds after the last time."""
+        return rounds >= self.every if isinstance(self.every, int) else elapsed >= seconds(self.every)
+
+
+@dataclass(frozen=True)
 class TuneTable:
     """A job's [tune]: the value of a parameter is the one, of some, whose run comes furthest."""
 
@@ -144,7 +159,7 @@ class FigureTable:
     xlabel: str | None = None  # the paper's name of an axis; None: the column's
     ylabel: str | None = None
     columns: int = 3  # of panels
-    notes: list[str] = field(default_factory=list)  # columns whose last entries each panel tells
+    notes: list[str] = field(default_factory=list)  # columns whose last entries each panel shows
     panel: list[PanelTable] = field(default_factory=list)  # [[figure.panel]]
 
     def __post_init__(self) -> None:
@@ -172,8 +187,8 @@ class Claim:
     value: str
     holds: str
     paper: float | str | None = None
-    why: str = ""  # the reason found, told where it does not hold
-    note: str = ""  # told always, such as what the paper's print has wrong
+    why: str = ""  # the reason found, printed where it does not hold
+    note: str = ""  # always printed, such as a misprint in the paper
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.report.outcomes import Outcome
+from mpi_compress.figures.outcomes import Outcome
 from mpi_compress.report.render import PAPERS, group_of
 
 _HEAD = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"

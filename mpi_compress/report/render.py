@@ -14,11 +14,11 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text
-from mpi_compress.figures.lines import named
-from mpi_compress.job.claims import Verdict
+from mpi_compress.figures.lines import name_of
+from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.figures.verdicts import Verdict
 from mpi_compress.report import series
-from mpi_compress.report.outcomes import Outcome
-from mpi_compress.results import columns
+from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
@@ -105,9 +105,10 @@ def data(found: Sequence[Outcome]) -> str:
 
 def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
     used = {name for each in views.values() for view in each for s in view.get("series", ()) for name in s["columns"]}
-    order = [*(n for n in columns.NAMES if n in used), *sorted(used - set(columns.NAMES))]
-    units = {name: f" [{unit}]" for name, unit in columns.UNITS.items()}
-    return {name: columns.NAMES.get(name, name.replace("_", " ")) + units.get(name, "") for name in order}
+    order = [name for name in dict.fromkeys(c.name for c in COLUMNS) if name in used]
+    own = sorted(used.difference(order))  # columns of a user's algorithm
+    labels = {name: column_of(name).label for name in order} | {name: name.replace("_", " ") for name in own}
+    return {name: f"{label} [{unit}]" if (unit := column_of(name).unit) else label for name, label in labels.items()}
 
 
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -177,7 +178,7 @@ def _run(r: Run) -> dict[str, Any]:
     each = rounds * r.attrs["n_workers"]
     more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
     return {
-        "label": named(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
+        "label": name_of(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
         "reason": str(r.attrs["reason"]), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
         "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
         "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.curves import scales
-from mpi_compress.figures.lines import by_seed, named, stem, tuned_text, without_common
-from mpi_compress.figures.plotting import panels
+from mpi_compress.figures.axes import scales
+from mpi_compress.figures.lines import by_seed, name_of, stem, tuned_text, without_common
+from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
+from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run
 
-_OVER_BUDGETS = ("alpha_bar", "beta_bar", "omega_bar", "speedup", "worst_case", "predicted_cost", "predicted_payload")
-_DERIVED = ("wire_bits", "paper_bits", "bits_up", "bits_down", "relative_distance", "table1", "table1_gd", "table1_worst_case")
-_SAME = 1e-7  # relative: from where on a column is said to follow from another one
+_SAME = 1e-7  # relative: how closely a column follows from another one
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -106,7 +105,7 @@ def columns_of(run: Run, asked: set[str]) -> Columns:
     """All that can be drawn row by row."""
     found = {name: run.trace[name].astype(np.float64) for name in ("round", *run.trace)}
     found["seconds"] = run.timing["seconds"]
-    for name in (*_DERIVED, *sorted(asked)):
+    for name in (*named("result", "bounds"), *sorted(asked)):
         try:
             values = np.asarray(run.column(name), dtype=np.float64)
         except (UserError, KeyError):
@@ -134,7 +133,7 @@ def _line(group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
     own = {name: values for name, values in (middle | ranges).items() if name not in follows}
     rows = kept(own, points)
     written: dict[str, Any] = {name: short(values[rows]) for name, values in own.items()}
-    series = {"label": named(group[0]), "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
+    series = {"label": name_of(group[0]), "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
     for end in ("low", "high") if ranges else ():
         series[end] = {name: written[f"{name}.{end}"] for name in names if f"{name}.{end}" in written}
     return series
@@ -148,7 +147,7 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     bases: Columns = {}
     for name, values in columns.items():
-        few = slice(None, None, max(1, len(values) // 4))  # enough to tell most others
+        few = slice(None, None, max(1, len(values) // 4))  # enough to rule out most columns
         for base, others in bases.items():
             span = others[-1] - others[0]
             a = (values[-1] - values[0]) / span if span else 0.0
@@ -182,7 +181,7 @@ def _ends(groups: Sequence[Sequence[Run]], asked: set[str], at: Mapping[str, flo
         values = dict(zip(point, short(np.array(list(point.values()))), strict=True))
         varies = [name for name in names if name not in constant] if at else []
         found.append(
-            {"label": named(group[0]), "stem": stem(group[0].label), "seeds": len(group), "columns": values, "varies": varies}
+            {"label": name_of(group[0]), "stem": stem(group[0].label), "seeds": len(group), "columns": values, "varies": varies}
         )
     return found
 
@@ -199,9 +198,9 @@ def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
 
 def _over_budgets(run: Run) -> dict[str, Any]:
     columns = {"T": short(np.asarray(run.attrs["theory_T"], dtype=np.float64))}
-    for name in _OVER_BUDGETS:
+    for name in named("curves")[1:]:
         columns[name] = short(np.asarray(run.column(name), dtype=np.float64))
-    return {"label": named(run), "seeds": 1, "columns": columns}
+    return {"label": name_of(run), "seeds": 1, "columns": columns}
 
 
 def as_json(data: Any) -> str:

@@ -1,11 +1,11 @@
-"""What became of jobs and claims, as lines and as a table."""
+"""Outcomes of jobs as lines of text, and as a table in Markdown."""
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.report.outcomes import Outcome
+from mpi_compress.figures.outcomes import Outcome
 
 _HEAD = (
     "# Figures and claims",
@@ -17,7 +17,7 @@ _HEAD = (
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
-    """A line for each job, one for each claim that does not hold, and how many do."""
+    """A line for each job, one for each claim that does not hold, and how many claims hold."""
     width = max(len(o.key) for o in found)
     for o in found:
         yield f"{o.key:{width}s}  {o.status}" + (f"; claims: {o.counted}" if o.verdicts else "")
@@ -46,7 +46,7 @@ def write_table(found: Sequence[Outcome], target: Path) -> None:
 
 
 def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
-    """Markdown: figure, job, data, what became of it, and of its claims; to stand in a file of this folder."""
+    """Figure, job, data, status and claims as Markdown; links are relative to the folder of the page."""
     lines = [*_HEAD, "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
     for o in found:
         job = f"[{o.key}]({Path(os.path.relpath(o.file, folder)).as_posix()})"

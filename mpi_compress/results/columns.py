@@ -1,53 +1,182 @@
-"""What columns are called in figures and pages, and what they are counted in."""
+"""The columns of results, one row of one table each: what writes, reads, draws and lists columns reads this table.
 
-NAMES = {
-    "round": "round",
-    "epoch": "passes over the data",
-    "loss": "loss f(x)",
-    "suboptimality": "suboptimality f(x) − f*",
-    "grad_norm": "gradient norm ‖∇f(x)‖",
-    "wire_bits_up": "bits sent up, on the wire",
-    "wire_bits_down": "bits sent down, on the wire",
-    "paper_bits_up": "bits sent up, by the papers' formula",
-    "paper_bits_down": "bits sent down, by the papers' formula",
-    "elements_up": "coordinates sent up",
-    "cost_up": "communication cost up",
-    "cost_down": "communication cost down",
-    "wire_bits": "bits sent up and down, on the wire",
-    "bits_up": "bits a coordinate, message up",
-    "bits_down": "bits a coordinate, message down",
-    "distance": "distance ‖x − x*‖",
-    "relative_distance": "distance ‖x − x*‖ / ‖x0 − x*‖",
-    "rate": "c'",
-    "kappa": "condition number L/µ",
-    "rho": "ρ of the theorem",
-    "bound": "theorem's bound",
-    "lower_up": "Lemma 2.1, least",
-    "upper_up": "Lemma 2.1, most",
-    "lower_down": "Lemma 2.1, least",
-    "upper_down": "Lemma 2.1, most",
-    "budget": "budget T (mean over workers)",
-    "T": "budget T",
-    "alpha_bar": "least α(T) over the run",
-    "beta_bar": "least β(T) over the run",
-    "omega_bar": "least ω(T) over the run",
-    "worst_case": "worst case T/d",
-    "speedup": "SpeedUp(T) = d ᾱ_T / T",
-    "predicted_cost": "predicted cost C(T) / ᾱ_T",
-    "predicted_payload": "predicted payload P(T) / ᾱ_T",
-    "table1": "bound on rounds, data-dependent",
-    "table1_gd": "bound on rounds, no compression",
-    "table1_worst_case": "bound on rounds, worst case",
-    "growth": "ρ estimated, E‖g‖² / 2L(f − f*)",
-    "seconds": "time",
-    "variance": "var = Σ‖Q(g)‖² / Σ‖g‖²",
-    "spa": "share of coordinates sent",
-    "variance_spa": "var · spa",
-    "error_norm": "error norm √(mean ‖e‖²)",
-    "updates": "updates, all workers",
-    "coordinate_writes": "coordinates written, all workers",
-    "retries": "writes that came second, all workers",
-}
-UNITS = {f"{kind}_bits{way}": "bit" for kind in ("wire", "paper") for way in ("", "_up", "_down")} | {"seconds": "s"}
-# On logarithmic axes, unless a figure says otherwise:
-FALLING_TO_ZERO = ("suboptimality", "grad_norm", "distance", "relative_distance", "error_norm")
+A further column of the trace is a row here, and the line that counts or computes it. Columns that a user's own algorithm adds need
+no row: they are floats, and their name is their label.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Result(Protocol):
+    """A result that was read, as `reader.Run`: what columns are derived from."""
+
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+    @property
+    def trace(self) -> Mapping[str, NDArray]: ...
+    @property
+    def workers(self) -> Mapping[str, NDArray]: ...
+    @property
+    def theory(self) -> Mapping[str, NDArray]: ...
+    def column(self, name: str) -> NDArray: ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of results."""
+
+    name: str
+    dtype: Literal["int64", "float64"]
+    unit: str
+    label: str  # its name in figures and pages
+    since: Literal["counter", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds", "setting"]
+    """Where it comes from: what is counted of messages; f and ∇f at the row's point; that point alone; the algorithm; the clock;
+    the improvements of [log] theory. Not in the file are: result, which follows from other columns, by `derive`; curves over T and
+    bounds at each row, which follow from /theory, by `results.bounds`; setting, one number for the whole run."""
+    table: Literal["trace", "workers", "timing", "theory", ""] = "trace"  # the group of the file that holds it; "": none
+    workers: bool = False  # whether /workers has it too, one number a worker
+    falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise
+    short: str = ""  # its name beside a panel's curves; "": `name`
+    derive: Callable[[Result], NDArray] | None = None
+
+
+def _each_message(way: str) -> Callable[[Result], NDArray]:
+    def derive(run: Result) -> NDArray:
+        each = np.diff(run.trace[f"wire_bits_{way}"]) / np.diff(run.trace["round"])
+        return np.concatenate([[np.nan], each / (run.attrs["n_workers"] * run.attrs["dim"])])
+
+    return derive
+
+
+def _both(name: str) -> Callable[[Result], NDArray]:
+    return lambda run: run.trace[f"{name}_up"] + run.trace[f"{name}_down"]
+
+
+def _relative(run: Result) -> NDArray:
+    distance = run.column("distance")
+    return distance / (distance[0] or 1.0)
+
+
+def _kappa(run: Result) -> NDArray:
+    mu = run.attrs["mu"]
+    return np.full(len(run.trace["round"]), run.attrs["L"] / mu if mu > 0 else np.inf)
+
+
+COLUMNS = (
+    Column("round", "int64", "", "round", "counter"),
+    Column("epoch", "float64", "", "passes over the data", "counter"),
+    Column("loss", "float64", "", "loss f(x)", "evaluation"),
+    Column("suboptimality", "float64", "", "suboptimality f(x) − f*", "evaluation", falls=True),
+    Column("grad_norm", "float64", "", "gradient norm ‖∇f(x)‖", "evaluation", falls=True),
+    Column("wire_bits_up", "int64", "bit", "bits sent up, on the wire", "counter", workers=True),
+    Column("wire_bits_down", "int64", "bit", "bits sent down, on the wire", "counter"),
+    Column("paper_bits_up", "float64", "bit", "bits sent up, by the papers' formula", "counter", workers=True),
+    Column("paper_bits_down", "float64", "bit", "bits sent down, by the papers' formula", "counter"),
+    Column("elements_up", "int64", "", "coordinates sent up", "counter"),
+    Column("cost_up", "float64", "", "communication cost up", "counter"),
+    Column("cost_down", "float64", "", "communication cost down", "counter"),
+    Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),
+    Column(
+        "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
+    ),
+    Column("bits_up", "float64", "", "bits a coordinate, message up", "result", "", derive=_each_message("up")),
+    Column("bits_down", "float64", "", "bits a coordinate, message down", "result", "", derive=_each_message("down")),
+    Column("distance", "float64", "", "distance ‖x − x*‖", "point", falls=True),
+    Column("relative_distance", "float64", "", "distance ‖x − x*‖ / ‖x0 − x*‖", "result", "", falls=True, derive=_relative),
+    Column("test_loss", "float64", "", "loss on the test set", "point"),
+    Column("test_accuracy", "float64", "", "accuracy on the test set", "point"),
+    Column("step", "float64", "", "step", "setting", ""),
+    Column("rate", "float64", "", "c'", "setting", ""),
+    Column("kappa", "float64", "", "condition number L/µ", "setting", "", derive=_kappa),
+    Column("rho", "float64", "", "ρ of the theorem", "setting", ""),
+    Column("bound", "float64", "", "theorem's bound", "algorithm"),
+    Column("gap", "float64", "", "‖v − ∇f(y)‖ over its bound", "algorithm"),
+    Column("lower_up", "float64", "", "Lemma 2.1, least", "algorithm", workers=True),
+    Column("upper_up", "float64", "", "Lemma 2.1, most", "algorithm", workers=True),
+    Column("lower_down", "float64", "", "Lemma 2.1, least", "algorithm"),
+    Column("upper_down", "float64", "", "Lemma 2.1, most", "algorithm"),
+    Column("budget", "float64", "", "budget T (mean over workers)", "algorithm", workers=True),
+    Column("T", "int64", "", "budget T", "curves", ""),
+    Column("payload", "float64", "bit", "payload P(T)", "curves", ""),
+    Column("alpha_bar", "float64", "", "least α(T) over the run", "curves", ""),
+    Column("beta_bar", "float64", "", "least β(T) over the run", "curves", ""),
+    Column("omega_bar", "float64", "", "least ω(T) over the run", "curves", ""),
+    Column("worst_case", "float64", "", "worst case T/d", "curves", ""),
+    Column("speedup", "float64", "", "SpeedUp(T) = d ᾱ_T / T", "curves", ""),
+    Column("predicted_cost", "float64", "", "predicted cost C(T) / ᾱ_T", "curves", ""),
+    Column("predicted_payload", "float64", "", "predicted payload P(T) / ᾱ_T", "curves", ""),
+    Column("table1", "float64", "", "bound on rounds, data-dependent", "bounds", ""),
+    Column("table1_gd", "float64", "", "bound on rounds, no compression", "bounds", ""),
+    Column("table1_worst_case", "float64", "", "bound on rounds, worst case", "bounds", ""),
+    Column("growth", "float64", "", "ρ estimated, E‖g‖² / 2L(f − f*)", "bounds", ""),
+    Column("seconds", "float64", "s", "time", "clock", "timing"),
+    Column("compute", "float64", "s", "time in gradients", "clock", "timing"),
+    Column("pack", "float64", "s", "time in compression and coding", "clock", "timing"),
+    Column("exchange", "float64", "s", "time in exchange", "clock", "timing"),
+    Column("update", "float64", "s", "time in updates", "clock", "timing"),
+    Column("evaluate", "float64", "s", "time in evaluation, off the clock", "clock", "timing"),
+    Column("variance", "float64", "", "var = Σ‖Q(g)‖² / Σ‖g‖²", "algorithm", short="var"),
+    Column("spa", "float64", "", "share of coordinates sent", "algorithm", workers=True),
+    Column("variance_spa", "float64", "", "var · spa", "algorithm", short="var·spa"),
+    Column("squares_sent", "float64", "", "Σ‖Q(g)‖²", "algorithm", "workers"),
+    Column("squares", "float64", "", "Σ‖g‖²", "algorithm", "workers"),
+    Column("error_norm", "float64", "", "error norm √(mean ‖e‖²)", "algorithm", workers=True, falls=True),
+    Column("total_error", "float64", "", "total error Σ mean ‖e‖²", "algorithm", workers=True),
+    Column("density", "float64", "", "share of coordinates in the last message", "algorithm", workers=True),
+    Column("corrected_norm", "float64", "", "corrected gradient's norm √(mean ‖p/γ‖²)", "algorithm", workers=True),
+    Column("silent", "float64", "", "silent workers", "algorithm"),
+    Column("updates", "float64", "", "updates, all workers", "algorithm", workers=True),
+    Column("coordinate_writes", "float64", "", "coordinates written, all workers", "algorithm", workers=True),
+    Column("retries", "float64", "", "writes that came second, all workers", "algorithm", workers=True),
+    Column("alpha", "float64", "", "α(T) of ∇f(x)", "theory", "theory"),
+    Column("beta", "float64", "", "β(T) of ∇f(x)", "theory", "theory"),
+    Column("omega", "float64", "", "least ω(T) of the workers' ∇f_i(x)", "theory", "theory"),
+    Column("improvement", "float64", "", "improvement of the next round", "theory", "theory"),
+    Column("variance", "float64", "", "σ² = (1/n) Σ E‖g_i − ∇f(x)‖²", "theory", "theory"),
+)
+"""Where two tables have a column of one name, the first is the one that figures draw."""
+
+TAKEN = frozenset(c.name for c in COLUMNS if c.table == "trace" and c.since != "algorithm")
+"""Columns of a trace that no algorithm may add."""
+
+_BY_NAME = {c.name: c for c in reversed(COLUMNS)}
+_IN_FILES = {f"{table}/{c.name}": c for c in COLUMNS for table in (c.table, "workers" if c.workers else c.table) if table}
+
+
+def known(name: str) -> bool:
+    """Whether results can have a column of this name, whatever the algorithm."""
+    return name in _BY_NAME
+
+
+def column_of(name: str) -> Column:
+    """The column of this name, or that of an algorithm of the user's own."""
+    return _BY_NAME.get(name) or Column(name, "float64", "", name, "algorithm", workers=True)
+
+
+def dtype_of(table: str, name: str) -> str:
+    """What a file holds the column's numbers as, in this table; floats where no row of `COLUMNS` says otherwise."""
+    found = _IN_FILES.get(f"{table}/{name}")
+    return found.dtype if found else "float64"
+
+
+def named(*since: str) -> list[str]:
+    """The names of the columns that come from there."""
+    return [c.name for c in COLUMNS if c.since in since]
+
+
+def schema() -> str:
+    """The columns that a file of rows may hold, one a line: a checkpoint goes on with the rows of the same schema only."""
+    return "\n".join(f"{c.table}/{c.name} {c.dtype}{' and workers' * c.workers}" for c in COLUMNS if c.table)
+
+
+def listing() -> Iterator[str]:
+    """A line for each column: its name, what it is, its unit, and where it is found."""
+    for c in COLUMNS:
+        unit = f" [{c.unit}]" if c.unit else ""
+        place = "/" + c.table + ", /workers" * c.workers if c.table else "one number a run" if c.since == "setting" else "derived"
+        yield f"  {c.name:18s} {c.label}{unit}; {place}"

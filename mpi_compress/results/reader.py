@@ -1,9 +1,9 @@
-"""A result: one run = one HDF5 file, which `recorder` writes, read back."""
+"""Reads a result: one run = one HDF5 file, as `writer` writes it."""
 
 import json
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.engine import theory
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.results import bounds
+from mpi_compress.results.columns import column_of, named
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
@@ -59,17 +60,18 @@ class Run:
         for table in (self.trace, self.timing):
             if name in table:
                 return table[name]
-        if name in _DERIVED:
-            return _DERIVED[name](self)
+        if (derive := column_of(name).derive) is not None:
+            return derive(self)
         settled = json.loads(self.attrs.get("settled", "{}"))
         if name in settled:
             return np.full(len(self.trace["round"]), settled[name])
-        curves = theory.columns(self)
+        curves = bounds.columns(self)
         if name in curves:
             return curves[name]
-        if name in theory.COLUMNS:
+        if name in named("curves", "bounds"):
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
-        raise UserError(f"{self.file}: {nearest(name, [*self.trace, *self.timing, *_DERIVED, *settled, *curves], 'column')}")
+        there = [*self.trace, *self.timing, *named("result"), "kappa", *settled, *curves]
+        raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 
     def has(self, name: str) -> bool:
         """Whether there is a column of that name."""
@@ -95,21 +97,6 @@ class Run:
         except ImportError:
             raise UserError("to_pandas needs pandas: pip install pandas") from None
         return pandas.DataFrame(self.trace)
-
-
-def _each_message(run: Run, way: str) -> NDArray:
-    each = np.diff(run.trace[f"wire_bits_{way}"]) / np.diff(run.trace["round"])
-    return np.concatenate([[np.nan], each / (run.attrs["n_workers"] * run.attrs["dim"])])
-
-
-_DERIVED: dict[str, Callable[[Run], NDArray]] = {
-    "wire_bits": lambda run: run.trace["wire_bits_up"] + run.trace["wire_bits_down"],
-    "paper_bits": lambda run: run.trace["paper_bits_up"] + run.trace["paper_bits_down"],
-    "bits_up": lambda run: _each_message(run, "up"),
-    "bits_down": lambda run: _each_message(run, "down"),
-    "relative_distance": lambda run: run.column("distance") / (run.column("distance")[0] or 1.0),
-    "kappa": lambda run: np.full(len(run.trace["round"]), run.attrs["L"] / run.attrs["mu"] if run.attrs["mu"] > 0 else np.inf),
-}
 
 
 def read(file: str | Path) -> Run:

@@ -16,11 +16,12 @@ import h5py
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.observer import Row
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.results.columns import dtype_of
+from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import FORMAT
+from mpi_compress.results.row import Row
 
-_INTEGERS = ("round", "wire_bits_up", "wire_bits_down", "elements_up")
 _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
 _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
@@ -43,8 +44,8 @@ class Recorder:
     While it is there, no other process can write the same result.
 
     Args:
-        saved: up to where the rows of an earlier `.part` are kept, if they are; what follows them is cut off. It is asked once
-            no other process can change that.
+        saved: returns up to where the rows of an earlier `.part` are kept, None to begin anew. It is called once no other process
+            can write them; rows behind the mark are cut off.
 
     Raises:
         UserError: the file cannot be written.
@@ -76,7 +77,7 @@ class Recorder:
             self._let_go()
             if go_on:
                 raise LostRows from error
-            raise UserError(f"{file.parent}: results cannot be written there: {_told(error)}") from None
+            raise UserError(f"{file.parent}: results cannot be written there: {_first_line(error)}") from None
 
     def append(self, row: Row) -> None:
         self._rows.append(row)
@@ -103,11 +104,11 @@ class Recorder:
             self._h5.flush()
             self._give_back(self._h5.id.get_filesize())
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.part}: rows cannot be written: {_told(error)}") from None
+            raise UserError(f"{self.part}: rows cannot be written: {_first_line(error)}") from None
         self._flushed = time.monotonic()
 
     def mark(self) -> Mark:
-        """Bring all rows so far to the disk: for a checkpoint."""
+        """Bring all rows so far to the disk, for a checkpoint."""
         self.flush()
         with self.part.open("rb") as written:
             os.fsync(written.fileno())
@@ -133,7 +134,7 @@ class Recorder:
             os.replace(self.part, self.file)
             sync_folder(self.file.parent)
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.file}: the result cannot be written: {_told(error)}") from None
+            raise UserError(f"{self.file}: the result cannot be written: {_first_line(error)}") from None
         self._let_go()
         return self.file
 
@@ -170,7 +171,7 @@ class Recorder:
             self._lock = None
 
     def _extend(self, group: str, column: str, values: list[Any]) -> None:
-        dtype = np.int64 if column in _INTEGERS else np.float64
+        dtype = dtype_of(group, column)
         block = np.array(values, dtype=dtype)
         name = f"{group}/{column}"
         if name not in self._h5:
@@ -183,7 +184,7 @@ class Recorder:
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
     def _cut(self, mark: Mark) -> None:
-        """Back to the rows of a mark.
+        """Cut off the rows behind a mark.
 
         Raises:
             OSError: they are not there as they were.
@@ -202,8 +203,8 @@ class Recorder:
             del self._h5["final"]
 
 
-def _told(error: Exception) -> str:
-    """One line of it."""
+def _first_line(error: Exception) -> str:
+    """What an error says, in one line."""
     return getattr(error, "strerror", None) or str(error).splitlines()[0]
 
 
@@ -213,11 +214,6 @@ class LostRows(Exception):
 
 class BeingWritten(UserError):
     """Another process is writing this result."""
-
-
-def part_of(result: Path) -> Path:
-    """What a result is called while it is written."""
-    return result.with_name(result.name + ".part")
 
 
 def is_being_written(part: Path) -> bool:

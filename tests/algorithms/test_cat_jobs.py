@@ -8,7 +8,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError, load_job
 from mpi_compress.cli.main import main
-from mpi_compress.job import claims
+from mpi_compress.figures import verdicts
 from mpi_compress.job.loading import parse_job
 
 JOBS = sorted((Path(__file__).parents[2] / "jobs" / "cat").glob("fig*.toml"))
@@ -115,7 +115,7 @@ def test_a_stand_in_is_named_wherever_its_result_is_shown(small, tmp_path, capsy
     assert "gspar, a stand-in for wanted" in capsys.readouterr().out
     losses = [mc.read(f).trace["loss"][-1] for f in (tmp_path / "small").glob("T-*.h5")]
     job = load_job(small)
-    (verdict,) = claims.check(job, [mc.read(f) for f in (tmp_path / "small").glob("*.h5")])
+    (verdict,) = verdicts.check(job, [mc.read(f) for f in (tmp_path / "small").glob("*.h5")])
     assert verdict.values == [min(losses)]
 
 

@@ -6,8 +6,9 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
+from mpi_compress.figures import verdicts
 from mpi_compress.figures.kept import results_of
-from mpi_compress.job import claims
+from mpi_compress.job.claims import meets
 from mpi_compress.job.loading import load_job
 
 JOB = """
@@ -44,7 +45,7 @@ def judged(job, value, holds):
     job.with_name("claimed.toml").write_text(JOB + text)
     claimed = load_job(job.with_name("claimed.toml"))
     done = results_of(load_job(job), job.parent)
-    return claims.check(claimed, done)[0]
+    return verdicts.check(claimed, done)[0]
 
 
 def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
@@ -67,7 +68,7 @@ def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
      (">= 3", np.nan, False), ("<= 3", np.nan, False), ("in [0, 1]", np.nan, False)],
 )  # fmt: skip
 def test_conditions(condition, value, met):
-    assert claims.meets(condition, value) is met
+    assert meets(condition, value) is met
 
 
 def test_what_has_not_been_run_neither_holds_nor_fails(job):
@@ -157,8 +158,8 @@ grid = { label = ["GD", "top"], n = [10, 40] }
     file.write_text(JOB + text)
     many = load_job(file)
     assert [c.says for c in many.claims] == ["GD ends"] * 2 + ["top ends"] * 2
-    verdicts = claims.check(many, results_of(load_job(job), job.parent))
-    assert [v.values for v in verdicts] == [[30, 30], [0, 0]] * 2
+    found = verdicts.check(many, results_of(load_job(job), job.parent))
+    assert [v.values for v in found] == [[30, 30], [0, 0]] * 2
     file.write_text(JOB + text.replace("[10, 40]", "10"))
     with pytest.raises(UserError, match="claim 1: grid"):
         load_job(file)
@@ -177,14 +178,14 @@ def test_a_run_of_one_seed_stands_beside_each_seed_of_the_others(tmp_path):
     file.write_text(head + runs + "".join(map(claim.format, values)))
     done = mc.run(load_job(file), out=tmp_path)
     one, two, other, three = (r.trace["loss"][-1] for r in done)
-    verdicts = claims.check(load_job(file), done)
-    assert [v.values for v in verdicts] == [[one / two, one / other], [one / three], [two, other]]
+    found = verdicts.check(load_job(file), done)
+    assert [v.values for v in found] == [[one / two, one / other], [one / three], [two, other]]
     file.write_text(head + runs + claim.format(f"round('two', loss={(two + other) / 2})"))
-    (unreached,) = claims.check(load_job(file), done)[0].unreached
+    (unreached,) = verdicts.check(load_job(file), done)[0].unreached
     assert unreached.startswith("'two' never comes down to loss = ")
     assert unreached.endswith(" with 1 of 2 seeds")
     file.write_text(head + runs + "".join(map(claim.format, values)))
-    without = claims.check(load_job(file), [r for r in done if r is not done[2]])
+    without = verdicts.check(load_job(file), [r for r in done if r is not done[2]])
     assert [v.why for v in without] == ["'two' has no result of seed 2", "", "'two' has no result of seed 2"]
 
 
@@ -197,7 +198,7 @@ def test_the_smallest_over_runs_is_a_number_where_one_has_diverged(tmp_path):
         file.write_text(head + "".join(run.format(f"step {i}", step) for i, step in enumerate(steps)) + claim)
         done = mc.run(load_job(file), out=tmp_path)
         good = next(r for r in done if r.status == "complete")
-        assert claims.check(load_job(file), done)[0].values == [good.trace["grad_norm"][-1]]
+        assert verdicts.check(load_job(file), done)[0].values == [good.trace["grad_norm"][-1]]
 
 
 def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reached_are_told(job):

@@ -23,6 +23,7 @@ class Compressor(Part, ABC):
     absolute, none of them where it is none of these.
     """
 
+    name: ClassVar[str]  # in jobs; set by its registration
     makes: ClassVar[type[Compressed]] = Sparse  # the kind of message
     codec: ClassVar[str] = "fixed"  # the codec that its paper counts
     paper: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""What jobs have come to: their results, and their claims' verdicts."""
+"""Outcomes of jobs: their results, and the verdicts on their claims."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -6,22 +6,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.runner import result_file
-from mpi_compress.job import claims
-from mpi_compress.job.claims import Verdict
+from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.problem.datasets.known import how_to_get
+from mpi_compress.results.files import JOBS, job_name, result_file
 from mpi_compress.results.reader import Run, read
-
-JOBS = Path("jobs")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job file, and what there is of it."""
+    """A job file with its results and verdicts."""
 
     file: Path
-    key: str  # a name for it that no other job of the page has
+    key: str  # its name on the page, where no other job has it
     text: str
     job: Job | None  # None: it cannot be read
     full: bool = False  # whether it was read at full size
@@ -39,14 +36,14 @@ class Outcome:
 
     @property
     def data(self) -> str:
-        """The sets that it ran on, or would."""
+        """The data sets that it ran on, or would run on."""
         if self.runs:
             return "; ".join(dict.fromkeys(str(r.attrs["data"]) for r in self.runs))
         return "; ".join(dict.fromkeys(s.data.shown for s in self.job.runs)) if self.job else ""
 
     @property
     def kind(self) -> str:
-        """Whether that is a stand-in, generated as the job asks, or real."""
+        """Whether the data are a stand-in, generated, or real."""
         if not self.job:
             return ""
         if self.job.stand_ins:
@@ -55,7 +52,7 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """In a few words."""
+        """Its state in a few words."""
         wanted = len(self.job.runs) if self.job else 0
         if not self.runs:
             return f"not run: {self.problem}" if self.problem else "not run"
@@ -68,7 +65,7 @@ class Outcome:
 
     @property
     def counted(self) -> str:
-        """What became of its claims."""
+        """How many claims hold, how many do not, and how many have no result."""
         if not self.verdicts:
             return "–"
         names: tuple[tuple[bool | None, str, str], ...] = (
@@ -85,7 +82,7 @@ def job_files(names: Sequence[str]) -> list[Path]:
         UserError: there is no such file or folder, or no job in it.
     """
     found: dict[Path, None] = {}
-    for place in [Path(n) for n in names] or [JOBS]:
+    for place in [Path(n) for n in names] or [Path(JOBS)]:
         if not place.exists():
             raise UserError(f"{place}: there is no such job file or folder")
         below = [file for file in place.rglob("*.toml") if file.is_file() and not file.name.startswith(".")]
@@ -97,17 +94,11 @@ def job_files(names: Sequence[str]) -> list[Path]:
 
 
 def outcomes(files: Sequence[Path], out: Path, full: bool = False) -> list[Outcome]:
-    """What there is of each job; with `full`, at full size where the job has one."""
-    keys = [key_of(file) for file in files]
+    """The outcome of each job; with `full`, at full size where the job has one."""
+    keys = [job_name(file) for file in files]
     whole = [file.with_suffix("").as_posix().lstrip("/") for file in files]
     unique = [key if keys.count(key) == 1 else path for key, path in zip(keys, whole, strict=True)]
     return [_outcome(file, key, out, full) for file, key in zip(files, unique, strict=True)]
-
-
-def key_of(file: Path) -> str:
-    """A job's path below jobs/, without .toml; elsewhere its name alone."""
-    parts = file.with_suffix("").parts
-    return "/".join(parts[parts.index(JOBS.name) + 1 :] if JOBS.name in parts else parts[-1:])
 
 
 def loaded(file: Path, full: bool) -> Job:
@@ -140,7 +131,7 @@ def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
             problem = f"`{spec.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(spec.data.name)) else "")
             continue
         try:
-            result = result_file(job, spec, spec.run_id, out)
+            result = result_file(job.name, spec.label, spec.run_id, out)
             if result.exists():
                 runs.append(read(result))
         except UserError as error:
@@ -149,9 +140,9 @@ def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
 
 
 def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
-    """One claim at a time: one that cannot be read leaves the others alone."""
+    """Claim by claim, so that one that cannot be read leaves the others alone."""
     for claim in job.claims:
         try:
-            yield from claims.check(replace(job, claims=[claim]), runs)
+            yield from check(replace(job, claims=[claim]), runs)
         except UserError as error:
             yield Verdict(claim, [], str(error))

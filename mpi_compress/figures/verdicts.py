@@ -1,0 +1,171 @@
+"""Verdicts: a job's claims held against its results.
+
+Runs that differ in their seed alone are taken seed by seed; a run of one seed stands beside each.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.core.expressions import DomainError, evaluate
+from mpi_compress.figures.lines import entry_at
+from mpi_compress.job.claims import Question, meets, value_of
+from mpi_compress.job.loading import Job
+from mpi_compress.job.tables import Claim
+from mpi_compress.results.reader import Run
+
+_OVER_ROWS: dict[str, Callable[[np.ndarray], float]] = {"largest": np.nanmax, "smallest": np.nanmin, "mean": np.nanmean}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, and what the results say about it."""
+
+    claim: Claim
+    values: list[float]  # one for each seed; empty where results are missing
+    why: str = ""  # why there is no value
+    unreached: Sequence[str] = ()  # levels that runs never came down to, which count as infinite
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the median over seeds meets the claim; None: not run."""
+        return meets(self.claim.holds, self.median) if self.values else None
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.values))
+
+    @property
+    def ours(self) -> str:
+        """The median, or a dash."""
+        return f"{self.median:.4g}" if self.values else "–"
+
+    @property
+    def spread(self) -> str:
+        """The range over seeds; "" where there is one."""
+        several = len(self.values) > 1
+        return f"{np.min(self.values):.4g} … {np.max(self.values):.4g} over {len(self.values)} seeds" if several else ""
+
+    @property
+    def outcome(self) -> str:
+        return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
+
+    @property
+    def reason(self) -> str:
+        """Why it does not hold, as far as the job says, or why it has no value."""
+        return {True: "", False: self.claim.why, None: self.why}[self.holds]
+
+    @property
+    def paper(self) -> str:
+        """The paper's figure; "" where it has none."""
+        figure = self.claim.paper
+        return "" if figure is None else f"{figure:g}" if isinstance(figure, float) else figure
+
+    def __str__(self) -> str:
+        c = self.claim
+        ours = f"{self.ours} ({self.spread})" if self.spread else self.ours
+        paper = f"paper {self.paper}; " if self.paper else ""
+        outcome = f"{self.outcome}: {self.reason}" if self.reason else self.outcome
+        if self.unreached:
+            outcome += f" ({'; '.join(self.unreached)})"
+        note = f"\n    note: {c.note}" if c.note else ""
+        return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
+
+
+def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
+    """Every claim of a job against its results."""
+    return [_verdict(claim, job, runs) for claim in job.claims]
+
+
+def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
+    """Seed by seed; a run of one seed stands beside each seed of the others."""
+    done = {(r.label, r.attrs["run_id"]): r for r in runs}
+    by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
+    for spec in job.runs:
+        by_label[spec.label][spec.seed] = done.get((spec.label, spec.run_id))
+    used = _labels_in(claim, list(by_label))
+    several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
+    values, unreached = [], Counter[str]()
+    for seed in sorted(several) or [0]:
+        chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
+        answers = _Answers(chosen)
+        try:
+            values.append(value_of(claim, list(by_label), answers))
+        except DomainError:
+            values.append(math.nan)
+        except _Missing as missing:
+            of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
+            return Verdict(claim, [], f"'{missing.label}' has no result{of_seed}")
+        unreached.update(answers.unreached)
+    seeds = len(values)
+    levels = [text if n == seeds else f"{text} with {n} of {seeds} seeds" for text, n in sorted(unreached.items())]
+    return Verdict(claim, values, unreached=levels)
+
+
+def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
+    """The runs that a claim's value needs, by label."""
+    found: set[str] = set()
+
+    def note(question: Question) -> float:
+        found.update(question.labels)
+        return math.nan
+
+    value_of(claim, labels, note)
+    return found
+
+
+class _Missing(Exception):
+    """A run that a claim needs has no result."""
+
+    def __init__(self, label: str):
+        self.label = label
+
+
+class _Answers:
+    """Answers questions from the results of one seed, by label, and keeps which levels no run came down to."""
+
+    def __init__(self, runs: Mapping[str, Run | None]):
+        self._runs = runs
+        self.unreached: set[str] = set()
+
+    def __call__(self, q: Question) -> float:
+        answers = [_answer(q, run) for run in self._those(q.labels)]
+        smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
+        if q.until and smallest == math.inf:
+            self.unreached.add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
+        return smallest
+
+    def _those(self, labels: Sequence[str]) -> list[Run]:
+        found = []
+        for label in labels:
+            if (run := self._runs[label]) is None:
+                raise _Missing(label)
+            found.append(run)
+        return found
+
+
+def _answer(q: Question, run: Run) -> float:
+    if q.over != "last":
+        return float(_OVER_ROWS[q.over](_over_rows(q, run)))
+    if q.until:
+        return entry_at(run.column(q.formula), run.column(q.until), q.level)
+    return float(run.column(q.formula)[-1])
+
+
+def _over_rows(question: Question, run: Run) -> np.ndarray:
+    """A column, or a formula in columns, row by row; NaN where it divides by 0."""
+    names = question.columns
+    if question.formula in names:
+        return run.column(question.formula)
+    rows = zip(*(run.column(name).tolist() for name in names), strict=True)
+    return np.array([_at_row(question.formula, dict(zip(names, row, strict=True))) for row in rows])
+
+
+def _at_row(formula: str, columns: Mapping[str, float]) -> float:
+    try:
+        return evaluate(formula, columns) if all(map(math.isfinite, columns.values())) else math.nan
+    except ValueError:
+        return math.nan

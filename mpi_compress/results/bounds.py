@@ -1,0 +1,169 @@
+"""CAT's bounds from a result's /theory: curves over budgets T, and table 1 beside the rounds that were needed."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.results.columns import Result
+
+_SHOWN_LEVELS = 5
+
+
+def columns(run: Result) -> Mapping[str, NDArray]:
+    """Curves over T, as in CAT fig. 1, and bounds on the rounds to each row's accuracy, from a result's /theory."""
+    if not run.theory:
+        return {}
+    T, payload, cost = (run.attrs[f"theory_{name}"] for name in ("T", "payload", "cost"))
+    d = run.attrs["dim"]
+    found: dict[str, NDArray] = {"T": T, "worst_case": T / d, "payload": payload}
+    found |= {f"{name}_bar": least(run.theory[name]) for name in ("alpha", "beta", "omega")}
+    found["speedup"] = found["alpha_bar"] * d / T
+    found["predicted_cost"] = cost / found["alpha_bar"]
+    found["predicted_payload"] = payload / found["alpha_bar"]
+    found["growth"] = growth(run)
+    table = Table.of(run)
+    if table is not None:
+        gaps = run.trace["suboptimality"]
+        ways = [[b.rounds(way) for way in ("plain", "data", "worst")] for b in map(table.best, gaps)]
+        for name, values in zip(("table1_gd", "table1", "table1_worst_case"), np.array(ways).T, strict=True):
+            found[name] = values
+    return found
+
+
+def growth(run: Result) -> NDArray:
+    """The ρ that the weak growth condition (AIADE §5) needs at each row: (1/n) Σ E‖g_i‖² / 2L(f − f*), L the largest L_i.
+
+    NaN where f − f* is lost in rounding, or where the algorithm has no use for L_i or f* is not known.
+    """
+    gap = run.trace["suboptimality"]
+    known = gap > 1e-12 * abs(run.attrs["f_star"])
+    moment = run.theory["variance"] + run.trace["grad_norm"] ** 2
+    return np.divide(moment, 2 * run.attrs.get("L_max", np.nan) * gap, out=np.full(gap.size, np.nan), where=known)
+
+
+def least(values: NDArray) -> NDArray:
+    """The minimum over rounds, rounds where the gradient was zero left out."""
+    known = np.where(np.isnan(values), np.inf, values).min(axis=0)
+    return np.where(np.isinf(known), np.nan, known)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Rounds that suffice for an accuracy ε: without compression, then divided by ᾱ_T (ω̄_T) or, at worst, times d/T."""
+
+    plain: float
+    gain: float
+    worst_gain: float
+
+    def rounds(self, way: str) -> float:
+        return self.plain / {"plain": 1.0, "data": self.gain, "worst": self.worst_gain}[way]
+
+
+@dataclass(frozen=True)
+class Table:
+    """CAT table 1 for one run: its constants, and the rows of bounds."""
+
+    run: Result
+    stochastic: bool  # the table's right half
+    gain: float  # the smallest improvement over the run: ᾱ_T, β̄_T or ω̄_T at the run's own T
+    worst_gain: float  # T/d; for S+Q min(1/T, T/d)
+    L: float
+    mu: float
+    start: float  # ε0 = F(x0) − F*, F* taken as 0 where it is not known
+    R: float  # the largest ‖x_i − x*‖; NaN where x* is not known
+    sigma2: float  # the largest σ²
+
+    @classmethod
+    def of(cls, run: Result) -> "Table | None":
+        """None where no lemma of CAT speaks of the run."""
+        a, t = run.attrs, run.theory
+        gain = least(t["improvement"][:-1]) if len(t.get("improvement", ())) > 1 else math.nan
+        if not gain > 0:
+            return None
+        T, d = _smallest_budget(run), a["dim"]
+        worst = min(1 / T, T / d) if a["curve"] == "beta" else T / d
+        start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
+        R = float(np.max(run.trace["distance"])) if "distance" in run.trace else math.nan
+        sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
+        return cls(
+            run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, R, sigma2
+        )  # fmt: skip
+
+    def bound(self, kind: str, eps: float) -> Bound:
+        """Rounds for f − f* ≤ ε, or for ‖∇f‖² ≤ ε where `kind` is "non-convex"."""
+        L, mu, noise = self.L, self.mu, 2 * self.sigma2
+        if kind == "µ-convex":
+            plain, noise = L / mu * math.log(self.start / eps) if mu > 0 else math.inf, noise / (mu * eps * L) if mu > 0 else 0.0
+            plain += L / mu * math.log(2) if self.stochastic and mu > 0 else 0.0
+        elif kind == "convex":
+            plain, noise = 2 * L * self.R**2 / eps, noise / (eps * L)
+        else:
+            plain, noise = 2 * L * self.start / eps, noise / eps
+        return Bound(2 * (1 + noise) * plain if self.stochastic else plain, self.gain, self.worst_gain)
+
+    def best(self, eps: float) -> Bound:
+        """The smaller of the two bounds for f − f* ≤ ε; none where the run is as good as exact."""
+        if not 0 < eps <= self.start:
+            return Bound(0.0 if eps > self.start else math.nan, self.gain, self.worst_gain)
+        return min((self.bound(kind, eps) for kind in ("µ-convex", "convex")), key=lambda b: np.nan_to_num(b.plain, nan=math.inf))
+
+    def lines(self) -> Iterator[str]:
+        """Bounds beside the rounds that were needed, for some accuracies that were reached."""
+        yield f"{'':10s}{'':12s}{'ε':>9s}{'needed':>9s}{'no compression':>16s}{'data-dependent':>16s}{'worst case':>13s}"
+        rounds, trace = self.run.trace["round"], self.run.trace
+        for kind, reached, first in (
+            ("µ-convex", trace["suboptimality"], self.start),
+            ("convex", trace["suboptimality"], self.start),
+            ("non-convex", trace["grad_norm"] ** 2, trace["grad_norm"][0] ** 2),
+        ):
+            for eps in _levels(reached, first):
+                b = self.bound(kind, eps)
+                if math.isfinite(b.plain):
+                    needed = rounds[np.flatnonzero(reached <= eps)[0]]
+                    counts = (f"{b.rounds(way):.3g}" for way in ("plain", "data", "worst"))
+                    yield f"{'':10s}{kind:12s}{eps:9.2g}{needed:9d}" + "{:>16s}{:>16s}{:>13s}".format(*counts)
+
+
+def _smallest_budget(run: Result) -> float:
+    if "budget" in run.workers:
+        return float(run.workers["budget"][1:].min())
+    return run.trace["elements_up"][-1] / max(1, run.trace["round"][-1]) / run.attrs["n_workers"]
+
+
+def _levels(reached: NDArray, first: float) -> list[float]:
+    """Powers of ten below `first` that were reached, a few of them."""
+    smallest = np.nanmin(reached)
+    if not 0 < first < math.inf or not smallest < first / 10:
+        return []
+    decades = min(12, math.floor(math.log10(first / max(smallest, 1e-300))))
+    return [first * 10.0**-k for k in np.unique(np.linspace(1, decades, _SHOWN_LEVELS).round().astype(int))]
+
+
+def summary(run: Result) -> Iterator[str]:
+    """The theory of a result, for `show`."""
+    if not run.theory:
+        return
+    t, d = columns(run), run.attrs["dim"]
+    yield f"  theory    least over {len(run.theory['alpha'])} logged rounds (CAT fig. 1a, 1b); at worst ᾱ_T = ω̄_T = T/d"
+    yield f"{'':10s}{'T':>9s}{'ᾱ_T':>11s}{'SpeedUp':>11s}{'C(T)/ᾱ_T':>12s}{'β̄_T':>12s}{'ω̄_T':>12s}"
+    for T in np.unique(np.r_[10 ** np.arange(0, math.ceil(math.log10(d))), d]):
+        i = int(np.searchsorted(t["T"], T))
+        numbers = (t[name][i] for name in ("alpha_bar", "speedup", "predicted_cost", "beta_bar", "omega_bar"))
+        yield f"{'':10s}{t['T'][i]:9d}" + "".join(f"{v:11.4g}" for v in numbers)
+    if not np.all(np.isnan(needed := t["growth"])):
+        shown = f"{np.nanmin(needed):.4g} to {np.nanmax(needed):.4g}"
+        yield f"  growth    ρ estimated, E‖g‖²/2L(f − f*), L the largest L_i: from {shown}"
+    table = Table.of(run)
+    if table is None:
+        yield "  table 1   has no bound for this algorithm in this setting"
+        return
+    symbol = {"alpha": "ᾱ", "beta": "β̄", "omega": "ω̄"}[run.attrs["curve"]]
+    noise = f", σ² = {table.sigma2:.4g}" if table.stochastic else ""
+    yield (
+        f"  table 1   rounds to an accuracy ε, in f − f* or (non-convex) ‖∇f‖²; {symbol} = {table.gain:.4g} at this run's T, "
+        f"at worst {table.worst_gain:.4g}; ε0 = {table.start:.4g}, R = {table.R:.4g}{noise}"
+    )
+    yield from table.lines()

@@ -1,0 +1,53 @@
+"""Where results lie: `<out>/<job>/<label>-<run id>.h5`, <job> the job's name, which may be several folders."""
+
+import os
+import re
+from pathlib import Path, PurePath
+
+JOBS = "jobs"
+
+
+def job_name(file: str | Path) -> str:
+    """A job file's path below the innermost folder called `jobs`, without .toml; its stem where it lies below none."""
+    *folders, name = Path(os.path.abspath(file)).with_suffix("").parts
+    below = folders[len(folders) - folders[::-1].index(JOBS) :] if JOBS in folders else []
+    return "/".join([*below, name])
+
+
+def folders_of(job: str, out: Path) -> list[Path]:
+    """The folder of a job's results, then those of earlier versions, whose jobs were named by the end of their path alone."""
+    parts = PurePath(job).parts
+    return [out.joinpath(*parts[i:]) for i in range(len(parts))]
+
+
+def new_file(job: str, label: str, run_id: str, out: Path) -> Path:
+    """Where a run's result goes that is run afresh."""
+    return _files(job, label, run_id, out)[0]
+
+
+def result_file(job: str, label: str, run_id: str, out: Path) -> Path:
+    """Where a run's result is, or has been begun, if only by an earlier version; else where it goes.
+
+    Args:
+        job: the job's name, as `job_name` gives it.
+        out: the folder of all results.
+    """
+    files = _files(job, label, run_id, out)
+    whole = (file for file in files if file.exists())
+    begun = (file for file in files if part_of(file).exists() or checkpoint_of(file).exists())
+    return next(whole, None) or next(begun, files[0])
+
+
+def part_of(result: Path) -> Path:
+    """What a result is called while it is written."""
+    return result.with_name(result.name + ".part")
+
+
+def checkpoint_of(result: Path) -> Path:
+    """The checkpoint that goes with a result."""
+    return result.with_name(result.name + ".ckpt")
+
+
+def _files(job: str, label: str, run_id: str, out: Path) -> list[Path]:
+    plain = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", label)).strip("-.") or "run"
+    return [folder / f"{plain[:60]}-{run_id}.h5" for folder in folders_of(job, out)]

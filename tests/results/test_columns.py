@@ -1,0 +1,68 @@
+"""One table of columns: what results hold, figures name and checkpoints depend on."""
+
+import h5py
+import numpy as np
+import pytest
+from fixtures import places
+
+import mpi_compress as mc
+from mpi_compress.algorithms import algorithms
+from mpi_compress.results.columns import COLUMNS, TAKEN, Column, column_of, dtype_of, listing, schema
+from mpi_compress.results.row import Row
+from mpi_compress.results.writer import Recorder
+
+
+def in_files(c: Column) -> set[str]:
+    return {f"{table}/{c.name}" for table in (c.table, "workers" if c.workers else c.table) if table}
+
+
+def test_the_table_has_every_column_that_runs_write_and_no_other():
+    written = {
+        c for run in places.load(places.RUNS)["runs"].values() for c in run if c.startswith(("trace/", "workers/", "theory/"))
+    }
+    assert {place for c in COLUMNS for place in in_files(c) if c.table != "timing"} == written
+
+
+def test_what_algorithms_add_is_in_the_table_and_takes_no_other_name():
+    added = {name for cls in algorithms.values() if isinstance(cls.logs, tuple) for name in cls.logs}
+    assert added <= {c.name for c in COLUMNS if c.since == "algorithm"}
+    assert not added & TAKEN
+
+
+def test_counts_are_whole_numbers_and_columns_of_ones_own_are_floats(tmp_path):
+    recorder = Recorder(tmp_path / "a.h5", {"label": "a"})
+    trace = {"round": 2**60 + 1, "wire_bits_up": 2**60 + 1, "loss": 0.5, "height": 1.5, "T": 2.5}
+    recorder.append(Row(trace, {"wire_bits_up": [3, 4], "height": [1.0, 2.0]}, {"seconds": 0.1}))
+    with h5py.File(recorder.finish("complete", "", np.zeros(1), {})) as h5:
+        kept = {f"{table}/{name}": h5[table][name] for table in ("trace", "workers", "timing") for name in h5[table]}
+        assert {name for name, column in kept.items() if column.dtype == np.int64} == {
+            "trace/round", "trace/wire_bits_up", "workers/wire_bits_up",
+        }  # fmt: skip
+        assert kept["trace/round"][0] == 2**60 + 1
+        assert kept["trace/T"][0] == 2.5, "a column of somebody's algorithm, not the T of theory"
+    assert (dtype_of("trace", "height"), column_of("height").label) == ("float64", "height")
+
+
+def test_a_further_column_changes_the_schema():
+    lines = schema().splitlines()
+    assert len(lines) == len(set(lines)) == sum(bool(c.table) for c in COLUMNS)
+    assert "trace/wire_bits_up int64 and workers" in lines
+
+
+@pytest.mark.parametrize("column", [c for c in COLUMNS if c.derive or c.since in ("curves", "bounds")], ids=lambda c: c.name)
+def test_what_the_table_derives_can_be_asked_of_a_result(column, with_theory):
+    values = with_theory.column(column.name)
+    assert values.dtype == column.dtype
+    assert len(values) == len(with_theory.column("T") if column.since == "curves" else with_theory.trace["round"])
+
+
+@pytest.fixture(scope="module")
+def with_theory(tmp_path_factory):
+    tables = 'data = { generator = "gspar", samples = 60, dim = 30 }\nobjective = { mu = "1e-2 L" }\nalgorithm = { name = "gd" }\n'
+    file = tmp_path_factory.mktemp("columns") / "job.toml"
+    file.write_text(tables + "stop = { rounds = 3 }\nlog = { theory = true }\n")
+    return mc.run(mc.load_job(file), out=file.parent)[0]
+
+
+def test_the_listing_has_a_line_for_each_column():
+    assert [line.split()[0] for line in listing()] == [c.name for c in COLUMNS]
