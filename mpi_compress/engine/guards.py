@@ -11,8 +11,8 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
-from mpi_compress.engine.checkpoint import unsavable
-from mpi_compress.engine.observer import TAKEN
+from mpi_compress.engine.frames import unsavable
+from mpi_compress.engine.rows import TAKEN
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import (
     Compressed,

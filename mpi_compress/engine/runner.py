@@ -12,14 +12,15 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import tell
 from mpi_compress.core.signals import Interrupts
-from mpi_compress.engine.playing import How, play
+from mpi_compress.engine.beginning import How
+from mpi_compress.engine.hosting import HostedRows
+from mpi_compress.engine.playing import play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
 from mpi_compress.exchange.ranks import Alone, Team, team_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.stop import Stop
-from mpi_compress.problem.objective import Rows
 from mpi_compress.results.reader import Run, read
 
 
@@ -39,7 +40,7 @@ def run(
 
     Args:
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
-        quiet: tell no progress and no summary on stderr, only what goes wrong.
+        quiet: print no progress and no summary on stderr, only what goes wrong.
         force: try also what needs more memory than there is.
         interrupts: what may ask a run to end before it is done.
 
@@ -68,7 +69,7 @@ def _run(job: Job, out: Path, how: How) -> list[Run]:
         team.on_root(partial(_writable, out / job.name))
     if prepared and team.crowded and len(team.ranks_here) > 1 and team.is_root and not quiet:
         tell(f"{len(team.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
-    rows: dict[Any, dict[int, Rows]] = {}
+    rows = HostedRows()
     results = []
     for i, file in enumerate(files):
         if i in prepared:

@@ -17,7 +17,7 @@ import numpy as np
 
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.observer import Row
+from mpi_compress.engine.rows import Row
 from mpi_compress.results.reader import FORMAT
 
 _INTEGERS = ("round", "wire_bits_up", "wire_bits_down", "elements_up")
