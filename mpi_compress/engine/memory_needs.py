@@ -141,7 +141,7 @@ def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
 
 
 def available() -> float:
-    """Bytes that this host, and the groups of processes that this one is in, can still give; infinite if the system does not say."""
+    """Bytes that this host, and the groups of processes that this one is in, can still give; infinite where that is unknown."""
     free = math.inf
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
