@@ -57,7 +57,7 @@ class Observer:
         begun = time.perf_counter()
         verdict = Verdict.GO_ON
         if not finite:
-            logged = self._log(k, algorithm, node, workers)  # what became of the loss helps to tell why
+            logged = self._log(k, algorithm, node, workers)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
             verdict = max(verdict, logged)
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(is_spent(self.stop, self.counters))):

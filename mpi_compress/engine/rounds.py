@@ -26,32 +26,27 @@ def run(
     observer: Observer,
     keeper: Keeper | None = None,
 ) -> tuple[Verdict, Vector]:
-    """Play rounds until the observer ends them, the same on every rank.
+    """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,).
 
     Args:
-        algorithm: bound to its setting.
         objectives: f_i of the workers hosted here.
         keeper: saves the states, and gives back what was saved.
-
-    Returns:
-        the verdict, and the last iterate (d,).
     """
     s = _begin(algorithm, objectives, exchange, x0, keeper)
     hosted = _faster(OneByOne(algorithm, objectives, s.workers, streams))
-    finite = True
+    clock, finite = observer.clock, True
     while True:
         if verdict := _look(algorithm, s, finite, observer, keeper):
             return verdict, algorithm.iterate(s.node)
-        clock, start = observer.clock, time.perf_counter()
+        start = time.perf_counter()
         sent = hosted.messages(s.node, s.k)
         clock.sends += time.perf_counter() - start
         arrived = exchange.gather(sent)
-        begun, down = time.perf_counter(), None
-        if exchange.has_master:
-            uplink = algorithm.uplink(s.node, s.k)
-            down = _answer(algorithm, s, arrived, uplink, streams)
-            clock.update += time.perf_counter() - begun
-        down = exchange.broadcast(down)
+        begun = time.perf_counter()
+        uplink = algorithm.uplink(s.node, s.k)
+        answer = _answer(algorithm, s, arrived, uplink, streams) if exchange.has_master else None
+        clock.update += time.perf_counter() - begun
+        down = exchange.broadcast(answer)
         begun = time.perf_counter()
         downlink = algorithm.downlink(s.node, s.k)
         finite = _hear(algorithm, s, down, downlink, streams)
