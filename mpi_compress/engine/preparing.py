@@ -19,10 +19,10 @@ from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
+from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import eigenvalues_file, gradient_noise
 
 
 @dataclass(frozen=True)
