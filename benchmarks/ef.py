@@ -16,8 +16,9 @@ import numpy as np
 from mpi_compress.algorithms import Setting, algorithms
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
+from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.fast.gradients import GradientsTogether
-from mpi_compress.engine.observer import Observer
+from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.exchange import Local
 from mpi_compress.job.stop import Stop, Verdict
 from mpi_compress.messages.codecs import codecs
@@ -40,7 +41,7 @@ class Stopwatch(Observer):
 
     def look(self, k: int, *rest: Any) -> Verdict:
         if k == self.warm:
-            self.begun, self.sent = time.process_time(), self.elements
+            self.begun, self.sent = time.process_time(), self.counters.elements
         return super().look(k, *rest)
 
     def _log(self, *arguments: Any) -> Verdict:
@@ -94,12 +95,12 @@ def ours(
     fs = {i: Objective(p, losses["logistic"](), n / N, 0.0 if apart else mu) for i, p in enumerate(parts)}
 
     def play(rounds: int) -> float:
-        no = lambda *_: None  # noqa: E731
         stop = Stop(rounds=warm + rounds)
-        observer = Stopwatch(Local(n), fs, N, mu if apart else 0.0, math.nan, setting.cost, stop, every or 10**9, no, no)
+        evaluator = Evaluator(Local(n), fs, mu if apart else 0.0)
+        observer = Stopwatch(evaluator, setting.cost, stop, Log(N, every=every or 10**9))
         observer.warm, observer.logs = warm, bool(every)
         engine.run(method, fs, Local(n), Streams(0), x_star + offset, observer)
-        play.elements = (observer.elements - observer.sent) / rounds / n  # type: ignore[attr-defined]
+        play.elements = (observer.counters.elements - observer.sent) / rounds / n  # type: ignore[attr-defined]
         return time.process_time() - observer.begun
 
     return play

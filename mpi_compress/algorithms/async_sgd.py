@@ -32,6 +32,7 @@ class AsyncSGD(SharedMemoryMethod):
     """
 
     paper = "GSpar §4.2"
+    shares_memory = True
     logs = ("updates", "coordinate_writes", "retries")
     step: Step = "1/L"  # γ
     batch: int = 1  # rows of a minibatch

@@ -155,6 +155,11 @@ class Method(Part, ABC):
         the mean, where what is sent is random); NaN: no lemma speaks of it."""
         return nan
 
+    @property
+    def fixed_budget(self) -> int | None:
+        """How many coordinates T every message has; None: that varies, or is not known."""
+        return self.up.compressor.count(self.setting.dim)
+
     def worker_vector(self, worker: Any) -> Vector | None:
         """A vector (d,) whose mean over workers `mean_logs` wants at logged rounds."""
         return None
@@ -172,6 +177,7 @@ class SharedMemoryMethod(Method):
     """A method without messages: each worker adds to one iterate in memory that all of them share."""
 
     shares_memory = True
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; None: in every update
 
     @abstractmethod
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:

@@ -215,6 +215,10 @@ class CAT(Algorithm):
     def curve(self) -> str:
         return self.scheme.improvement.symbol
 
+    @property
+    def fixed_budget(self) -> int | None:
+        return self.budget if isinstance(self.budget, int) else None
+
     def improvement(self, g: Vector) -> float:
         if not is_lemma_step(self) or (self.setting.n > 1 and not self.scheme.is_unbiased):
             return np.nan

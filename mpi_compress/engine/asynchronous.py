@@ -1,16 +1,16 @@
 """Workers without rounds: one iterate in memory that all ranks of a host share, to which each adds when it is ready."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.async_sgd import AsyncSGD
+from mpi_compress.algorithms.base import SharedMemoryMethod
 from mpi_compress.core.streams import Pool, Role, Round, Streams
-from mpi_compress.engine.checkpoint import Keeper
+from mpi_compress.engine.checkpoint import Keeper, States
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stop import Verdict
@@ -31,18 +31,18 @@ class Shared:
 
     @staticmethod
     def words(dim: int, n: int) -> int:
-        """Of 8 bytes each, that it needs."""
+        """How many words of 8 bytes it needs."""
         return dim + 3 * n
 
     @classmethod
     def within(cls, memory: NDArray[np.float64], dim: int, n: int) -> "Shared":
-        """Laid over `words` of zeros."""
+        """Over `words` zeros, in their memory."""
         counts = memory[dim:].view(np.int64).reshape(3, n)
         return cls(memory[:dim], *counts)
 
 
 def run(
-    algorithm: AsyncSGD,
+    algorithm: SharedMemoryMethod,
     objectives: Mapping[int, Objective],
     exchange: Exchange,
     streams: Streams,
@@ -54,50 +54,74 @@ def run(
 
     Round k is when the workers have made k·n updates in all, whoever made them; some ranks may be one ahead.
 
+    Args:
+        algorithm: one that shares memory, bound to its setting.
+
     Returns:
         the observer's verdict, and the last iterate (d,).
     """
-    n = exchange.n
+    n, stop = exchange.n, observer.stop
     shared = Shared.within(exchange.memory(Shared.words(x0.size, n)), x0.size, n)
     workers: dict[int, Any] = {i: (shared, i) for i in objectives}
     pools = {i: _pool(algorithm.pool, streams, i) for i in objectives}
-    k, begin = 0, Shared(x0, *np.zeros((3, n), dtype=np.int64))
-    if keeper is not None:
-        k, begin, _, read = keeper.restore(k, begin, None, dict.fromkeys(objectives, 0))
-        for pool, at in zip(pools.values(), read.values(), strict=True):
-            if pool:
-                pool.at = at
-    if exchange.is_root:
-        for kept, held in zip(vars(begin).values(), vars(shared).values(), strict=True):
-            held[:] = kept
-    exchange.agree(0)
+    k = _begin(shared, pools, exchange, x0, keeper)
     while True:
         finite = bool(exchange.agree(bool(np.isfinite(shared.x).all())))
         verdict = observer.look(k, algorithm, shared, workers, finite)
         if keeper is not None and not verdict:
-            verdict = keeper.look(k, shared, None, {i: pool.at if pool else 0 for i, pool in pools.items()})
+            verdict = keeper.look(States(k, shared, None, {i: pool.at if pool else 0 for i, pool in pools.items()}))
             exchange.meet()  # nobody updates while x is being saved
         if verdict:
             return verdict, shared.x.copy()
         start = time.perf_counter()
-        k += observer.every if observer.stop.rounds is None else min(observer.every, observer.stop.rounds - k)
-        while shared.updates.sum() < k * n:
-            for i, f in objectives.items():
-                before = time.perf_counter()
-                try:
-                    algorithm.update(shared, i, f, Round(int(shared.updates[i]), streams, Role.WORKER, i, pools[i]))
-                except OverflowError as error:  # it has diverged, and every rank will see that
-                    if np.isfinite(shared.x[0]):  # what comes after the first one is but its consequence
-                        observer.refusals[f"worker {i}"] = error
-                    shared.x[0] = np.nan
-                    shared.updates[i] += 1
-                observer.clock.sends += time.perf_counter() - before
-                if shared.updates.sum() >= k * n:
-                    break
-            if not objectives:
-                time.sleep(_GLANCE)
+        k += observer.log.every if stop.rounds is None else min(observer.log.every, stop.rounds - k)
+        _update_until(k * n, algorithm, objectives, shared, observer, lambda i: (streams, Role.WORKER, i, pools[i]))
         exchange.meet()
         observer.clock.wall += time.perf_counter() - start
+
+
+def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange, x0: Vector, keeper: Keeper | None) -> int:
+    """Put the first state, or the one that was saved, into the shared memory; the round that it is of."""
+    first = States(0, Shared(x0, *np.zeros((3, exchange.n), dtype=np.int64)), None, dict.fromkeys(pools, 0))
+    begin = first if keeper is None else keeper.restore(first)
+    for pool, at in zip(pools.values(), begin.workers.values(), strict=True):
+        if pool:
+            pool.at = at
+    if exchange.is_root:
+        for kept, held in zip(vars(begin.node).values(), vars(shared).values(), strict=True):
+            held[:] = kept
+    exchange.agree(0)
+    return begin.k
+
+
+def _update_until(
+    updates: int,
+    algorithm: SharedMemoryMethod,
+    objectives: Mapping[int, Objective],
+    shared: Shared,
+    observer: Observer,
+    address: Callable[[int], tuple[Any, ...]],
+) -> None:
+    """Let the workers hosted here update in turn until all workers together have made so many updates.
+
+    Args:
+        address: the random draws of a worker's rounds.
+    """
+    while shared.updates.sum() < updates:
+        for i, f in objectives.items():
+            before = time.perf_counter()
+            try:
+                algorithm.update(shared, i, f, Round(int(shared.updates[i]), *address(i)))
+            except OverflowError as error:  # it has diverged, and every rank will see that
+                if np.isfinite(shared.x[0]):  # what comes after the first one is but its consequence
+                    observer.refusals = {**observer.refusals, f"worker {i}": error}
+                shared.x[0] = np.nan
+                shared.updates[i] += 1
+            observer.clock.sends += time.perf_counter() - before
+            if shared.updates.sum() >= updates:
+                break
+        if not objectives:
+            time.sleep(_GLANCE)
 
 
 def _pool(size: int | None, streams: Streams, worker: int) -> Pool | None:

@@ -10,7 +10,7 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.checkpoint import unsavable
+from mpi_compress.engine.frames import unsavable
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective

@@ -33,8 +33,8 @@ class Shape:
     nonzeros: float
 
     def bytes(self, dtype: str, share: float = 1.0) -> float:
-        """Of rows in memory, the shorter of sparse and dense, with labels and, of sparse ones, where they begin: all together, and
-        each worker's."""
+        """Bytes of a share of the rows in memory, sparse or dense, whichever takes less; with labels and, of sparse rows, their
+        starts in the set and in each shard."""
         item = 4 if dtype == "float32" else 8
         if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
             return share * self.samples * (self.dim * item + 8)
@@ -42,7 +42,8 @@ class Shape:
 
 
 def shape_of(spec: RunSpec) -> Shape | None:
-    """A run's set without parsing it: as an earlier run has parsed it, as it was published, or as its generator says."""
+    """The size of a run's set without parsing it: from what an earlier run has cached, from what is published, or from its
+    generator; None where none of them knows."""
     table = spec.data
     file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
     try:
@@ -70,12 +71,9 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
         solve: whether rank 0 will look for λmax and x* on the whole set, before any round.
     """
     n, vector = spec.workers.count, 8.0 * shape.dim
-    dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
-    hosts = ranks - 1 if dedicated else ranks
-    mine = [0, *(len(block(n, hosts, r)) for r in range(hosts))] if dedicated else [len(block(n, hosts, r)) for r in range(hosts)]
     message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
     found = []
-    for rank, workers in enumerate(mine):
+    for rank, workers in enumerate(_hosted(spec, ranks)):
         rows = shape.bytes(spec.data.dtype, workers / n)
         playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * workers)
         if rank == 0 or spec.workers.exchange == "allgather":
@@ -88,8 +86,15 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]
 
 
+def _hosted(spec: RunSpec, ranks: int) -> list[int]:
+    """How many workers each rank hosts."""
+    dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
+    hosts = ranks - 1 if dedicated else ranks
+    return [0] * dedicated + [len(block(spec.workers.count, hosts, r)) for r in range(hosts)]
+
+
 def text(spec: RunSpec, ranks: int | None = None) -> str:
-    """Memory for a line of a plan: in one process, and on a rank for each worker and one for the master, or on so many."""
+    """A run's memory, for a plan: in one process, and on `ranks` ranks (one for each worker and one for the master)."""
     shape = shape_of(spec)
     if shape is None:
         return "memory not known before the data are parsed"
@@ -101,7 +106,7 @@ def text(spec: RunSpec, ranks: int | None = None) -> str:
 
 
 def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:
-    """Called on every rank before anything large is made or read.
+    """Refuse a run that this host has no memory for. Every rank calls it before anything large is made or read.
 
     Args:
         here: the ranks of this host.
@@ -119,7 +124,7 @@ def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequen
 
 
 def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
-    """For a plan, which knows of no hosts but this one.
+    """Refuse a job, for a plan, which knows of no host but this one.
 
     Raises:
         UserError: a single rank of a run needs more than is free here.
@@ -136,7 +141,7 @@ def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
 
 
 def available() -> float:
-    """Bytes that this host, and the groups of processes that this one is in, can still give; infinite where nobody can tell."""
+    """Bytes that this host, and the groups of processes that this one is in, can still give; infinite where that is unknown."""
     free = math.inf
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -155,7 +160,7 @@ def available() -> float:
 
 
 def _left(root: Path, place: str, limit: str, usage: str, cache: str) -> float:
-    """What the limits of a group, and of those above it, leave; files that the kernel keeps in memory can be given back."""
+    """Bytes that the limits of a group, and of the groups above it, leave; files that the kernel caches can be given back."""
     free, folder = math.inf, root / place.lstrip("/")
     while root in (folder, *folder.parents):
         try:

@@ -1,12 +1,12 @@
 """A run that can be played: its data, its algorithm bound to them, the point where it starts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from mpi_compress.algorithms import Algorithm, Setting
-from mpi_compress.algorithms.async_sgd import AsyncSGD
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
@@ -15,6 +15,7 @@ from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shap
 from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded_link import GuardedLink
@@ -41,7 +42,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
     """Open a run's data, solve its problem and bind its algorithm; `problems` keeps what several runs share.
 
     Args:
-        force: leave out the look at how much memory there is.
+        force: do not look at how much memory there is.
 
     Raises:
         UserError: what does not go together, or does not fit, with the place in the job.
@@ -49,40 +50,50 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
     try:
         key = key_of(spec)
         if key not in problems:
-            shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
-            if shape is not None:
-                ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve=False))
-            data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, ranks)
-            ranks.on_root(partial(refuse_idle_workers, spec, data))
-            if not force:
-                solve = not is_large(data) or not eigenvalues_file(data).exists()
-                shape = Shape(data.n_samples, data.dim, data.nonzeros)
-                ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve))
-            problems[key] = ranks.on_root(partial(problem_of, spec, data, quiet))
+            problems[key] = _problem(spec, ranks, quiet, force)
         problem = problems[key]
         x0 = ranks.on_root(partial(_start, spec, problem))
-        spec = ranks.on_root(partial(_with_settled_threshold, spec, problem, x0))
+        spec = ranks.on_root(partial(_with_noise, spec, problem, x0))
         run_id = ranks.on_root(lambda: spec.run_id)
         numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
-        at_root(ranks, partial(_algorithm, spec, problem, numbers))  # what is wrong is told once
+        at_root(ranks, partial(_algorithm, spec, problem, numbers))  # so that what is wrong is reported once
         return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
 
 
-def _with_settled_threshold(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
-    """A hard threshold that goes by the gradients' noise gets it from x0, where M = 0: all noise counts as σ². At rank 0 only."""
+def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
+    """A run's data and what they decide, once it is clear that there is memory for them."""
+
+    def refuse(shape: Shape, solve: bool) -> None:
+        ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve))
+
+    shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
+    if shape is not None:
+        refuse(shape, solve=False)
+    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, ranks)
+    ranks.on_root(partial(refuse_idle_workers, spec, data))
+    if not force:
+        refuse(Shape(data.n_samples, data.dim, data.nonzeros), solve=not is_large(data) or not eigenvalues_file(data).exists())
+    return ranks.on_root(partial(problem_of, spec, data, quiet))
+
+
+def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
+    """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that. M = 0: all noise counts as σ².
+
+    At rank 0 only.
+    """
     compressor = spec.up.compressor
-    if not (compressor.needs_noise):
+    if not compressor.needs_noise:
         return spec
-    batch = getattr(spec.algorithm, "batch", None)
-    zeta2, sigma2 = gradient_noise(problem.data, losses[problem.loss](), problem.mu, spec.workers.count, batch, x0)
+    loss, n, batch = losses[problem.loss](), spec.workers.count, spec.algorithm.batch
+    zeta2, sigma2 = gradient_noise(problem.data, loss, problem.mu, n, batch, x0)
     settled = checked_at("up.compressor", lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim))
     return replace(spec, up=replace(spec.up, compressor=settled))
 
 
 def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
-    """What formulas may name; ‖∇f(x0)‖ where one does. At rank 0 only."""
+    """The quantities that formulas may name; ‖∇f(x0)‖ where one does. At rank 0 only."""
     known = problem.numbers(spec.workers.count)
     if "g0" in spec.algorithm.names():
         f = Objective(problem.data.read(0, problem.data.n_samples), losses[problem.loss](), 1 / problem.data.n_samples, problem.mu)
@@ -90,45 +101,40 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     return known
 
 
-def _algorithm(spec: RunSpec, problem: Problem, numbers: dict[str, float]) -> Algorithm:
+def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
     """The run's algorithm, bound to its setting."""
-    dim, n = problem.data.dim, spec.workers.count
-    links = []
-    for name, table in (("up", spec.up), ("down", spec.down)):
-        if not spec.algorithm.settles(table.compressor, name):
-            checked_at(f"{name}.compressor", partial(table.compressor.check, dim))
-        trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
-        links.append((Link if trusted else GuardedLink)(table.compressor, table.codec, dim))
+    algorithm, dim = spec.algorithm, problem.data.dim
+    up, down = (_link(spec, way, table, dim) for way, table in (("up", spec.up), ("down", spec.down)))
     if not is_ours(spec.cost):
         checked_at("cost", partial(check_cost, spec.cost))
-    apart = problem.mu if _regularizer(spec) == "master" else 0.0
-    for key in spec.algorithm.formulas():
-        for formula in formulas_in(getattr(spec.algorithm, key)):
+    for key in algorithm.formulas():
+        for formula in formulas_in(getattr(algorithm, key)):
             refuse_smoothness(formula, spec, f"algorithm.{key}")
-    if isinstance(spec.algorithm, AsyncSGD) and spec.stop.wire_bits_up is not None:
-        raise UserError("stop.wire_bits_up: async-sgd shares memory and counts no bits; give rounds or seconds")
-    if not is_ours(spec.algorithm):
-        checked_at("algorithm", partial(check_logs, spec.algorithm))
-    setting = Setting(n, dim, links[0], links[1], spec.cost, apart, numbers, problem.x_star)
-    return checked_at("algorithm", lambda: spec.algorithm.within(setting))
+    if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
+        raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
+    if not is_ours(algorithm):
+        checked_at("algorithm", partial(check_logs, algorithm))
+    regularizer = algorithm.regularizer or spec.objective.regularizer
+    apart = problem.mu if regularizer == "master" else 0.0
+    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star)
+    return checked_at("algorithm", lambda: algorithm.within(setting))
 
 
-def _regularizer(spec: RunSpec) -> str:
-    return getattr(spec.algorithm, "regularizer", None) or spec.objective.regularizer
+def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
+    """The link of a direction, "up" or "down"; one that looks at every message where a part is not of this package."""
+    if not spec.algorithm.settles(table.compressor, way):
+        checked_at(f"{way}.compressor", partial(table.compressor.check, dim))
+    trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
+    return (Link if trusted else GuardedLink)(table.compressor, table.codec, dim)
 
 
 def _start(spec: RunSpec, problem: Problem) -> Vector:
     """x0, as [start] says."""
-    at = spec.start.at
+    at, dim = spec.start.at, problem.data.dim
     if at == "zero":
-        x0 = np.zeros(problem.data.dim)
-    elif at == "optimum":
-        assert problem.x_star is not None
-        x0 = problem.x_star.copy()
-    else:
-        found = spec.start_point
-        assert found is not None
-        if found.size != problem.data.dim:
-            raise UserError(f"start.at: the last point of {at} has {found.size} coordinates; d = {problem.data.dim}")
-        x0 = found
+        return np.zeros(dim) + spec.start.offset
+    x0 = problem.x_star if at == "optimum" else spec.start_point
+    assert x0 is not None
+    if x0.size != dim:
+        raise UserError(f"start.at: the last point of {at} has {x0.size} coordinates; d = {dim}")
     return x0 + spec.start.offset

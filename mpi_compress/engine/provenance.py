@@ -1,4 +1,4 @@
-"""What a result says of where it comes from."""
+"""The attributes of a result: where it comes from."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from mpi_compress.exchange.ranks import Ranks
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
-    """A result's attributes, of its job, its problem and the machine; `reason` is written when it ends."""
+    """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
     packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
     return {
         "job": p.spec.toml(),

@@ -11,14 +11,15 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
-from mpi_compress.engine.playing import How, play
+from mpi_compress.engine.beginning import How
+from mpi_compress.engine.hosting import HostedRows
+from mpi_compress.engine.playing import play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.stop import Stop
-from mpi_compress.problem.rows import Rows
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, read
 
@@ -39,9 +40,9 @@ def run(
 
     Args:
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
-        quiet: tell no progress and no summary on stderr, only what goes wrong.
+        quiet: print no progress and no summary on stderr, only what goes wrong.
         force: try also what needs more memory than there is.
-        interrupts: what may ask a run to end before it is done.
+        interrupts: may ask a run to end before it is done.
 
     Returns:
         the results in the job's order, at rank 0; nothing elsewhere.
@@ -70,7 +71,7 @@ def _run(job: Job, out: Path, how: How) -> list[Run]:
         print_line(
             f"{len(ranks.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner"
         )
-    rows: dict[Any, dict[int, Rows]] = {}
+    rows = HostedRows()
     results = []
     for i, file in enumerate(files):
         if i in prepared:
@@ -86,7 +87,11 @@ def _run(job: Job, out: Path, how: How) -> list[Run]:
 
 
 def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int, Mapping[str, Any]]:
-    """Play the trials of those with a [tune], which get the value that did best; and what each is told of it."""
+    """Play the trials of the runs that have a [tune], and put the best values into `specs`.
+
+    Returns:
+        what [tune] found for each of these runs, by its number in the job.
+    """
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
     trials = {trial.toml(): trial for spec in tuned.values() for trial in spec.trials}  # runs of several seeds share them
     if not trials:
@@ -99,9 +104,9 @@ def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int,
 
 
 def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
-    """Which value of a parameter came furthest, and how far each came; one that diverged came nowhere. At rank 0 only.
+    """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only.
 
-    Those that came down to a level of [stop] ended there: of these the one that took the fewest rounds.
+    Runs that came down to a level of [stop] are better than others, and among them the one that took the fewest rounds.
     """
     assert spec.tune is not None
     merits: list[float] = []

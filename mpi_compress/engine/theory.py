@@ -1,4 +1,4 @@
-"""CAT's theory beside practice: what each budget T gains at the iterates of a run; `results.bounds` derives bounds from it.
+"""CAT's theory beside practice: what each budget T gains at the iterates of a run, and the bounds of table 1 that follow from it.
 
 A job asks for it by `[log] theory = true`; it is evaluated at logged rounds, off the clock.
 """
@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Method
 from mpi_compress.algorithms.budget_search import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
-from mpi_compress.algorithms.cat import Sparsified
 from mpi_compress.kernels.vectors import squared_norm
-from mpi_compress.messages.compressors.base import count_of
-from mpi_compress.messages.compressors.top_k import TopK
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Link
+from mpi_compress.messages.codecs import Codec
+from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.kinds import Sparse, Vector, index_bits
+from mpi_compress.messages.link import LENGTH_BYTES
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.second_order import sampling_noise
 
@@ -39,6 +38,17 @@ def curve(improvement: Improvement, g: Vector, T: NDArray[np.int64]) -> Vector:
     return np.full(T.size, np.nan) if top is None else improvement.of(top)[T - 1]
 
 
+def sparsification(codec: Codec, cost: CostModel, dim: int, T: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    """P(T) in bits (CAT eq. 5) and C(T) of T sparse coordinates; C is NaN where T does not decide what is sent."""
+    payload = T * (index_bits(dim) * (codec.indices == "counted") + codec.float)
+    if not cost.on_wire:
+        return payload.astype(float), cost.cost(payload)
+    planned = codec.planned_bytes(Sparse, T, dim)
+    return payload.astype(float), (
+        np.full(T.size, np.nan) if planned is None else cost.cost((8 * (LENGTH_BYTES + planned)).astype(float))
+    )
+
+
 @dataclass(frozen=True)
 class Theory:
     """Evaluates, at a point x of a run,
@@ -55,15 +65,13 @@ class Theory:
 
     @classmethod
     def of(cls, algorithm: Method) -> "Theory":
-        """For a run of this algorithm, bound to its setting; a fixed T of its own is looked at too."""
-        setting = algorithm.setting
-        k = getattr(algorithm, "budget", None) or getattr(setting.up.compressor, "k", None)
-        T = budgets(setting.dim, [count_of(k, setting.dim)] if isinstance(k, int) or (isinstance(k, str) and "%" in k) else [])
-        sparse = Sparsified(Link(TopK(), setting.up.codec, setting.dim))
-        return cls(T, sparse.payload(T).astype(float), sparse.costs(setting.cost, T))
+        """For a run of this algorithm, bound to its setting; a fixed T of its own is among the budgets."""
+        setting, own = algorithm.setting, algorithm.fixed_budget
+        T = budgets(setting.dim, [] if own is None else [own])
+        return cls(T, *sparsification(setting.up.codec, setting.cost, setting.dim, T))
 
     def attributes(self, algorithm: Method) -> Mapping[str, Any]:
-        """Attributes that hold for the whole run."""
+        """Attributes of the result that hold for the whole run."""
         return {"curve": algorithm.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
 
     @property
@@ -71,10 +79,10 @@ class Theory:
         return self.T.size + 1
 
     def of_worker(self, algorithm: Method, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
-        """What worker i reports, g = ∇f_i(x): −ω(T) for all T and −improvement; E‖g_i‖², for minibatches drawn with replacement."""
+        """The report of worker i, g = ∇f_i(x): −ω(T) for all T and −improvement; and E‖g_i‖², for minibatches drawn with
+        replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
-        batch = getattr(algorithm, "batch", None)
-        noise = 0.0 if batch is None else sampling_noise(f, x) / batch
+        noise = 0.0 if algorithm.batch is None else sampling_noise(f, x) / algorithm.batch
         return -np.append(omega, algorithm.improvement(g)), squared_norm(g) + noise
 
     def row(self, gradient: Vector, peaks: Vector, moment: float, mean: float) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Bytes, Message
 
 T = TypeVar("T")
@@ -79,40 +78,6 @@ class Taker(Protocol):
     """Takes the reports of workers."""
 
     def add(self, report: NDArray, /) -> None: ...
-
-
-class Fold:
-    """Takes workers' reports in worker order, one by one, and holds the largest of their first entries and the sum of the rest.
-
-    Args:
-        n_peaks: how many entries, ahead of the others, are to be compared and not added.
-        n_kept: how many of the next ones are held for each worker too.
-    """
-
-    def __init__(self, n_peaks: int, n_kept: int = 0):
-        self._n_peaks, self._n_kept = n_peaks, n_kept
-        self._taken: Vector | None = None
-        self.kept: list[Vector] = []  # (n_kept,) of every worker
-
-    def add(self, report: Vector) -> None:
-        if self._n_kept:
-            self.kept.append(report[self._n_peaks : self._n_peaks + self._n_kept].copy())
-        if self._taken is None:
-            self._taken = report.copy()
-            return
-        peaks, sums = self._taken[: self._n_peaks], self._taken[self._n_peaks :]
-        np.maximum(peaks, report[: self._n_peaks], out=peaks)
-        sums += report[self._n_peaks :]
-
-    @property
-    def peaks(self) -> Vector:
-        assert self._taken is not None
-        return self._taken[: self._n_peaks]
-
-    @property
-    def sums(self) -> Vector:
-        assert self._taken is not None
-        return self._taken[self._n_peaks :]
 
 
 class Local(Exchange):

@@ -160,7 +160,7 @@ class Failing(mc.Compressor):
     def compress(self, v, t):
         if t.who == 0 and t.k >= 20:
             raise {"OverflowError": OverflowError, "RuntimeError": RuntimeError}[self.error]("no more")
-        return mc.compressed.Dense(v.copy())
+        return mc.Dense(v.copy())
 """
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,12 @@ from test_ef_ranks import JOB
 from test_ef_ranks import RUNS as EF_RUNS
 
 import mpi_compress as mc
+from mpi_compress.algorithms import cat
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Interrupts, Stopped
-from mpi_compress.engine import checkpoint
+from mpi_compress.engine import checkpoint, counting, frames, observer, playing
+from mpi_compress.engine.schema import schema_of
 
 PROGRAM = """
 import sys
@@ -114,7 +117,7 @@ def test_saved_on_ranks_and_finished_in_one_process(layouts, uninterrupted, tmp_
         for part in tmp_path.rglob("*.part"):
             run = mc.read(part)
             assert (run.status, run.attrs["n_ranks"]) == ("stopped", ranks)
-            saved = checkpoint.header_of(part.with_suffix(".ckpt"), run.attrs["run_id"])
+            saved = checkpoint.read_header(part.with_suffix(".ckpt"))
             assert saved.k > reached.get(part, 0)
             reached[part] = saved.k
     assert len(reached) == -(-len(RUNS) // int(layouts[0][2]))
@@ -253,6 +256,85 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     assert_equal(again.file, run.file)
 
 
+@dataclass
+class LargerWorker(cat.Worker):
+    more: float = 0.0
+
+
+@dataclass
+class LargerCounters(counting.Counters):
+    more: float = 0.0
+
+
+@pytest.mark.parametrize("larger", ["a state", "what is counted", "the columns"])
+def test_a_checkpoint_of_code_with_other_fields_is_begun_again(larger, small_job, tmp_path, capfd, monkeypatch):
+    job, *_ = stopped_run(small_job, tmp_path)
+    match larger:
+        case "a state":
+            monkeypatch.setattr(cat.CAT, "start_worker", lambda *_: LargerWorker())
+        case "what is counted":
+            for module in (observer, checkpoint):
+                monkeypatch.setattr(module, "Counters", LargerCounters)
+        case "the columns":
+            monkeypatch.setattr(playing, "TAKEN", {*playing.TAKEN, "more"})
+    begins_again_in_one_line(job, tmp_path, capfd)
+
+
+@pytest.mark.parametrize("header", ["without a schema", "of a class that is gone"])
+def test_a_checkpoint_of_before_is_begun_again(header, small_job, tmp_path, capfd):
+    job, _, saved = stopped_run(small_job, tmp_path)
+    now = checkpoint.read_header(saved)
+    before = object.__new__(checkpoint.Header)
+    vars(before).update(vars(now) | {"format": "mpi-compress checkpoint/2 of version 0.1.0"})
+    del vars(before)["schema"]
+    frame = frames.dump(before)
+    if header == "of a class that is gone":
+        frame = frames.np.frombuffer(frame.tobytes().replace(b"engine.checkpoint", b"engine.checkpoinT"), dtype="u1")
+    with saved.open("rb") as stored:
+        _, *rest = frames.frames_in(stored)
+    with saved.open("wb") as out:
+        for each in (frame, *rest):
+            frames.FrameWriter(out).add(each)
+    begins_again_in_one_line(job, tmp_path, capfd)
+
+
+def begins_again_in_one_line(job, out, capfd) -> None:
+    """And then to the bytes of a run that was never stopped."""
+    capfd.readouterr()
+    (run,) = mc.run(job, out=out)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("CAT: begins again, for ")
+    assert line.endswith(".ckpt is damaged, or of another version")
+    (again,) = mc.run(job, out=out / "again")
+    assert_equal(again.file, run.file)
+
+
+def test_a_schema_names_every_field_of_every_state_and_every_column():
+    @dataclass
+    class Inner:
+        a: int = 0
+
+    @dataclass
+    class Outer:
+        inner: Inner | None = None
+        other: object = None
+
+    def one(inner):
+        Outer.__dataclass_fields__["inner"].type = inner | None
+        return schema_of([Outer()], ["loss"])
+
+    @dataclass
+    class Larger(Inner):
+        b: int = 0
+
+    Larger.__qualname__, Larger.__module__ = Inner.__qualname__, Inner.__module__
+    assert one(Inner) == one(Inner)
+    assert one(Inner) != one(Larger)  # though no instance is there
+    assert schema_of([Outer(other=Inner())], []) != schema_of([Outer()], [])
+    assert schema_of([Outer()], ["loss"]) != schema_of([Outer()], ["loss", "epoch"])
+    assert schema_of([{"a": 1}], []) != schema_of([{"b": 1}], [])
+
+
 def test_what_a_kill_left_of_a_checkpoint_goes_with_the_run(small_job, tmp_path):
     (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
     left = checkpoint.path_of(run.file).with_suffix(".ckpt.new")
@@ -270,7 +352,7 @@ def test_fresh_begins_again(small_job, tmp_path, capfd):
 def test_a_checkpoint_builds_nothing_but_states():
     for harmful in (os.system, subprocess.Popen, pickle.Unpickler, UserError):
         with pytest.raises(pickle.UnpicklingError, match="does not belong"):
-            checkpoint._load(checkpoint._dump(harmful))
+            frames.load(frames.dump(harmful))
 
 
 def test_what_is_not_done_can_be_looked_at(small_job, tmp_path, capsys):
@@ -306,6 +388,7 @@ def test_a_warning_that_comes_when_all_is_done_ends_nothing():
     program = subprocess.Popen([BIN / "python", "-c", """
 import os, signal, sys
 sys.argv[1:] = ["list", "losses"]
+from mpi_compress.algorithms import cat
 from mpi_compress.cli.main import main
 status = main()
 os.kill(os.getpid(), signal.SIGUSR1)

@@ -85,6 +85,11 @@ class Compressor(Part, ABC):
             raise ValueError(f"{method} needs a quantiser of a given precision: {way}.compressor = lattice, or identity")
         return False
 
+    def count(self, dim: int) -> int | None:
+        """How many of `dim` coordinates it sends, where it has a k that says so."""
+        k = getattr(self, "k", None)
+        return count_of(k, dim) if isinstance(k, int) or (isinstance(k, str) and "%" in k) else None
+
     def keeps_largest(self, dim: int) -> int | None:
         """T, where C(v) is v on its T largest coordinates (CAT eq. 2); None: it is something else."""
         return None

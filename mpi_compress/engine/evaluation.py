@@ -1,0 +1,108 @@
+"""f and ∇f at a point, over all workers: off the clock, and off the bit count."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mpi_compress.algorithms.base import Method
+from mpi_compress.engine.reports import Layout, Tally
+from mpi_compress.engine.theory import Theory
+from mpi_compress.exchange import Exchange
+from mpi_compress.kernels.vectors import norm, squared_norm
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Seconds so far, each of the rank that took most."""
+
+    compute: float  # in gradients
+    pack: float  # in compression and coding
+    borrowed: float  # the part of `compute` that evaluations spent
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A point as rank 0 sees it."""
+
+    loss: float  # f(x), regulariser included
+    grad_norm: float  # ‖∇f(x)‖
+    samples: float  # evaluated by the algorithm so far, all workers
+    seconds: Seconds
+    columns: Mapping[str, float]  # of the trace: the algorithm's, and those that follow from x
+    of_workers: Mapping[str, list[float]]  # columns of /workers, (n,) each
+    theory: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def distance(self) -> float:
+        """‖x − x*‖; NaN where x* is not known."""
+        return self.columns.get("distance", float("nan"))
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Evaluates points of a run, on every rank together.
+
+    Args:
+        objectives: f_i of the workers hosted here.
+        regularizer: µ where the objectives leave the regulariser out.
+        further: more columns of the trace from x (d,), at rank 0; the same ones each time.
+        theory: evaluates /theory, where the job asks for it.
+    """
+
+    exchange: Exchange
+    objectives: Mapping[int, Objective]
+    regularizer: float = 0.0
+    further: Callable[[Vector], Mapping[str, float]] | None = None
+    theory: Theory | None = None
+
+    def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], sends: float) -> Evaluation | None:
+        """f and ∇f at the iterate, the algorithm's columns among them; None but at rank 0.
+
+        Args:
+            sends: seconds that this rank has spent so far in what its workers send.
+        """
+        x = algorithm.iterate(node)
+        layout = self._layout(algorithm, x.size)
+        tally = Tally(layout, "logs")
+        self.exchange.collect(self._reports(layout, x, algorithm, workers, sends), tally)
+        return self._evaluation(tally, x, algorithm, node) if self.exchange.is_root else None
+
+    def _layout(self, algorithm: Method, dim: int) -> Layout:
+        return Layout(
+            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.n_peaks if self.theory else 0},
+            added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": dim, "vector": None},
+        )
+
+    def _reports(self, layout: Layout, x: Vector, algorithm: Method, workers: Mapping[int, Any], sends: float) -> Iterator[Vector]:
+        """The report of every worker hosted here."""
+        compute = sum(f.seconds for f in self.objectives.values())
+        borrowed = sum(f.borrowed for f in self.objectives.values())
+        for i, f in self.objectives.items():
+            value, gradient = f.value_and_gradient(x)
+            peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
+            vector = algorithm.worker_vector(workers[i])
+            yield layout.pack(
+                compute=compute, pack=sends - (compute - borrowed), borrowed=borrowed, peaks=peaks,
+                logs=algorithm.worker_logs(workers[i]), value=value, samples=f.samples, moment=moment,
+                gradient=gradient, vector=() if vector is None else vector,
+            )  # fmt: skip
+
+    def _evaluation(self, tally: Tally, x: Vector, algorithm: Method, node: Any) -> Evaluation:
+        n = self.exchange.n
+        loss, gradient = float(tally["value"][0] / n), tally["gradient"] / n
+        mean_square = squared_norm(gradient)
+        if self.regularizer:
+            gradient += self.regularizer * x
+            loss += 0.5 * self.regularizer * squared_norm(x)
+        means = dict(zip(algorithm.logs, (tally["logs"] / n).tolist(), strict=True))
+        columns = {**algorithm.trace_logs(means, node), **(self.further(x) if self.further else {})}
+        if tally["vector"].size:
+            columns |= algorithm.mean_logs(tally["vector"] / n, node)
+        theory = {}
+        if self.theory:
+            theory = self.theory.row(gradient, tally["peaks"], float(tally["moment"][0] / n), mean_square)
+        of_workers = {name: [float(kept[j]) for kept in tally.kept] for j, name in enumerate(algorithm.logs)}
+        seconds = Seconds(*(float(tally[name][0]) for name in ("compute", "pack", "borrowed")))
+        return Evaluation(loss, norm(gradient), float(tally["samples"][0]), seconds, columns, of_workers, theory)

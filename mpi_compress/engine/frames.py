@@ -1,0 +1,106 @@
+"""The frames of a checkpoint: states as bytes, each frame with its length and its CRC-32.
+
+A frame holds arrays, numbers and dataclasses; nothing else is built from one.
+"""
+
+import io
+import os
+import pickle
+import struct
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PREFIX = struct.Struct("<QI")  # bytes of a frame, and their CRC-32
+Frame = NDArray[np.uint8]
+
+
+class FrameWriter:
+    """Appends frames to a file."""
+
+    def __init__(self, out: BinaryIO):
+        self._out = out
+
+    def add(self, frame: Frame) -> None:
+        self._out.write(_PREFIX.pack(frame.size, zlib.crc32(frame.data)))
+        self._out.write(frame.data)
+
+
+def frames_in(stored: BinaryIO) -> Iterator[Frame]:
+    """The frames of a checkpoint.
+
+    Raises:
+        EOFError: the file was cut.
+        ValueError: the file was changed.
+    """
+    while prefix := stored.read(_PREFIX.size):
+        if len(prefix) < _PREFIX.size:
+            raise EOFError
+        size, crc = _PREFIX.unpack(prefix)
+        if size > os.fstat(stored.fileno()).st_size:
+            raise EOFError
+        frame = np.fromfile(stored, dtype=np.uint8, count=size)
+        if frame.size < size:
+            raise EOFError
+        if zlib.crc32(frame.data) != crc:
+            raise ValueError("a frame is damaged")
+        yield frame
+
+
+def dump(state: Any) -> Frame:
+    """A state as a frame."""
+    return np.frombuffer(pickle.dumps(state, protocol=4), dtype=np.uint8)
+
+
+def load(frame: Frame) -> Any:
+    """The state of a frame.
+
+    Raises:
+        pickle.UnpicklingError: the frame names something that is no state.
+    """
+    return _StateUnpickler(io.BytesIO(frame.data)).load()
+
+
+def unsavable(state: Any, *others: Any) -> str:
+    """Why a state could not be saved and given back as it is, "" if it can; `others` are saved apart from it."""
+    try:
+        load(dump(state))
+    except (pickle.PickleError, AttributeError, TypeError) as error:
+        return f"its state cannot be saved in a checkpoint: {error}; dataclasses of arrays, numbers, lists and dicts can"
+    arrays, elsewhere = list(_arrays(state)), list(_arrays(others))
+    for i, one in enumerate(arrays):
+        if any(one is not other and np.may_share_memory(one, other) for other in arrays[i + 1 :]):
+            return "its state has arrays that share memory, which a checkpoint would part: keep one of them"
+        if any(np.may_share_memory(one, other) for other in elsewhere):
+            return "its state shares memory with another, which a checkpoint would part: keep a copy"
+    return ""
+
+
+def _arrays(state: Any) -> Iterator[NDArray[Any]]:
+    """The arrays in a state."""
+    if isinstance(state, np.ndarray):
+        yield state
+    elif is_dataclass(state) and not isinstance(state, type):
+        yield from _arrays(list(vars(state).values()) if hasattr(state, "__dict__") else [])
+    elif isinstance(state, Mapping):
+        yield from _arrays(list(state.values()))
+    elif isinstance(state, list | tuple | set):
+        for each in state:
+            yield from _arrays(each)
+
+
+class _StateUnpickler(pickle.Unpickler):
+    """Builds arrays, numbers and dataclasses of modules that are loaded already, and refuses everything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype", "scalar"):
+            return super().find_class(module, name)
+        found = getattr(sys.modules.get(module), name, None)
+        if not (isinstance(found, type) and is_dataclass(found)):
+            raise pickle.UnpicklingError(f"{module}.{name} does not belong in a checkpoint")
+        return found
