@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import Method
 from mpi_compress.algorithms.budget_search import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
-from mpi_compress.algorithms.cat import Sparsified
+from mpi_compress.algorithms.cat import SCHEMES
 from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import count_of
-from mpi_compress.messages.compressors.top_k import TopK
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
@@ -58,7 +58,7 @@ class Theory:
         setting = algorithm.setting
         k = getattr(algorithm, "budget", None) or getattr(setting.up.compressor, "k", None)
         T = budgets(setting.dim, [count_of(k, setting.dim)] if isinstance(k, int) or (isinstance(k, str) and "%" in k) else [])
-        sparse = Sparsified(Link(TopK(), setting.up.codec, setting.dim))
+        sparse = SCHEMES["top-k"](Link(compressors["top-k"](), setting.up.codec, setting.dim))
         return cls(T, sparse.payload(T).astype(float), sparse.costs(setting.cost, T))
 
     def attributes(self, algorithm: Method) -> Mapping[str, Any]:
