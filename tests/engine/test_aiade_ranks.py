@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from conftest import BIN
 from helpers.layouts import assert_equal_on, layouts, played_in_one_process
+from helpers.running import BIN
 
 JOB = """
 title = "aiade"

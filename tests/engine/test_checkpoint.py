@@ -5,13 +5,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import BIN, command
 from helpers.layouts import DOWN, assert_equal
+from helpers.running import BIN, After, command, rows_in, wait_for
 from test_aiade_ranks import RUNS as MORE_RUNS
 from test_ef_ranks import JOB
 from test_ef_ranks import RUNS as EF_RUNS
@@ -20,7 +19,7 @@ import mpi_compress as mc
 from mpi_compress.algorithms import cat
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.core.signals import Stopped
 from mpi_compress.engine import checkpoint, counting, frames, observer, playing
 from mpi_compress.engine.schema import schema_of
 
@@ -53,18 +52,6 @@ RUNS = {
     "CAT": 'algorithm = { name = "cat" }\nup = { compressor = { name = "sq" } }',
     "averages": 'algorithm = { name = "gd", average = "uniform" }\nup = { compressor = { name = "random-k", k = 3 } }',
 }
-
-
-class After(Interrupts):
-    """Asks to end at the so-manieth time that it is asked."""
-
-    def __init__(self, times: int):
-        super().__init__()
-        self.times = times
-
-    def wish(self) -> str:
-        self.times -= 1
-        return "the test" if self.times < 0 else ""
 
 
 @pytest.fixture(scope="module")
@@ -171,18 +158,6 @@ def test_a_signal_saves_and_ends_with_status_75(ranks, number, small_job, tmp_pa
     mc.run(whole, out=tmp_path / "b")
     (file,) = (tmp_path / "a").rglob("*.h5")
     assert_equal(tmp_path / "b" / "small" / file.name, file)
-
-
-def rows_in(folder: Path) -> bool:
-    """Whether a run in this folder is in its rounds."""
-    return any("round" in mc.read(part).trace for part in folder.rglob("*.part") if part.stat().st_size > 10_000)
-
-
-def wait_for(what) -> None:
-    deadline = time.monotonic() + 60
-    while not what() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert what()
 
 
 def test_a_time_limit_saves_and_ends_with_status_75(small_job, tmp_path, capfd):

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import SMALL_JOB, command
 from helpers.layouts import ALLGATHER, MASTER_WORKS, assert_equal, assert_equal_on, played_in_one_process
+from helpers.running import SMALL_JOB, command
 
 import mpi_compress as mc
 
@@ -116,7 +116,7 @@ def test_python_call_on_a_communicator_gives_the_same_numbers(in_one_process, tm
     import os
     import subprocess
 
-    from conftest import BIN
+    from helpers.running import BIN
 
     program = f"""
 from mpi4py import MPI

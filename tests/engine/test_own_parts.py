@@ -8,7 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from conftest import command
+from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import command
+from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress import UserError

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import command
 
 import mpi_compress as mc
+from helpers.running import command
 
 DOWN = ("wire_bits_down", "paper_bits_down", "cost_down")  # allgather has no messages down
 ALLGATHER = ["--set", "workers.exchange=allgather"]
