@@ -11,9 +11,9 @@ from typing import Any
 import h5py
 
 import mpi_compress as mc
-from helpers import player
 from helpers.running import BIN
 
+PLAYER = Path(__file__).with_name("player.py")
 DOWN = ("trace/wire_bits_down", "trace/paper_bits_down", "trace/cost_down")  # allgather has no messages down
 
 
@@ -67,7 +67,7 @@ def play(jobs: Sequence[Path], out: Path, layout: Layout) -> dict[Path, int | li
         )
     )
     launcher = [BIN / "mpiexec", "-n", str(layout.ranks), sys.executable, "-m", "mpi4py"] if layout.ranks else [sys.executable]
-    done = subprocess.run([str(a) for a in (*launcher, player.__file__, plan)], capture_output=True, text=True, timeout=580)
+    done = subprocess.run([str(a) for a in (*launcher, PLAYER, plan)], capture_output=True, text=True, timeout=580)
     ended = plan.with_suffix(".ended")
     assert done.returncode == 0, done.stderr
     assert ended.exists(), done.stderr
