@@ -25,7 +25,17 @@ from mpi_compress.problem.rows import Rows
 
 
 def problem(
-    count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False, generator="gspar", scale=1.0, sparse=False, **parameters
+    count=4,
+    loss="logistic",
+    mu=1e-2,
+    seed=1,
+    samples=60,
+    dim=30,
+    apart=False,
+    generator="gspar",
+    scale=1.0,
+    sparse=False,
+    **parameters,
 ):
     """Shards of generated data and their constants; `sparse`: in CSR form, most entries left out."""
     A, labels = mc.datasets.generators[generator](samples=samples, dim=dim, seed=seed, **parameters).make()
