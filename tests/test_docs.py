@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from conftest import BIN
+from helpers.running import BIN
 
 from mpi_compress.job import tables
 from mpi_compress.job.stop import Stop

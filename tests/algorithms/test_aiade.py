@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 from helpers.plain_aiade import iade
-from helpers.plays import play, problem
-from test_ef import run_of
-from test_ef_theory import optimum
+from helpers.plays import optimum, play, problem
+from helpers.running import run_of
 
 from mpi_compress.algorithms.aiade import AIADE
 from mpi_compress.algorithms.double_encoding import rounded_up, xi

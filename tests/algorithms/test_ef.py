@@ -7,21 +7,10 @@ import pytest
 from helpers import plain_ef
 from helpers.plain_ef import Shards, top
 from helpers.plain_ef import threshold as above
+from helpers.running import run_of
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.job.loading import parse_job
-
-GSPAR = {"generator": "gspar", "samples": 100, "dim": 40, "seed": 2}
-
-
-def run_of(folder, algorithm, up=None, data=GSPAR, count=5, rounds=200, seed=0, **tables):
-    """One run of a job, as a result."""
-    tables = {
-        "data": data, "algorithm": algorithm, "workers": {"count": count}, "objective": {"mu": "1e-2 L"}, "seed": seed,
-        "stop": {"rounds": rounds}, **({"up": {"compressor": up}} if isinstance(up, dict) else {}), **tables,
-    }  # fmt: skip
-    return mc.run(parse_job(tables, "test", folder, {}), out=folder, fresh=True)[0]
 
 
 def shards(run, count=5):

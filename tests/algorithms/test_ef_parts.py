@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers.plays import play, problem
-from test_ef import run_of
+from helpers.running import run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers.plays import play, problem
+from helpers.plays import optimum, play, problem
 
 from mpi_compress.algorithms.steps import bind, step_at
-from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import minimize
-from mpi_compress.problem.rows import Rows
 
 UPS = [
     {"name": "top-k", "k": 2},
@@ -23,12 +19,6 @@ STEPS = {
     "stepwise": [[0, "1/L"], [20, "0.5/L"], [40, "0.1/L"]],
     "decreasing": {"form": "1/t", "a": "4/mu", "b": "16 L/mu"},
 }
-
-
-def optimum(p):
-    whole = Rows((p.A,), p.labels, p.dim)
-    found = minimize(Objective(whole, losses[p.loss](), 1 / p.N, p.mu))
-    return found.x, found.f
 
 
 @pytest.mark.parametrize("step", STEPS)

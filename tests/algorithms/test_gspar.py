@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from conftest import BIN
 from helpers.plays import play, problem
+from helpers.running import BIN
 
 import mpi_compress as mc
 from mpi_compress.algorithms.sent_variance import SentVariance

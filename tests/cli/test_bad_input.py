@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import BIN, command
 from helpers.bad_input import CASES, Case
+from helpers.running import BIN, command
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import BIN, command
+from helpers.running import BIN, command
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -19,7 +19,7 @@ from mpi_compress.problem.datasets import cache
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A job that has been run: (job file, results folder)."""
-    from conftest import SMALL_JOB
+    from helpers.running import SMALL_JOB
 
     folder = tmp_path_factory.mktemp("cli")
     job = folder / "small.toml"

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import BIN, command
 from helpers.layouts import assert_equal
+from helpers.running import BIN, command
 
 import mpi_compress as mc
 

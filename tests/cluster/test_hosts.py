@@ -4,10 +4,10 @@ import os
 import subprocess
 from pathlib import Path
 
-import hosts
 import pytest
-from conftest import BIN, SMALL_JOB
+from helpers import hosts
 from helpers.layouts import assert_equal
+from helpers.running import BIN, SMALL_JOB
 
 import mpi_compress as mc
 

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-import slurm_here
-from conftest import BIN
+from helpers import slurm_here
 from helpers.layouts import assert_equal
+from helpers.running import BIN
 
 import mpi_compress as mc
 from mpi_compress.results.writer import is_being_written

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import command
+from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Interrupts

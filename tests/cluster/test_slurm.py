@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import BIN
+from helpers.running import BIN
 
 from mpi_compress.cli.main import main
 from mpi_compress.cluster.slurm import Task

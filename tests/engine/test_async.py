@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import BIN, command
-from test_checkpoint import After
+from helpers.running import BIN, After, command
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped

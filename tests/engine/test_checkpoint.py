@@ -4,139 +4,19 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from conftest import BIN, command
-from helpers.layouts import DOWN, assert_equal
-from test_aiade_ranks import RUNS as MORE_RUNS
-from test_ef_ranks import JOB
-from test_ef_ranks import RUNS as EF_RUNS
+from helpers.layouts import assert_equal
+from helpers.running import BIN, After, command, rows_in, wait_for
 
 import mpi_compress as mc
 from mpi_compress.algorithms import cat
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.core.signals import Stopped
 from mpi_compress.engine import checkpoint, counting, frames, observer, playing
 from mpi_compress.engine.schema import schema_of
-
-PROGRAM = """
-import sys
-from mpi4py import MPI
-import mpi_compress as mc
-from mpi_compress.core.signals import Interrupts, Stopped
-
-class After(Interrupts):
-    asked = 0
-    def wish(self):
-        self.asked += 1
-        return "the test" if self.asked > int(sys.argv[3]) else ""
-
-job = mc.load_job(sys.argv[1], dict(a.split("=") for a in sys.argv[5:]))
-for i in range(0, len(job.runs), int(sys.argv[4])):
-    try:
-        mc.run(job.only(index=i), comm=MPI.COMM_WORLD, out=sys.argv[2], interrupts=After())
-    except Stopped:
-        continue
-    raise SystemExit(f"{job.runs[i].label} was not stopped")
-"""
-
-
-TWICE = 'objective = { mu = "1e-2 L" }\nstop = { rounds = 40 }'
-RUNS = {
-    **{name: f"algorithm = {{ {a} }}\nup = {{ compressor = {{ {c} }} }}" for name, (a, c) in EF_RUNS.items()},
-    **{name: f"{tables}\n{TWICE}" for name, tables in MORE_RUNS.items()},
-    "CAT": 'algorithm = { name = "cat" }\nup = { compressor = { name = "sq" } }',
-    "averages": 'algorithm = { name = "gd", average = "uniform" }\nup = { compressor = { name = "random-k", k = 3 } }',
-}
-
-
-class After(Interrupts):
-    """Asks to end at the so-manieth time that it is asked."""
-
-    def __init__(self, times: int):
-        super().__init__()
-        self.times = times
-
-    def wish(self) -> str:
-        self.times -= 1
-        return "the test" if self.times < 0 else ""
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory) -> tuple[Path, Path]:
-    """A job of every kind of state, and its results."""
-    folder = tmp_path_factory.mktemp("whole")
-    job = folder / "job.toml"
-    runs = "".join(f'[[run]]\nlabel = "{name}"\n{tables}\n' for name, tables in RUNS.items())
-    job.write_text(f"{JOB}[checkpoint]\nevery = 7\n{runs}".replace("count = 20", "count = 6"))
-    mc.run(mc.load_job(job), out=folder)
-    return job, folder / "job"
-
-
-def until_done(job, out, times: int) -> int:
-    """Run a job, which is stopped again and again; how often it was."""
-    stops = 0
-    while True:
-        try:
-            mc.run(job, out=out, interrupts=After(times))
-            return stops
-        except Stopped:
-            stops += 1
-
-
-def test_every_algorithm_stopped_and_resumed_gives_the_same_bytes(uninterrupted, tmp_path):
-    job, reference = uninterrupted
-    stops = [until_done(mc.load_job(job).only(index=i), tmp_path, 5) for i in range(len(RUNS))]
-    files = sorted(reference.glob("*.h5"))
-    assert min(stops) >= 1
-    assert len(files) == len(RUNS)
-    for file in files:
-        assert_equal(file, tmp_path / "job" / file.name)
-    assert [f.suffix for f in tmp_path.rglob("*") if f.is_file()] == [".h5"] * len(files)
-
-
-@pytest.mark.parametrize(
-    "layouts",
-    [[(3, "3", "4", [])], pytest.param([(4, "3", "1", []), (5, "2", "1", ["workers.master=worker"])], marks=pytest.mark.slow)],
-    ids=["three ranks", "four, then five"],
-)
-def test_saved_on_ranks_and_finished_in_one_process(layouts, uninterrupted, tmp_path):
-    job, reference = uninterrupted
-    script = tmp_path / "stops.py"
-    script.write_text(PROGRAM)
-    reached = {}
-    for ranks, times, every, options in layouts:
-        line = [BIN / "mpiexec", "-n", str(ranks), sys.executable, "-m", "mpi4py", script, job, tmp_path, times, every, *options]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        for part in tmp_path.rglob("*.part"):
-            run = mc.read(part)
-            assert (run.status, run.attrs["n_ranks"]) == ("stopped", ranks)
-            saved = checkpoint.read_header(part.with_suffix(".ckpt"))
-            assert saved.k > reached.get(part, 0)
-            reached[part] = saved.k
-    assert len(reached) == -(-len(RUNS) // int(layouts[0][2]))
-    mc.run(mc.load_job(job), out=tmp_path)
-    for file in reference.glob("*.h5"):
-        assert_equal(file, tmp_path / "job" / file.name)
-
-
-@pytest.mark.slow
-def test_saved_in_one_process_resumed_by_allgather(uninterrupted, tmp_path):
-    job, reference = uninterrupted
-    for index in range(len(RUNS)):
-        with pytest.raises(Stopped):
-            mc.run(mc.load_job(job).only(index=index), out=tmp_path, interrupts=After(4))
-    done = command("run", job, "--out", tmp_path, "--quiet", "--set", "workers.exchange=allgather", ranks=4)
-    assert done.returncode == 0, done.stderr
-    for file in reference.glob("*.h5"):
-        assert_equal(file, tmp_path / "job" / file.name, DOWN)
-
 
 LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
 
@@ -171,18 +51,6 @@ def test_a_signal_saves_and_ends_with_status_75(ranks, number, small_job, tmp_pa
     mc.run(whole, out=tmp_path / "b")
     (file,) = (tmp_path / "a").rglob("*.h5")
     assert_equal(tmp_path / "b" / "small" / file.name, file)
-
-
-def rows_in(folder: Path) -> bool:
-    """Whether a run in this folder is in its rounds."""
-    return any("round" in mc.read(part).trace for part in folder.rglob("*.part") if part.stat().st_size > 10_000)
-
-
-def wait_for(what) -> None:
-    deadline = time.monotonic() + 60
-    while not what() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert what()
 
 
 def test_a_time_limit_saves_and_ends_with_status_75(small_job, tmp_path, capfd):

@@ -1,62 +1,263 @@
-"""The layout does not matter: real runs on real ranks, compared byte for byte."""
+"""A run gives the same bytes wherever it is played: on any ranks, stopped and resumed, with kernels compiled or cached.
 
+All jobs are played by one start of MPI for each layout, and every result is compared with that of one process.
+"""
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-from conftest import SMALL_JOB, command
-from helpers.layouts import ALLGATHER, MASTER_WORKS, assert_equal, assert_equal_on, played_in_one_process
+import tomli_w
+from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY, run_of
+from helpers.layouts import Layout, assert_equal, play, results
+from helpers.running import BIN, SMALL_JOB, command
 
 import mpi_compress as mc
+from mpi_compress.algorithms import algorithms
+from mpi_compress.engine import checkpoint
 
-LAYOUTS = {
-    "two ranks": (2, []),
-    "three ranks": (3, []),
-    "five ranks": (5, []),
-    "ten ranks for seven workers": (10, []),
-    "three ranks, the master hosts workers": (3, MASTER_WORKS),
-    "allgather on three ranks": (3, ALLGATHER),
-    "allgather on ten ranks": (10, ALLGATHER),
+
+def runs(tables: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"label": label, **more} for label, more in tables.items()]
+
+
+THEORY = {
+    **{"data": GENERATED["data"], "objective": {"loss": "squared-hinge", "mu": "1e-3 L"}, "workers": {"count": 5}},
+    **{"stop": {"rounds": 12}, "log": {"theory": True, "every": 3}, "cost": {"model": "wire"}},
+    "run": runs(
+        {
+            "top-k": run_of({"name": "cat", "batch": 5}, {"name": "top-k"}),
+            "sq": run_of({"name": "cat", "batch": 4, "sampling": "epoch"}, {"name": "sq"}),
+            "stochastic": run_of({"name": "cat", "batch": 6}, {"name": "stochastic"}),
+        }
+    ),
+}
+OWN_COMPRESSOR = """
+from dataclasses import dataclass
+import mpi_compress as mc
+
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Compressor):
+    share: float = 0.5
+
+    def compress(self, v, t):
+        i = t.rng.permutation(v.size)[:3]
+        return mc.Sparse(v.size, i, v[i])
+"""
+OWN_PART = {
+    **{"plugins": ["own_part"], "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": 0.1}},
+    **{"workers": {"count": 4}, "stop": {"rounds": 5}, "run": runs({"own part": run_of({"name": "ef"}, {"name": "mine"})})},
 }
 
 
-@pytest.fixture(scope="module")
-def in_one_process(tmp_path_factory) -> tuple[Path, Path]:
-    return played_in_one_process(tmp_path_factory.mktemp("one"), "small", SMALL_JOB)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_results_are_equal_byte_for_byte_on(layout, in_one_process, tmp_path):
-    assert_equal_on(*LAYOUTS[layout], in_one_process, tmp_path)
-
-
-TOO_FINE = """
-[data]
-path = "{data}"
-[objective]
-mu = 0.1
-[workers]
-count = 3
-[stop]
-rounds = 20
-[[run]]
-label = "worker 2 rounds too finely"
-algorithm = {{ name = "gd" }}
-{way} = {{ compressor = {{ name = "rounding", step = 1e-9 }} }}
-"""
-
-
-@pytest.mark.parametrize("layout", ["three ranks", "ten ranks for seven workers", "allgather on three ranks"])
-@pytest.mark.parametrize(("way", "who"), [("up", "worker 2"), ("down", "the master")])
-def test_who_could_not_send_and_what_would_do_is_told_on_any_layout(layout, way, who, tmp_path):
+def too_fine(way: str) -> dict[str, Any]:
     """Two workers have small samples; the last one's gradients are 2³¹ steps of the grid and more."""
-    data = tmp_path / "uneven.svm"
-    data.write_text("".join(f"{y} 1:{y * size}\n" for size in (1, 1, 1e3) for y in (-1, 1)))
-    played = played_in_one_process(tmp_path, "fine", TOO_FINE.format(data=data, way=way), status=3)
-    (run,) = (mc.read(f) for f in played[1].glob("*.h5"))
+    return {
+        **{"data": {"path": "uneven.svm"}, "objective": {"mu": 0.1}, "workers": {"count": 3}, "stop": {"rounds": 20}},
+        "run": runs({"too fine": run_of({"name": "gd"}, **{way: {"name": "rounding", "step": 1e-9}})}),
+    }
+
+
+JOBS: dict[str, str] = {
+    "algorithms": tomli_w.dumps({**GENERATED, "run": runs(ALGORITHMS)}),
+    "small": SMALL_JOB,
+    "theory": tomli_w.dumps(THEORY),
+    "own-part": tomli_w.dumps(OWN_PART),
+    "too-fine-up": tomli_w.dumps(too_fine("up")),
+    "too-fine-down": tomli_w.dumps(too_fine("down")),
+    "shared-memory": tomli_w.dumps({**GENERATED, "run": runs(SHARED_MEMORY)}),
+}
+ON_RANKS = tuple(name for name in JOBS if name != "shared-memory")
+OF_SEVEN = ("small", "too-fine-up", "too-fine-down")
+
+MASTER_WORKS = {"workers.master": "worker"}
+ALLGATHER = {"workers.exchange": "allgather"}
+
+
+class Way(NamedTuple):
+    """How jobs are played: a later layout resumes, in the same folder, what an earlier one stopped."""
+
+    jobs: tuple[str, ...]
+    layouts: tuple[Layout, ...]
+
+
+ONE = "one process"  # what all others are compared with
+WAYS = {
+    ONE: Way(tuple(JOBS), (Layout(),)),
+    "two ranks": Way(ON_RANKS, (Layout(2),)),
+    "three ranks": Way(ON_RANKS, (Layout(3),)),
+    "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
+    "ten ranks, more than seven workers need": Way(OF_SEVEN, (Layout(10),)),
+    "three ranks, the master hosts workers": Way(ON_RANKS, (Layout(3, MASTER_WORKS),)),
+    "allgather in one process": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
+    "allgather on three ranks": Way(ON_RANKS, (Layout(3, ALLGATHER),)),
+    "allgather on ten ranks": Way(OF_SEVEN, (Layout(10, ALLGATHER),)),
+    "stopped and resumed in one process": Way(("algorithms", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
+    "stopped on three ranks, resumed in one process": Way(("algorithms",), (Layout(3, stop_after=3), Layout())),
+}
+SLOW_WAYS = {
+    "one rank": Way(ON_RANKS, (Layout(1),)),
+    "ten ranks": Way(ON_RANKS, (Layout(10),)),
+    "twenty-one ranks": Way(ON_RANKS, (Layout(21),)),
+    "five ranks, the master hosts workers": Way(ON_RANKS, (Layout(5, MASTER_WORKS),)),
+    "stopped on four ranks, on five where the master works, resumed in one process": Way(
+        ("algorithms",), (Layout(4, stop_after=3), Layout(5, MASTER_WORKS, stop_after=2), Layout())
+    ),
+    "stopped in one process, resumed by allgather on four ranks": Way(
+        ("algorithms",), (Layout(stop_after=3), Layout(4, ALLGATHER))
+    ),
+}
+STATUS = {"too-fine-up": 3, "too-fine-down": 3}  # these diverge
+
+Played = dict[tuple[str, str], Path]  # the result of each job and label
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory) -> Path:
+    """The folder of the jobs."""
+    folder = tmp_path_factory.mktemp("jobs")
+    for name, text in JOBS.items():
+        (folder / f"{name}.toml").write_text(text)
+    (folder / "own_part.py").write_text(OWN_COMPRESSOR)
+    (folder / "uneven.svm").write_text("".join(f"{y} 1:{y * size}\n" for size in (1, 1, 1e3) for y in (-1, 1)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def played(jobs, tmp_path_factory) -> Callable[[str], Played]:
+    """Plays the jobs in a given way, once."""
+
+    @cache
+    def play_once(name: str) -> Played:
+        way = {**WAYS, **SLOW_WAYS}[name]
+        out = tmp_path_factory.mktemp("out")
+        files = [jobs / f"{name}.toml" for name in way.jobs]
+        rounds: dict[Path, int] = {}
+        for layout in way.layouts:
+            ended = play(files, out, layout)
+            if layout.stop_after is None:
+                assert ended == {file: STATUS.get(file.stem, 0) for file in files}
+            else:
+                assert min(min(stops) for stops in ended.values()) >= 1
+                assert_all_saved(out, layout, rounds)
+        assert {f.suffix for f in out.rglob("*") if f.is_file()} == {".h5"}
+        return results(out)
+
+    return play_once
+
+
+def assert_all_saved(out: Path, layout: Layout, rounds: dict[Path, int]) -> None:
+    """Every run that was stopped once is saved, later than in `rounds`, which is brought up to date."""
+    parts = list(out.rglob("*.part"))
+    assert len(parts) == (0 if layout.until_done else len(ALGORITHMS))
+    for part in parts:
+        run = mc.read(part)
+        assert (run.status, run.attrs["n_ranks"]) == ("stopped", layout.ranks or 1)
+        saved = checkpoint.read_header(part.with_suffix(".ckpt")).k
+        assert saved > rounds.get(part, 0)
+        rounds[part] = saved
+
+
+LABELS = [(name, run["label"]) for name, text in JOBS.items() for run in tomllib.loads(text)["run"]]
+FAST, SLOW = (
+    [(n, *case) for n, way in ways.items() if n != ONE for case in LABELS if case[0] in way.jobs] for ways in (WAYS, SLOW_WAYS)
+)
+
+
+@pytest.mark.parametrize(("way", "job", "label"), [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)])
+def test_a_result_is_equal_byte_for_byte_on(way, job, label, played):
+    one, other = (played(each)[job, label] for each in (ONE, way))
+    last = {**WAYS, **SLOW_WAYS}[way].layouts[-1]
+    assert mc.read(other).attrs["n_ranks"] == (last.ranks or 1)
+    assert_equal(one, other, last.left_out)
+
+
+def test_every_algorithm_has_an_example():
+    assert {run["algorithm"]["name"] for run in (*ALGORITHMS.values(), *SHARED_MEMORY.values())} == set(algorithms)
+
+
+@pytest.mark.parametrize(("way", "who"), [("up", "worker 2"), ("down", "the master")])
+def test_a_diverged_run_names_who_could_not_send_and_what_to_change(way, who, played):
+    run = mc.read(played(ONE)[f"too-fine-{way}", "too fine"])
     assert run.status == "diverged"
     assert run.attrs["reason"].startswith(f"the update of round 0 is not finite: {who}: a value of magnitude")
     assert run.attrs["reason"].endswith("use a larger step")
-    assert_equal_on(*LAYOUTS[layout], played, tmp_path / "other", status=3)
+
+
+@pytest.mark.parametrize(
+    ("way", "on_rank_0"),
+    [("three ranks", 0), ("three ranks, the master hosts workers", 2), ("allgather on three ranks", 2)],
+)
+def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(way, on_rank_0, played):
+    run = mc.read(played(way)["small", "top-3"])
+    per_worker = run.workers["wire_bits_up"][-1]
+    assert 8 * run.attrs["mpi_bytes_received_up"] == per_worker[on_rank_0:].sum()
+    assert per_worker.sum() == run.trace["wire_bits_up"][-1]
+
+
+@pytest.mark.parametrize("way", ["allgather in one process", "allgather on three ranks"])
+def test_allgather_has_no_messages_down(way, played):
+    run = mc.read(played(way)["small", "top-3"])
+    assert [run.trace[name].max() for name in ("wire_bits_down", "paper_bits_down", "cost_down")] == [0, 0, 0]
+
+
+def test_theory_is_logged_for_every_row_and_sparsity(played):
+    for label in ("top-k", "sq", "stochastic"):
+        run = mc.read(played(ONE)["theory", label])
+        assert run.theory["alpha"].shape == (5, run.attrs["theory_T"].size)
+
+
+def test_the_command_and_a_python_call_on_ranks_give_what_one_process_gives(jobs, played, tmp_path):
+    program = f"""
+from mpi4py import MPI
+import mpi_compress as mc
+runs = mc.run(mc.load_job({str(jobs / "small.toml")!r}).only("CAT"), comm=MPI.COMM_WORLD, out={str(tmp_path / "call")!r})
+assert len(runs) == (1 if MPI.COMM_WORLD.rank == 0 else 0)
+"""
+    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", program]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    done = command("run", jobs / "small.toml", "--only", "CAT", "--quiet", "--out", tmp_path / "command", ranks=3)
+    assert done.returncode == 0, done.stderr
+    for way in ("call", "command"):
+        assert_equal(played(ONE)["small", "CAT"], results(tmp_path / way)["small", "CAT"])
+
+
+WATCH = """
+import hashlib, sys
+from mpi4py import MPI
+import mpi_compress as mc
+from mpi_compress.engine import playing as play
+from mpi_compress.exchange import Local
+from mpi_compress.engine.observer import Observer
+
+seen = []
+
+class Watch(Observer):
+    def look(self, k, algorithm, node, workers, finite):
+        if not isinstance(self.exchange, Local):
+            held = hashlib.sha256(b"".join(a.tobytes() for a in vars(node).values() if hasattr(a, "tobytes"))).digest()
+            everyone = MPI.COMM_WORLD.allgather(held)
+            assert len(set(everyone)) == 1, f"round {k}"
+            seen.append(k)
+        return super().look(k, algorithm, node, workers, finite)
+
+play.Observer = Watch
+mc.run(mc.load_job(sys.argv[1]), comm=MPI.COMM_WORLD, out=sys.argv[2])
+assert len(seen) > 7 * 40
+"""
+
+
+def test_what_every_node_holds_is_equal_on_all_of_them_at_every_round(jobs, tmp_path):
+    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, jobs / "algorithms.toml", tmp_path]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 COMPILED = """
@@ -81,52 +282,15 @@ up = { compressor = "stochastic" }
 """
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(dtype, tmp_path, monkeypatch):
+def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(tmp_path, monkeypatch):
     """Ranks of one run have both: one compiles, the others read what it wrote."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    text = COMPILED.replace("dim = 5000", f'dim = 5000\ndtype = "{dtype}"')
-    compiled, cached = (played_in_one_process(tmp_path / folder, "compiled", text)[1] for folder in ("first", "second"))
-    for file in compiled.glob("*.h5"):
-        assert_equal(file, cached / file.name)
-
-
-@pytest.mark.parametrize("layout", ["three ranks", "three ranks, the master hosts workers", "allgather on three ranks"])
-def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(layout, in_one_process, tmp_path):
-    ranks, options = LAYOUTS[layout]
-    done = command("run", in_one_process[0], "--out", tmp_path, "--quiet", "--only", "top-3", *options, ranks=ranks)
-    assert done.returncode == 0, done.stderr
-    (run,) = (mc.read(f) for f in tmp_path.glob("small/*.h5"))
-    per_worker = run.workers["wire_bits_up"][-1]
-    here = {"three ranks": 0, "three ranks, the master hosts workers": 2, "allgather on three ranks": 2}[layout]  # rank 0's workers
-    assert 8 * run.attrs["mpi_bytes_received_up"] == per_worker[here:].sum()
-    assert per_worker.sum() == run.trace["wire_bits_up"][-1]
-
-
-def test_allgather_has_no_messages_down_on_any_number_of_ranks(in_one_process, tmp_path):
-    down = ("wire_bits_down", "paper_bits_down", "cost_down")
-    for ranks in (None, 3):
-        options = ["--only", "top-3", "--set", 'workers.exchange="allgather"', "--out", tmp_path / str(ranks), "--quiet"]
-        assert command("run", in_one_process[0], *options, ranks=ranks).returncode == 0
-        (run,) = (mc.read(f) for f in (tmp_path / str(ranks)).glob("small/*.h5"))
-        assert [run.trace[name].max() for name in down] == [0, 0, 0]
-
-
-def test_python_call_on_a_communicator_gives_the_same_numbers(in_one_process, tmp_path):
-    import os
-    import subprocess
-
-    from conftest import BIN
-
-    program = f"""
-from mpi4py import MPI
-import mpi_compress as mc
-runs = mc.run(mc.load_job({str(in_one_process[0])!r}).only("CAT"), comm=MPI.COMM_WORLD, out={str(tmp_path)!r})
-assert len(runs) == (1 if MPI.COMM_WORLD.rank == 0 else 0)
-"""
-    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", program]
-    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120, env=os.environ)
-    assert done.returncode == 0, done.stderr
-    (file,) = tmp_path.glob("small/*.h5")
-    one, other = mc.read(in_one_process[1] / file.name), mc.read(file)
-    assert one.trace["loss"].tobytes() == other.trace["loss"].tobytes()
+    jobs = [tmp_path / f"{dtype}.toml" for dtype in ("float64", "float32")]
+    for job in jobs:
+        job.write_text(COMPILED.replace("dim = 5000", f'dim = 5000\ndtype = "{job.stem}"'))
+    for folder in ("compiled", "cached"):
+        assert set(play(jobs, tmp_path / folder, Layout()).values()) == {0}
+    compiled, cached = (results(tmp_path / folder) for folder in ("compiled", "cached"))
+    assert len(compiled) == 4
+    for case, file in compiled.items():
+        assert_equal(file, cached[case])

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BIN
+from helpers.running import BIN
 
 from mpi_compress.cli.main import main
 from mpi_compress.engine import memory_needs as footprint

@@ -8,7 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from conftest import command
+from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
@@ -591,12 +591,3 @@ def test_the_job_of_a_result_names_its_plugins_and_runs_again(tmp_path):
     (same,) = mc.run(mc.load_job(again), out=tmp_path / "again")
     assert same.attrs["run_id"] == run.attrs["run_id"]
     assert np.array_equal(same.x, run.x)
-
-
-def test_own_parts_give_the_same_on_any_number_of_ranks(tmp_path):
-    file = written(tmp_path, compressor("i = t.rng.permutation(v.size)[:3]; return mc.Sparse(v.size, i, v[i])"))
-    (alone,) = mc.run(mc.load_job(file), out=tmp_path / "alone")
-    for ranks in (2, 3):
-        assert command("run", file, "--out", tmp_path / str(ranks), "--quiet", ranks=ranks).returncode == 0
-        (run,) = (mc.read(f) for f in (tmp_path / str(ranks)).rglob("*.h5"))
-        assert np.array_equal(run.x, alone.x)

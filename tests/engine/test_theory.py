@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import command
 
 import mpi_compress as mc
 from mpi_compress import UserError
@@ -144,27 +143,6 @@ def test_theory_is_off_the_clock(tmp_path):
     }  # fmt: skip
     (run,) = mc.run(parse_job(tables, "clock", tmp_path, {}), out=tmp_path)
     assert run.timing["evaluate"][-1] > 2 * run.timing["seconds"][-1]
-
-
-def test_theory_is_equal_on_any_ranks(tmp_path):
-    job = tmp_path / "ranks.toml"
-    runs = "".join(
-        f'[[run]]\nlabel = "{name}"\nalgorithm = {{ name = "cat", {more} }}\nup = {{ compressor = {{ name = "{name}" }} }}\n'
-        for name, more in (("top-k", "batch = 5"), ("sq", 'batch = 4, sampling = "epoch"'), ("stochastic", "batch = 6"))
-    )
-    job.write_text(
-        'data = { generator = "gspar", samples = 90, dim = 40 }\nobjective = { loss = "squared-hinge", mu = "1e-3 L" }\n'
-        f'workers = {{ count = 5 }}\nstop = {{ rounds = 12 }}\nlog = {{ theory = true, every = 3 }}\ncost = {{ model = "wire" }}\n{runs}'
-    )
-    for place, ranks in (("one", None), ("three", 3)):
-        done = command("run", job, "--out", tmp_path / place, "--quiet", ranks=ranks)
-        assert done.returncode == 0, done.stderr
-    files = sorted((tmp_path / "one" / "ranks").glob("*.h5"))
-    assert len(files) == 3
-    for file in files:
-        one, other = mc.read(file), mc.read(tmp_path / "three" / "ranks" / file.name)
-        assert list(difference(one, other)) == ["equal, bit for bit: 5 rows"]
-        assert one.theory["alpha"].shape == (5, one.attrs["theory_T"].size)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])

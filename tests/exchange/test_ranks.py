@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from conftest import BIN, command
+from helpers.running import BIN, command
 
 FAILING_PART = """
 from dataclasses import dataclass

@@ -1,4 +1,6 @@
-"""One line for each part: what tests of all parts build it from."""
+"""Examples of every part, one line each: tests that go over all parts build them from here. A part without an example fails a test."""
+
+from typing import Any
 
 COMPRESSORS = [
     {"name": "identity"},
@@ -28,3 +30,64 @@ COMPRESSORS = [
     {"name": "lattice", "sigma": 0.1, "range": "bound", "radius": 100.0},
     {"name": "accordion", "k_min": 2, "k_max": 4},
 ]
+
+GENERATED = {
+    "seed": 5,
+    "data": {"generator": "gspar", "samples": 90, "dim": 40},
+    "objective": {"mu": "1e-3 L"},
+    "workers": {"count": 3},
+    "stop": {"rounds": 25},
+    "log": {"every": 5},
+}  # the job that ALGORITHMS are runs of
+
+
+def run_of(
+    algorithm: dict[str, Any], up: dict[str, Any] | None = None, down: dict[str, Any] | None = None, **tables: Any
+) -> dict[str, Any]:
+    """The tables of a [[run]]; `up` and `down` are compressors."""
+    links = {key: {"compressor": compressor} for key, compressor in (("up", up), ("down", down)) if compressor}
+    return {"algorithm": algorithm, **links, **tables}
+
+
+_FALLING = {"form": "1/t", "a": "4/mu", "b": "16 L/mu"}
+_TOP = {"name": "top-k", "k": 3}
+_BOUND = {"name": "lattice", "range": "bound"}
+_MANY = {"workers": {"count": 20}}  # of 90 samples: shards of unequal length, most of them on one rank with others
+_DOUBLE: dict[str, Any] = {"objective": {"mu": "1e-2 L"}, "stop": {"rounds": 40}, "log": {"every": 3}}
+
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "ef top": run_of({"name": "ef", "batch": 1}, _TOP, **_MANY),
+    "ef hard, falling": run_of(
+        {"name": "ef", "batch": 1, "average": "linear", "step": _FALLING}, {"name": "hard-threshold", "accuracy": 1e-3}, **_MANY
+    ),
+    "ef master": run_of({"name": "ef", "batch": 2, "sampling": "epoch", "regularizer": "master"}, {"name": "qsgd", "levels": 4}),
+    "accordion": run_of({"name": "ef", "batch": 1}, {"name": "accordion", "k_min": 1, "k_max": 5, "every": 2}),
+    "ef hard": run_of({"name": "ef"}, {"name": "hard-threshold", "threshold": 1.0}),
+    "gdstar hard": run_of({"name": "ef-gdstar"}, {"name": "hard-threshold", "accuracy": 100.0}, **_MANY),
+    "gdstar": run_of({"name": "ef-gdstar"}, {"name": "top-k", "k": 1}),
+    "gradient": run_of({"name": "ef", "batch": 1, "momentum": 0.5, "step": "0.2/L"}, _TOP),
+    "update": run_of({"name": "ef", "batch": 1, "momentum": 0.5, "form": "update", "masking": True, "step": "0.2/L"}, _TOP),
+    "sgd": run_of(
+        {"name": "sgd", "batch": 1, "regularizer": "master", "step": [[0, "1/L"], [10, "0.1/L"]]},
+        {"name": "random-k", "k": 9},
+        **_MANY,
+    ),
+    "nesterov": run_of({"name": "nesterov"}, {"name": "identity"}),
+    "ef21": run_of({"name": "ef21"}, _TOP),
+    "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
+    "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
+    "cat": run_of({"name": "cat"}, {"name": "sq"}),
+    "averages": run_of({"name": "gd", "average": "uniform"}, {"name": "random-k", "k": 3}),
+    "iade": run_of({"name": "iade"}, **_DOUBLE),
+    "iade bound": run_of({"name": "iade", "level": 0.1}, _BOUND, _BOUND, **_DOUBLE, workers={"count": 7}),
+    "aiade": run_of({"name": "aiade"}, **_DOUBLE, workers={"count": 7}),
+    "aiade bound": run_of({"name": "aiade"}, _BOUND, _BOUND, **_DOUBLE),
+    "dqgd": run_of({"name": "dqgd"}, **_DOUBLE),
+    "iade-sgd": run_of({"name": "iade-sgd", "batch": 2, "sampling": "epoch"}, **_DOUBLE),
+    "svrg": run_of({"name": "svrg", "batch": 3, "regularizer": "master"}, {"name": "qsgd", "levels": 4}, **_DOUBLE),
+    "floor": run_of({"name": "iade", "rate": "1 - 0.99*step*mu", "level": "1e-12*g0"}, **_DOUBLE),
+}
+
+SHARED_MEMORY: dict[str, dict[str, Any]] = {  # of these, the updates of several ranks come in any order
+    "async-sgd": run_of({"name": "async-sgd", "step": "0.1/L", "pool": 500}, {"name": "gspar", "kappa": 0.3}, stop={"rounds": 60}),
+}

@@ -66,3 +66,12 @@ def same(a: Compressed, b: Compressed) -> bool:
         np.array_equal(value, getattr(b, name), equal_nan=isinstance(value, float) or np.asarray(value).dtype.kind == "f")
         for name, value in vars(a).items()
     )
+
+
+def omega(n: int) -> str:
+    """Elias' omega code, as he wrote it down."""
+    code = "0"
+    while n > 1:
+        code = f"{n:b}" + code
+        n = n.bit_length() - 1
+    return code

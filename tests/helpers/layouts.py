@@ -1,59 +1,82 @@
-"""Results on other layouts, compared byte for byte."""
+"""Results of the same jobs on other layouts, compared byte for byte."""
 
-from collections.abc import Sequence
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import pytest
-from conftest import command
+import h5py
 
 import mpi_compress as mc
+from helpers.running import BIN
 
-DOWN = ("wire_bits_down", "paper_bits_down", "cost_down")  # allgather has no messages down
-ALLGATHER = ["--set", "workers.exchange=allgather"]
-MASTER_WORKS = ["--set", "workers.master=worker"]
+PLAYER = Path(__file__).with_name("player.py")
+DOWN = ("trace/wire_bits_down", "trace/paper_bits_down", "trace/cost_down")  # allgather has no messages down
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where jobs are played: on ranks, or with None in one process; and how often they are stopped on the way."""
+
+    ranks: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    stop_after: int | None = None  # rounds
+    until_done: bool = False  # stopped again and again; else once, and something else finishes it
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """Columns that differ from those of one process."""
+        return DOWN if self.settings.get("workers.exchange") == "allgather" else ()
+
+
+def arrays(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Every array of a result but the seconds that it took."""
+    found = []
+    with h5py.File(file) as h5:
+        h5.visititems(lambda name, item: found.append((name, item[()].tobytes())) if isinstance(item, h5py.Dataset) else None)
+    return ((name, content) for name, content in found if not name.startswith("timing/"))
 
 
 def assert_equal(one: Path, other: Path, left_out: Sequence[str] = ()) -> None:
-    """Two results are equal but for their timing, their host and the columns `left_out`."""
+    """Two results are equal to the last byte but for their timing, their host and the arrays `left_out`."""
+    ones, others = dict(arrays(one)), dict(arrays(other))
+    assert set(ones) == set(others)
+    assert {"final/x", "trace/loss", "trace/round"} <= set(ones)
+    assert [name for name in ones if name not in left_out and ones[name] != others[name]] == [], one.name
     a, b = mc.read(one), mc.read(other)
-    for table in ("trace", "workers"):
-        assert set(getattr(a, table)) == set(getattr(b, table))
-        for column, values in getattr(a, table).items():
-            assert column in left_out or values.tobytes() == getattr(b, table)[column].tobytes(), f"{one.name}: {table}/{column}"
-    assert a.x is not None
-    assert b.x is not None
-    assert a.x.tobytes() == b.x.tobytes()
     assert (a.status, a.attrs["reason"]) == (b.status, b.attrs["reason"])
 
 
-def played_in_one_process(folder: Path, name: str, text: str, status: int = 0) -> tuple[Path, Path]:
-    """A job and the folder of its results."""
-    folder.mkdir(exist_ok=True)
-    job = folder / f"{name}.toml"
-    job.write_text(text)
-    done = command("run", job, "--out", folder, "--quiet", timeout=300)
-    assert done.returncode == status, done.stderr
-    return job, folder / name
-
-
-def assert_equal_on(ranks: int, options: list[str], played: tuple[Path, Path], out: Path, status: int = 0) -> None:
-    """A job gives the same results on so many ranks."""
-    job, reference = played
-    done = command("run", job, "--out", out, "--quiet", *options, ranks=ranks, timeout=580)
-    assert done.returncode == status, done.stderr
-    files = sorted(reference.glob("*.h5"))
-    assert files
-    for file in files:
-        other = out / job.stem / file.name
-        assert mc.read(other).attrs["n_ranks"] == ranks
-        assert_equal(file, other, DOWN if options == ALLGATHER else ())
-
-
-def layouts(*slow: int) -> pytest.MarkDecorator:
-    """Parametrizes a test by `ranks` and `options`: three ranks, allgather, and in the slow suite `slow` and a master that works."""
-    more = [(ranks, []) for ranks in slow] + [(5, MASTER_WORKS)]
-    return pytest.mark.parametrize(
-        ("ranks", "options"),
-        [(3, []), (3, ALLGATHER), *(pytest.param(*layout, marks=pytest.mark.slow) for layout in more)],
-        ids=lambda value: str(value) if isinstance(value, int) else "".join(value[1:]) or "dedicated",
+def play(jobs: Sequence[Path], out: Path, layout: Layout) -> dict[Path, int | list[int]]:
+    """Play jobs on a layout, by one start of MPI: the status of each; or how often each of its runs was stopped."""
+    out.mkdir(parents=True, exist_ok=True)
+    plan = out / "plan.json"
+    settings = {**layout.settings, **({} if layout.stop_after is None else {"checkpoint.every": 7})}
+    plan.write_text(
+        json.dumps(
+            {
+                "jobs": [str(job) for job in jobs],
+                "out": str(out),
+                "settings": settings,
+                "stop_after": layout.stop_after,
+                "until_done": layout.until_done,
+            }
+        )
     )
+    launcher = [BIN / "mpiexec", "-n", str(layout.ranks), sys.executable, "-m", "mpi4py"] if layout.ranks else [sys.executable]
+    done = subprocess.run([str(a) for a in (*launcher, PLAYER, plan)], capture_output=True, text=True, timeout=580)
+    ended = plan.with_suffix(".ended")
+    assert done.returncode == 0, done.stderr
+    assert ended.exists(), done.stderr
+    statuses = json.loads(ended.read_text())
+    ended.unlink()
+    plan.unlink()
+    return {Path(job): status for job, status in statuses.items()}
+
+
+def results(folder: Path) -> dict[tuple[str, str], Path]:
+    """Result files by job and label."""
+    return {(file.parent.name, mc.read(file).label): file for file in folder.glob("*/*.h5")}

@@ -20,11 +20,22 @@ from mpi_compress.messages.costs import costs
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum import minimize
 from mpi_compress.problem.rows import Rows
 
 
 def problem(
-    count=4, loss="logistic", mu=1e-2, seed=1, samples=60, dim=30, apart=False, generator="gspar", scale=1.0, sparse=False, **parameters
+    count=4,
+    loss="logistic",
+    mu=1e-2,
+    seed=1,
+    samples=60,
+    dim=30,
+    apart=False,
+    generator="gspar",
+    scale=1.0,
+    sparse=False,
+    **parameters,
 ):
     """Shards of generated data and their constants; `sparse`: in CSR form, most entries left out."""
     A, labels = mc.datasets.generators[generator](samples=samples, dim=dim, seed=seed, **parameters).make()
@@ -87,3 +98,10 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
     verdict, x = engine.run(method, p.fs, Local(p.count), Streams(seed), start(p, x0), watch)
     trace = {c: np.array([r.trace[c] for r in rows]) for c in rows[0].trace}
     return SimpleNamespace(method=method, x=x, verdict=verdict, reason=watch.reason, trace=trace, rows=rows)
+
+
+def optimum(p):
+    """x* and f* of a problem."""
+    whole = Rows((p.A,), p.labels, p.dim)
+    found = minimize(Objective(whole, losses[p.loss](), 1 / p.N, p.mu))
+    return found.x, found.f

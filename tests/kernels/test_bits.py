@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers.kinds import index_set
+from helpers.kinds import index_set, omega
 from hypothesis import given
 from hypothesis import strategies as st
-from test_kinds import omega
 
 from mpi_compress.kernels import adaptive, bits, elias, floats, gaussian, range_coder, rice, sets, ternary
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import command
+from helpers.running import command
 
 from mpi_compress import UserError
 from mpi_compress.cluster import calibrate

@@ -2,7 +2,7 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
-from helpers.kinds import KINDS, messages
+from helpers.kinds import KINDS, messages, omega
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,15 +85,6 @@ def test_drawn_indices_are_the_sums_of_geometric_gaps_to_the_last_number(kappa, 
 def test_a_tiny_chance_draws_nothing_whatever_the_seed(kappa):
     for seed in (0, 1, 2**63, 2**64 - 1):
         assert Drawn(12, seed, kappa, np.empty(0)).indices.size == 0
-
-
-def omega(n: int) -> str:
-    """Elias' omega code, as he wrote it down."""
-    code = "0"
-    while n > 1:
-        code = f"{n:b}" + code
-        n = n.bit_length() - 1
-    return code
 
 
 @pytest.mark.parametrize("spread", [0.2, 1, 30])

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import h5py
 import numpy as np
 import pytest
-from conftest import BIN
+from helpers.running import BIN
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import command
+from helpers.running import command
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import BIN, command
+from helpers.running import BIN, command
 
 import mpi_compress as mc
 from mpi_compress import report as page

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import command
+from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main

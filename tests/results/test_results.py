@@ -9,7 +9,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from conftest import BIN
+from helpers.running import BIN
 
 import mpi_compress as mc
 from mpi_compress import UserError

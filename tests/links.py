@@ -1,4 +1,4 @@
-"""CAT on links that were measured: `python tests/cluster/links.py [JOB] [-o FOLDER]`, as root on Linux.
+"""CAT on links that were measured: `python tests/links.py [JOB] [-o FOLDER]`, as root on Linux.
 
 For each emulated link, a master on one host and its workers on two others: the link is calibrated, the job is run with that table, and
 what each run needed in real seconds to the job's loss is printed beside what the fitted model says.
@@ -11,8 +11,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-import hosts
 import numpy as np
+from helpers import hosts
 
 import mpi_compress as mc
 from mpi_compress.messages.costs.table import Table
@@ -20,7 +20,7 @@ from mpi_compress.messages.costs.table import Table
 LINKS = {"5 ms, 1 Gbit/s": (5.0, 1000.0), "50 ms, 10 Mbit/s": (50.0, 10.0)}
 HOSTS = 3
 BIN = Path(sys.executable).parent
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def play(job: Path, folder: Path, delay_ms: float, rate_mbit: float, settings: list[str]) -> list[mc.Run]:
