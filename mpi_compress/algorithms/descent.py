@@ -1,4 +1,4 @@
-"""What methods share that step along −γ (ĝ + ∇r(x)), r the regulariser where it is not in the f_i."""
+"""What methods share that step along −γ (g + ∇r(x)), r the regulariser where it is not in the f_i."""
 
 import math
 from typing import Protocol
@@ -6,14 +6,14 @@ from typing import Protocol
 from mpi_compress.algorithms.averaging import Average, IterateMean, weight_ratio
 from mpi_compress.algorithms.base import Method
 from mpi_compress.algorithms.sampling import check_batch
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Compressed, Vector
 
 
-class Averages(Protocol):
-    """A method whose point to evaluate may be a weighted mean of iterates."""
+class Descending(Protocol):
+    """What such a method's nodes know."""
 
-    @property
-    def average(self) -> Average: ...
+    x: Vector  # (d,) iterate
+    mean: IterateMean | None  # of the iterates, where it is wanted
 
 
 def check_descent(method: Method, average: Average = "last") -> None:
@@ -25,6 +25,14 @@ def check_descent(method: Method, average: Average = "last") -> None:
     if method.batch is not None:
         check_batch(method.batch, method.setting.numbers["N"])
     weight_ratio(average, method.step, method.setting.numbers["mu"], 1)
+
+
+def descend(method: Method, average: Average, node: "Descending", g: Compressed, k: int) -> None:
+    """x ← x − γ_k (g + ∇r(x)), and x into the mean of the iterates, if one is wanted."""
+    γ = method.gamma(k)
+    shrink(node.x, kept_by_regulariser(method, γ))
+    g.add_to(node.x, -γ)
+    take_in(method, average, node.mean, node.x, k + 1)
 
 
 def kept_by_regulariser(method: Method, γ: float) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from mpi_compress.algorithms.averaging import Average, IterateMean
 from mpi_compress.algorithms.base import Algorithm, algorithms
 from mpi_compress.algorithms.budget_search import Sparsification, improvement_of
-from mpi_compress.algorithms.descent import check_descent, is_lemma_step, kept_by_regulariser, shrink, take_in
+from mpi_compress.algorithms.descent import check_descent, descend, is_lemma_step
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
@@ -54,10 +54,7 @@ class GD(Algorithm):
         return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        γ = self.gamma(t.k)
-        shrink(node.x, kept_by_regulariser(self, γ))
-        down.add_to(node.x, -γ)
-        take_in(self, self.average, node.mean, node.x, t.k + 1)
+        descend(self, self.average, node, down, t.k)
 
     def iterate(self, node: Node) -> Vector:
         return node.x if node.mean is None else node.mean.x

@@ -25,9 +25,40 @@ class Master:
     S: Vector  # (d,) (1/n) Σ s_i
 
 
+class DoublyEncoded(DoubleEncoding):
+    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k."""
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker.begun(f.dim)
+
+    def start_master(self, node: Node) -> Master:
+        return Master(np.zeros_like(node.x))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        Q = self.uplink(node, t.k)
+        worker.g[:] = f.gradient(node.x, self.rows(f, t))
+        refuse_rounding(self, worker.g, node.x, t.k)
+        d = Q.pack(worker.g - worker.s, t)
+        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
+        return d
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        self.mean(ups).add_to(master.S)
+        return self.downlink(node, t.k).pack(master.S - node.v, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.v)
+        x = node.x - self.η * node.v
+        self.note_round(node.past, down, node.x, x, t.k)
+        node.x = x
+
+
 @algorithms.register("iade")
 @dataclass(frozen=True)
-class IADE(DoubleEncoding):
+class IADE(DoublyEncoded):
     """Increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 1. s_i, S and v start at 0.
 
     worker sends     d_i ← Q(∇f_i(x) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = s c'^(k+1)/2
@@ -67,33 +98,6 @@ class IADE(DoubleEncoding):
     @property
     def proved(self) -> bool:
         return self.η * (self.L + self.µ) <= 2 + 1e-9
-
-    def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
-
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker.begun(f.dim)
-
-    def start_master(self, node: Node) -> Master:
-        return Master(np.zeros_like(node.x))
-
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        Q = self.uplink(node, t.k)
-        worker.g[:] = f.gradient(node.x)
-        refuse_rounding(self, worker.g, node.x, t.k)
-        d = Q.pack(worker.g - worker.s, t)
-        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
-        return d
-
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        self.mean(ups).add_to(master.S)
-        return self.downlink(node, t.k).pack(master.S - node.v, t)
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        down.add_to(node.v)
-        x = node.x - self.η * node.v
-        self.note_round(node.past, down, node.x, x, t.k)
-        node.x = x
 
     def bound(self, k: int, start: float) -> float:
         return self.c1**k * xi(start, self.η * self.s, self.c, self.c1)

@@ -1,36 +1,18 @@
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
-
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, refuse_rounding, square, xi
+from mpi_compress.algorithms.double_encoding import square, xi
+from mpi_compress.algorithms.iade import DoublyEncoded
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
-
-
-@dataclass
-class Node:
-    x: Vector  # (d,) iterate
-    v: Vector  # (d,) what every node takes for the gradient
-    past: Past
-
-
-@dataclass
-class Master:
-    S: Vector  # (d,) (1/n) Σ s_i
 
 
 @algorithms.register("iade-sgd")
 @dataclass(frozen=True)
-class IADESGD(DoubleEncoding):
+class IADESGD(DoublyEncoded):
     """Increasing accuracy and double encoding for stochastic gradients: Ye, Xiao, Sun (2020), Algorithm 3. s_i, S and v start at 0.
 
     worker sends     d_i ← Q(g_i − s_i, ε_k);  s_i ← s_i + d_i          ε_k = ρ²L²s c'^(k+1)/2,  g_i by a minibatch
@@ -84,33 +66,6 @@ class IADESGD(DoubleEncoding):
     @property
     def proved(self) -> bool:
         return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
-
-    def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
-
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker.begun(f.dim)
-
-    def start_master(self, node: Node) -> Master:
-        return Master(np.zeros_like(node.x))
-
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        Q = self.uplink(node, t.k)
-        worker.g[:] = f.gradient(node.x, self.rows(f, t))
-        refuse_rounding(self, worker.g, node.x, t.k)
-        d = Q.pack(worker.g - worker.s, t)
-        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
-        return d
-
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        self.mean(ups).add_to(master.S)
-        return self.downlink(node, t.k).pack(master.S - node.v, t)
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        down.add_to(node.v)
-        x = node.x - self.η * node.v
-        self.note_round(node.past, down, node.x, x, t.k)
-        node.x = x
 
     def bound(self, k: int, start: float) -> float:
         """For the root of the mean square."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.algorithms.averaging import Average, IterateMean
 from mpi_compress.algorithms.base import Algorithm, algorithms
-from mpi_compress.algorithms.descent import check_descent, kept_by_regulariser, shrink, take_in
+from mpi_compress.algorithms.descent import check_descent, descend, take_in
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.sent_variance import SentVariance, measured, variance_columns, variance_logs
 from mpi_compress.algorithms.steps import Step
@@ -106,14 +106,12 @@ class SVRG(Algorithm):
         return self.downlink(node, t.k).pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        if self.is_full(t.k):
-            node.w[:] = node.x
-            node.h[:] = 0.0
-            down.add_to(node.h)
-        else:
-            γ = self.gamma(t.k)
-            shrink(node.x, kept_by_regulariser(self, γ))
-            down.add_to(node.x, -γ)
+        if not self.is_full(t.k):
+            descend(self, self.average, node, down, t.k)
+            return
+        node.w[:] = node.x
+        node.h[:] = 0.0
+        down.add_to(node.h)
         take_in(self, self.average, node.mean, node.x, t.k + 1)
 
     def iterate(self, node: Node) -> Vector:
