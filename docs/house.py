@@ -96,11 +96,8 @@ def _arrow(ax: Axes, room: str, other: str, colour: str, line: object) -> None:
     start, end = (x + slide, FLOORS[room] - HEIGHT / 2), (to - slide, FLOORS[other] + HEIGHT / 2)
     if FLOORS[other] >= FLOORS[room]:
         start, end, colour = (x, FLOORS[room]), (to, FLOORS[other]), AGAINST_THE_RULE
-    ax.add_patch(
-        FancyArrowPatch(
-            start, end, arrowstyle="-|>", mutation_scale=12, linewidth=1.4, linestyle=line, color=colour, shrinkA=0, shrinkB=0, zorder=2
-        )
-    )
+    look = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.4, "linestyle": line, "color": colour, "zorder": 2}
+    ax.add_patch(FancyArrowPatch(start, end, shrinkA=0, shrinkB=0, **look))
 
 
 def main() -> None:
