@@ -30,7 +30,7 @@ COMPRESSORS = [
 
 
 def vectors() -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Ten vectors (six, where the real sets are not at hand), each scaled to unit norm."""
+    """Ten vectors (six, if the real sets are not installed), each scaled to unit norm."""
     for name, table in (
         ("news20", DataTable(name="news20", positive=[float(c) for c in range(1, 11)], normalize="rows")),
         ("madelon", DataTable(name="madelon")),
@@ -80,7 +80,7 @@ def of_sets(dim: int, *sizes: int) -> float:
 
 
 def bound(c: mc.Compressed) -> float:
-    """What a message of its kind costs where sets are uniform, signs even, and integers independent; floats as they are, 64 bits."""
+    """The bits of a message of its kind, if sets are uniform, signs even, and integers independent; floats take 64 bits."""
     match c:
         case Dense():
             return 64.0 * c.dim
@@ -109,7 +109,7 @@ def main() -> None:
         "log2 C(d, T) for an index set, one bit for a sign, the empirical entropy of integers, d·log2(M/σ) for the lattice's worst"
     )
     print(
-        "vector, floats as they are; clustered sets and uneven lattice vectors can cost less. Wire bits hold the 4-byte length and all padding."
+        "vector, floats as they are; clustered sets and uneven lattice vectors can cost less. Wire bits include the 4-byte length and all padding."
     )
     for title, v in vectors():
         v = v / np.linalg.norm(v)

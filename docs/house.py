@@ -1,25 +1,30 @@
-"""Draws docs/house.png: the rooms on their floors, and an arrow for each room that another one imports, from the package's source.
+"""Draws docs/house.png from the package's imports: the rooms on their floors, and an arrow from each room to those that it imports.
+
+An arrow that follows from others is left out: where a room imports a second one and that one imports a third, the arrow from the
+first to the third is not drawn. A dashed arrow is an import by name while the program runs, for a room that may be absent.
 
     python docs/house.py
 """
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
-from import_graph import FLOORS, modules, rooms
+from import_graph import FLOORS, Module, modules, rooms
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 HOLDS = {
     "cli": "one file a command",
-    "report": "the page of all jobs",
+    "report": "one page about all jobs",
     "cluster": "SLURM, reproduce, calibrate",
-    "figures": "axes, curves, verdicts",
+    "figures": "axes, curves, verdicts on claims",
     "engine": "preparing, rounds, evaluation, checkpoints",
-    "engine.fast": "all workers of a process together",
+    "engine.fast": "the workers of a process together",
     "job": "a job file, its runs and claims",
     "algorithms": "one paper, one file",
     "problem": "losses, data sets, objective, optimum",
@@ -27,57 +32,76 @@ HOLDS = {
     "results": "columns, writer, reader",
     "messages": "kinds, compressors, codecs, costs, links",
     "kernels": "Numba functions on arrays",
-    "core": "errors, registry, streams, signals",
+    "core": "errors, registry, random streams, signals",
 }
 PLACES = {
-    "cli": 0, "report": 0.75, "cluster": -0.75, "figures": 1.3, "engine": -1.0, "engine.fast": 0.3, "job": 1.3, "algorithms": 0,
-    "problem": -0.6, "exchange": -1.3, "results": 1.3, "messages": -0.3, "kernels": -1.0, "core": 1.0,
+    "cli": 0.0, "report": 0.95, "cluster": -0.8, "figures": 1.1, "engine": -0.8, "engine.fast": -1.25, "job": 0.85, "algorithms": -0.3,
+    "problem": -0.3, "exchange": -1.0, "results": 1.1, "messages": -0.1, "kernels": -0.95, "core": 0.95,
 }  # fmt: skip
 """Where a room's middle is along its floor."""
-WIDTH, HEIGHT = 0.98, 0.52
+WIDTH, HEIGHT = 1.3, 0.56
+AGAINST_THE_RULE = "red"
 COLOURS = ("#1b6ca8", "#d1495b", "#4c956c", "#8d6a9f", "#c77d0a", "#3a7d7c", "#7a6c5d")
 
 
 def draw(ax: Axes) -> None:
-    graph = rooms(modules())
+    found = modules()
+    graph = rooms(found)
+    for floor in sorted({*FLOORS.values()}):
+        ax.axhspan(floor - 0.5, floor + 0.5, facecolor="#fbfaf7" if floor % 2 else "#f1eee6", zorder=0)
+        ax.text(-2.02, floor, str(floor), ha="center", va="center", fontsize=10, color="#777777")
     for number, room in enumerate(sorted(graph, key=lambda room: FLOORS[room])):
-        for other in shown(graph, room):
-            _arrow(ax, room, other, COLOURS[number % len(COLOURS)])
+        for other in sorted(graph[room]):
+            if not follows(graph, room, other):
+                _arrow(ax, room, other, COLOURS[number % len(COLOURS)], "-")
+    for room, other in sorted(set(by_name(found))):
+        _arrow(ax, room, other, "#555555", (0, (4, 3)))
     for room, floor in FLOORS.items():
         x = PLACES[room]
         ax.add_patch(
             FancyBboxPatch(
                 (x - WIDTH / 2, floor - HEIGHT / 2), WIDTH, HEIGHT,
-                boxstyle="round,pad=0,rounding_size=0.06", facecolor="#f6f3ec", edgecolor="#444444", zorder=3,
+                boxstyle="round,pad=0,rounding_size=0.06", facecolor="white", edgecolor="#444444", zorder=3,
             )
         )  # fmt: skip
-        ax.text(x, floor + 0.09, room.replace(".", "/") + "/", ha="center", va="center", fontsize=9, weight="bold", zorder=4)
-        ax.text(x, floor - 0.13, HOLDS[room], ha="center", va="center", fontsize=5.6, color="#333333", zorder=4)
-    ax.set(xlim=(-1.9, 1.9), ylim=(0.6, 10.4))
+        ax.text(x, floor + 0.1, room.replace(".", "/") + "/", ha="center", va="center", fontsize=11, weight="bold", zorder=4)
+        ax.text(x, floor - 0.14, HOLDS[room], ha="center", va="center", fontsize=7.6, color="#333333", zorder=4)
+    ax.set(xlim=(-2.12, 1.85), ylim=(0.5, 10.5))
     ax.axis("off")
 
 
-def shown(graph: dict[str, set[str]], room: str) -> list[str]:
-    """The rooms that a room imports, without those that it reaches by another of them too: arrows that say nothing new."""
+def follows(graph: dict[str, set[str]], room: str, other: str) -> bool:
+    """True if `room` imports another room that imports `other`, itself or by further rooms."""
 
     def reached(start: str) -> set[str]:
-        return set().union(*({other} | reached(other) for other in graph.get(start, set()) if FLOORS[other] < FLOORS[start]))
+        return set().union(*({each} | reached(each) for each in graph.get(start, set()) if FLOORS[each] < FLOORS[start]))
 
-    return sorted(other for other in graph[room] if not any(other in reached(via) for via in graph[room] - {other}))
+    return any(other in reached(via) for via in graph[room] - {other})
 
 
-def _arrow(ax: Axes, room: str, other: str, colour: str) -> None:
-    start = (PLACES[room], FLOORS[room] - HEIGHT / 2)
-    end = (PLACES[other], FLOORS[other] + HEIGHT / 2)
-    if FLOORS[other] >= FLOORS[room]:  # against the rule: seen at once
-        start, end, colour = (PLACES[room], FLOORS[room]), (PLACES[other], FLOORS[other]), "red"
-    ax.add_patch(
-        FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, linewidth=1.1, color=colour, shrinkA=0, shrinkB=0, zorder=2)
-    )
+def by_name(found: dict[str, Module]) -> Iterator[tuple[str, str]]:
+    """Each room, and a room that it imports while the program runs, by `import_module("mpi_compress.…")`."""
+    for module in found.values():
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name))]):
+                    target = found.get(name.partition(".")[2])
+                    if target is not None and target.room not in ("", module.room):
+                        yield module.room, target.room
+
+
+def _arrow(ax: Axes, room: str, other: str, colour: str, line: object) -> None:
+    x, to = PLACES[room], PLACES[other]
+    slide = max(-0.35 * WIDTH, min(0.35 * WIDTH, 0.4 * (to - x)))  # arrows of one room begin and end apart
+    start, end = (x + slide, FLOORS[room] - HEIGHT / 2), (to - slide, FLOORS[other] + HEIGHT / 2)
+    if FLOORS[other] >= FLOORS[room]:
+        start, end, colour = (x, FLOORS[room]), (to, FLOORS[other]), AGAINST_THE_RULE
+    look = {"arrowstyle": "-|>", "mutation_scale": 12, "linewidth": 1.4, "linestyle": line, "color": colour, "zorder": 2}
+    ax.add_patch(FancyArrowPatch(start, end, shrinkA=0, shrinkB=0, **look))
 
 
 def main() -> None:
-    figure, ax = plt.subplots(figsize=(7.4, 8.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(8.0, 8.6), layout="constrained")
     draw(ax)
     file = Path(__file__).with_name("house.png")
     figure.savefig(file, dpi=130, metadata={"Software": None})

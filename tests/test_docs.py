@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from helpers.running import BIN
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+from import_graph import FLOORS
+
 from mpi_compress.job import tables
 from mpi_compress.job.stop import Stop
 from mpi_compress.problem.datasets.table import DataTable
@@ -77,16 +80,33 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
     assert (tmp_path / "html" / "tutorial.html").exists()
 
 
-def test_what_the_maths_page_names_is_there():
-    named = re.findall(r"`(mpi_compress(?:\.\w+)+)`", (DOCS / "maths.md").read_text())
-    assert len(named) > 40
-    for name in named:
-        place, rest = import_module("mpi_compress"), name.split(".")[1:]
-        for part in rest:
+def there(name: str) -> bool:
+    """Whether a module of the package, or what it defines, has this name below `mpi_compress`."""
+    place = import_module("mpi_compress")
+    for part in name.split("."):
+        try:
+            place = getattr(place, part)
+        except AttributeError:
             try:
-                place = getattr(place, part)
-            except AttributeError:
                 place = import_module(f"{place.__name__}.{part}")
+            except (AttributeError, ImportError):
+                return False
+    return True
+
+
+def test_what_the_maths_page_names_is_there():
+    named = re.findall(r"`mpi_compress\.([\w.]+)`", (DOCS / "maths.md").read_text())
+    assert len(named) > 40
+    assert [name for name in named if not there(name)] == []
+
+
+def test_what_the_page_of_the_house_names_is_there():
+    text = (DOCS / "architecture.md").read_text()
+    rooms = re.findall(r"^\| (\d+) \| `([\w/]+)/` ", text, re.MULTILINE)
+    assert {room.replace("/", "."): int(floor) for floor, room in rooms} == FLOORS
+    named = [name for name in re.findall(r"`([a-z]+\.[\w.]+)`", text) if name.partition(".")[0] in FLOORS]
+    assert len(named) > 20
+    assert [name for name in named if not there(name)] == []
 
 
 def test_the_page_of_job_files_names_every_key():
