@@ -55,9 +55,9 @@ class Method(Part, ABC):
     paper: ClassVar[str] = ""
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     compressor: ClassVar[str] = "identity"  # of the uplink, where a job names none
-    links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none and that is not all
-    sets_compressor: ClassVar[bool] = False  # whether it sets the parameters of its `compressor` itself, in every direction
-    needs_optimum: ClassVar[bool] = False  # whether it is told x*
+    links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none
+    sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
+    needs_optimum: ClassVar[bool] = False  # True: it is given x*
     step: Any = None  # γ, where there is one: a formula or a schedule; `within` evaluates it
     batch: int | None = None  # rows of a minibatch; None: the full gradient
     sampling: Sampling = "with-replacement"
@@ -86,13 +86,13 @@ class Method(Part, ABC):
 
     @classmethod
     def formulas(cls) -> dict[str, bool]:
-        """The parameters that may be formulas, and whether they are steps."""
+        """The parameters that may be formulas; True for those that are steps."""
         hints = get_type_hints(cls, include_extras=True)
         kinds: dict[Any, bool] = {Expression: False, Expression | None: False, Step: True, Step | None: True}
         return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}  # type: ignore[arg-type]
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
-        """Whether this algorithm sets parameters of the compressor of a direction itself, so that it checks them itself too."""
+        """True if this algorithm sets, and so checks, parameters of the compressor of a direction itself."""
         return self.sets_compressor and (way == "up" or way in self.links)
 
     def names(self) -> set[str]:
@@ -101,11 +101,7 @@ class Method(Part, ABC):
         return {name for value in values if value is not None for formula in formulas_in(value) for name in names_in(formula)}
 
     def knows(self) -> Mapping[str, float]:
-        """Quantities beyond the setting's that formulas may name: of the uplink's compressor those of δ and ω that one does.
-
-        Raises:
-            ValueError: the setting has no such quantity, and the algorithm's theory cannot do without.
-        """
+        """Quantities that formulas may name beside those of the setting: δ and ω of the uplink's compressor, where one names them."""
         stated = {name: getattr(self.up.compressor, name)(self.setting.dim) for name in self.names() & _OF_COMPRESSORS.keys()}
         return {name: value for name, value in stated.items() if value is not None}
 
@@ -147,12 +143,12 @@ class Method(Part, ABC):
 
     @property
     def curve(self) -> str:
-        """Which improvement `improvement` is: "alpha", "beta" or "omega"."""
+        """The symbol of `improvement`: "alpha", "beta" or "omega"."""
         return ""
 
     def improvement(self, g: Vector) -> float:
-        """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), by a descent lemma of CAT's (in
-        the mean, where what is sent is random); NaN: no lemma speaks of it."""
+        """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), in the mean over random choices
+        (CAT's descent lemmas); NaN: no lemma covers the step."""
         return nan
 
     @property

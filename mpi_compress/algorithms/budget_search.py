@@ -166,7 +166,7 @@ class BudgetSearch:
         return found[_first(magnitudes, top.largest[T - 1], T)], 0.7 * float(top.largest[enough - 1])
 
     def _enough(self, top: Top, gained: Vector, best: float, T: int) -> int:
-        """About how many of the largest coordinates would have told that T is best: the next search begins with as many."""
+        """About how many of the largest coordinates suffice to find T: the next search begins with as many."""
         m = gained.size
         while m >= max(2 * T, 128):
             fewer = Top(top.largest[: m // 2], top.absolute, top.squares)

@@ -104,8 +104,8 @@ class Stochastically(Scheme):
 
     def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
         """min_j ω_j times the mean."""
-        told = [u for u in ups if isinstance(u, WithScalar)]
-        return scaled(mean([u.vector for u in told]), min(u.scalar for u in told))
+        pairs = [u for u in ups if isinstance(u, WithScalar)]
+        return scaled(mean([u.vector for u in pairs]), min(u.scalar for u in pairs))
 
 
 SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}

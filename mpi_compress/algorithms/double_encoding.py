@@ -68,7 +68,7 @@ class DoubleEncoding(Algorithm):
     compressor = "lattice"
     links: ClassVar[Mapping[str, Any]] = {"up": LATTICE, "down": LATTICE}
     sets_compressor = True
-    stochastic: ClassVar[bool] = False  # whether the quantisers are to be unbiased
+    stochastic: ClassVar[bool] = False  # True: the quantisers are to be unbiased
     logs = ("lower_up", "upper_up")
     level: Expression = "g0"  # s or ε
     step: Expression = "1/L_max"  # η
@@ -85,7 +85,7 @@ class DoubleEncoding(Algorithm):
     @property
     @abstractmethod
     def proved(self) -> bool:
-        """Whether the theorem covers the step."""
+        """True if the theorem covers the step."""
 
     def sigma(self, k: int) -> float:
         """σ_k: half of the budget for each direction."""

@@ -17,7 +17,7 @@ from mpi_compress.problem.objective import Objective
 class Node:
     x: Vector  # (d,) iterate
     g: Vector  # (d,) the estimate of ∇f(x) in use
-    full: bool = True  # whether this round's gradients go uncompressed: the coin c_k, tossed alike by all, so it costs no bits
+    full: bool = True  # True: this round's gradients are not compressed; the coin c_k is tossed alike by all, and costs no bits
 
 
 @dataclass

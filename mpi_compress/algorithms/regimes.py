@@ -20,7 +20,7 @@ class Tested(Protocol):
 
 @dataclass
 class Regime:
-    """Part of the node: whether training is in a critical regime, in which k_max is sent, else k_min."""
+    """Part of the node: in a critical regime k_max coordinates are sent, else k_min."""
 
     accumulated: Vector  # (d,) Σ of the mean gradients that were heard in this epoch
     before: float = 0.0  # its norm at the last test

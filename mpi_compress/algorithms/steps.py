@@ -45,7 +45,7 @@ def step_at(step: Schedule, k: int) -> float:
 
 
 def falls_at(step: Schedule, k: int) -> bool:
-    """Whether γ_k < γ_(k−1)."""
+    """True if γ_k < γ_(k−1)."""
     return k > 0 and step_at(step, k) < step_at(step, k - 1)
 
 

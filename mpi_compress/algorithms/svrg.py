@@ -64,7 +64,7 @@ class SVRG(Algorithm):
         return self.epoch or math.ceil(self.setting.numbers["N"] / (self.setting.n * self.batch))
 
     def is_full(self, k: int) -> bool:
-        """Whether round k sets the reference point."""
+        """True if round k sets the reference point."""
         return k % (self.steps + 1) == 0
 
     @cached_property
