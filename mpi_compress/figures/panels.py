@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.axes import axis_name
+from mpi_compress.figures.axes import INSIDE, LINE, LONGEST, abreast, axis_name, entry, over_seeds
 from mpi_compress.figures.curves import COLOURS, draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, LINE, LONGEST, abreast, entry, over_seeds
 from mpi_compress.figures.lines import Line, by_seed, tuned_text, without_common
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of

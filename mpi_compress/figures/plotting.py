@@ -1,8 +1,4 @@
-"""Figures from result files alone: nothing is recomputed, nothing typed in by hand.
-
-They are of a paper's size: a column wide, or a page where there are panels. Runs that differ in their seed alone are one line,
-their median, in a band from the least to the most.
-"""
+"""Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
 import math
 import re
@@ -15,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
-from mpi_compress.figures.axes import scales
+from mpi_compress.figures.axes import INSIDE, LINE, LONGEST, abreast, entry, over_seeds, scales
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, LINE, LONGEST, abreast, entry, over_seeds
 from mpi_compress.figures.lines import Line, shown
 from mpi_compress.figures.panels import draw_panels
 from mpi_compress.job.tables import FigureTable
@@ -122,8 +117,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
         draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
         if outside:
-            below_all: dict[str, Any] = {"loc": "outside lower center", "ncols": side_by_side, "frameon": False}
-            _figure_of(ax).legend(title=seeds, **below_all)
+            _figure_of(ax).legend(title=seeds, loc="outside lower center", ncols=side_by_side, frameon=False)
         else:
             ax.legend(title=seeds)
     return ax
