@@ -41,14 +41,13 @@ class Options:
 
 
 def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], ranks: int, options: Options) -> str:
-    """The batch script of an array of tasks.
+    """The batch script of an array of tasks, for the job of this `name`.
 
     Args:
-        name: the job's.
         folder: where the tasks' output goes.
         run: arguments of `mpi-compress run`, without --index.
         indices: the runs' numbers in the job.
-        ranks: in a task, where the options do not say.
+        ranks: of a task, unless the options name them.
 
     Raises:
         UserError: --time or --warn is no time, or --time is too short for a warning ahead of it.

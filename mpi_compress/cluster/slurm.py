@@ -15,6 +15,7 @@ from mpi_compress.results.files import folders_of
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
 SILENT = "SILENT"
+_NOTES = "submitted.json"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> st
         raise UserError(f"sbatch refuses {file}: {said[-1]}")
     number = done.stdout.strip().split(";")[0]
     notes = [*_notes(folder), {"job": number, "tasks": {run_id: index for index, run_id in run_ids.items()}}]
-    _notes_file(folder).write_text(json.dumps(notes, indent=1))
+    (folder / _NOTES).write_text(json.dumps(notes, indent=1))
     return number
 
 
@@ -93,12 +94,8 @@ def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
     return {key: (state, reason) for key, state, reason in rows}, ""
 
 
-def _notes_file(folder: Path) -> Path:
-    return folder / "submitted.json"
-
-
 def _notes(folder: Path) -> list[dict]:
     try:
-        return json.loads(_notes_file(folder).read_text())
+        return json.loads((folder / _NOTES).read_text())
     except (OSError, ValueError):
         return []

@@ -30,14 +30,13 @@ def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
     queue = slurm.tasks(job.name, out)
     todo = {}
     for spec in job.runs:
-        run_id = spec.run_id
-        task = queue.get(run_id)
-        if result_file(job.name, spec.label, run_id, out).exists():
+        task = queue.get(spec.run_id)
+        if result_file(job.name, spec.label, spec.run_id, out).exists():
             continue
         if task and task.state == slurm.SILENT and not dry_run:
             raise UserError(f"what is queued already is not known: {task.reason}; try again when SLURM answers")
         if not task or task.state in ("", slurm.SILENT):
-            todo[spec.index] = run_id
+            todo[spec.index] = spec.run_id
     return todo
 
 
@@ -61,14 +60,8 @@ def _state(file: Path, task: slurm.Task | None) -> str:
 
 
 def _in_queue(task: slurm.Task, reached: str) -> str:
-    match task.state:
-        case "PENDING":
-            return f"queued ({task.reason})"
-        case "RUNNING":
-            return "running" if reached else "starting"
-        case slurm.SILENT:
-            return f"not known ({task.reason})"
-    return task.state.lower()
+    words = {"PENDING": f"queued ({task.reason})", slurm.SILENT: f"not known ({task.reason})"}
+    return words.get(task.state) or ("starting" if task.state == "RUNNING" and not reached else task.state.lower())
 
 
 def _begun(part: Path) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import FORMAT
-from mpi_compress.results.row import Row
 
 _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
@@ -28,6 +27,16 @@ _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lo
 _ELEMENTS_AT_ONCE = 1_000_000
 _CHUNK = 1024  # elements: what a column of few rows takes on the disk
 _MARGIN = 500_000  # bytes of a file that are no rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """The point after some rounds, and what it took to reach it: a number for each column of `columns.COLUMNS` that the run has."""
+
+    trace: dict[str, float]
+    workers: dict[str, list[float]]  # one number a worker
+    timing: dict[str, float]
+    theory: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,9 +66,9 @@ class Recorder:
         self.file, self.part = file, part_of(file)
         self._rows: list[Row] = []
         self._flushed = time.monotonic()
-        self._lock: int | None = None
+        self._lock = -1  # none
         self._h5: Any = None
-        go_on: Mark | None = None
+        go_on = None
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.part)
@@ -92,17 +101,15 @@ class Recorder:
         """
         try:
             if self._rows:
-                self._reserve(
-                    sum(8 * (np.size(v) * len(self._rows) + _CHUNK) for t in vars(self._rows[0]).values() for v in t.values())
-                )
-                for group in ("trace", "workers", "timing", "theory"):
-                    tables = [getattr(row, group) for row in self._rows]
-                    for column in tables[0]:
-                        self._extend(group, column, [table[column] for table in tables])
+                columns = [(group, name) for group, table in vars(self._rows[0]).items() for name in table]
+                blocks = [[getattr(row, group)[name] for row in self._rows] for group, name in columns]
+                self._reserve(sum(8 * (np.size(block[0]) * len(block) + _CHUNK) for block in blocks))
+                for (group, name), block in zip(columns, blocks, strict=True):
+                    self._extend(group, name, block)
             self._written += len(self._rows)
             self._rows.clear()
             self._h5.flush()
-            self._give_back(self._h5.id.get_filesize())
+            os.truncate(self._lock, self._h5.id.get_filesize())  # gives back what was set aside
         except (OSError, RuntimeError) as error:
             raise UserError(f"{self.part}: rows cannot be written: {_first_line(error)}") from None
         self._flushed = time.monotonic()
@@ -128,7 +135,7 @@ class Recorder:
             self._h5.flush()
             size = self._h5.id.get_filesize()
             self._h5.close()
-            self._give_back(size)
+            os.truncate(self._lock, size)
             with self.part.open("rb") as whole:
                 os.fsync(whole.fileno())
             os.replace(self.part, self.file)
@@ -146,29 +153,23 @@ class Recorder:
         self._let_go()
 
     def _reserve(self, size: int) -> None:
-        """Set room aside for so many bytes more. HDF5 itself does not survive a full disk.
+        """Reserve so many bytes more on the disk: HDF5 does not survive a full one.
 
         Raises:
             OSError: there is no room.
         """
-        assert self._lock is not None
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
         elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _give_back(self, size: int) -> None:
-        """Cut off what was set aside beyond the file's own size."""
-        assert self._lock is not None
-        os.truncate(self._lock, size)
-
     def _let_go(self) -> None:
         with suppress(OSError, RuntimeError):
             if self._h5:
                 self._h5.close()
-        if self._lock is not None:
+        if self._lock >= 0:
             os.close(self._lock)
-            self._lock = None
+            self._lock = -1
 
     def _extend(self, group: str, column: str, values: list[Any]) -> None:
         dtype = dtype_of(group, column)
