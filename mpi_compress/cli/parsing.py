@@ -61,11 +61,7 @@ def load(options: argparse.Namespace) -> "Job":
 
 
 def key_values(pairs: list[str], option: str = "", example: str = "samples=1000") -> dict[str, Any]:
-    """KEY=VALUE … with TOML values; what is no TOML is text. `option` and `example` are for the error.
-
-    Raises:
-        UserError: one without "=".
-    """
+    """KEY=VALUE … with TOML values, or text where it is no TOML; UserError, with `option` and `example`, without "="."""
     found: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")

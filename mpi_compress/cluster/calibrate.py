@@ -129,18 +129,13 @@ def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: ND
 
 
 def write(link: Link, file: Path, remark: str) -> list[Path]:
-    """Write the table and its plot, each whole or not at all, and return the two files.
-
-    Raises:
-        UserError: they cannot be written.
-    """
+    """Write the table and its plot, each whole or not at all, and return both files; UserError if they cannot be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace(file, lambda part: part.write_text(link.toml(remark)))
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
-    figure = file.with_suffix(".png")
-    draw(link, figure)
+    draw(link, figure := file.with_suffix(".png"))
     return [file, figure]
 
 
@@ -176,11 +171,7 @@ def lines_about(link: Link) -> list[str]:
 
 
 def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[Any]:
-    """Measure between ranks 0 and 1, fit and write at rank 0.
-
-    Returns:
-        lines about the fits, then the files.
-    """
+    """Measure between ranks 0 and 1, fit and write at rank 0; lines about the fits, then the files."""
     pair = ranks.pair()
     link = measure(pair, repeats, largest) if pair is not None else None
 

@@ -1,4 +1,4 @@
-"""SLURM's queue: scripts submitted, and what became of their tasks."""
+"""SLURM's queue: scripts submitted, and the state of their tasks."""
 
 import json
 import re
@@ -44,11 +44,7 @@ class Task:
 
 
 def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> str:
-    """Submit a script, note which run is which task, and return the job's number.
-
-    Raises:
-        UserError: there is no SLURM, or it refuses.
-    """
+    """Submit a script, note which run is which task, and return the job's number; UserError if SLURM is missing or refuses."""
     if shutil.which("sbatch") is None:
         raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
     folder.mkdir(parents=True, exist_ok=True)

@@ -75,11 +75,7 @@ class Outcome:
 
 
 def job_files(names: Sequence[str]) -> list[Path]:
-    """Job files by their names, and those in folders; without names, those in ./jobs.
-
-    Raises:
-        UserError: there is no such file or folder, or no job in it.
-    """
+    """Job files by their names, and those in folders; without names, those in ./jobs; UserError where there is none."""
     found: dict[Path, None] = {}
     for place in [Path(n) for n in names] or [Path(JOBS)]:
         if not place.exists():
@@ -101,11 +97,7 @@ def outcomes(files: Sequence[Path], out: Path, full: bool = False) -> list[Outco
 
 
 def loaded(file: Path, full: bool) -> Job:
-    """A job; with `full`, at full size where it has one.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """A job; with `full`, at full size where it has one; UserError if it cannot be read."""
     job = load_job(file)
     return load_job(file, full=True) if full and has_full(file) else job
 
@@ -147,11 +139,7 @@ def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
 
 
 def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
-    """The results of a job that are there; with `unfinished`, also what runs have written so far.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The results of a job, with `unfinished` also what runs have written so far; UserError if there are none."""
     files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
     found = [run for file in files if (run := _result(file, unfinished)) is not None]
     if not found:

@@ -42,11 +42,7 @@ def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTabl
 
 
 def draw_panels(runs: Sequence[Run], figure: FigureTable) -> "Figure":
-    """The panels that have results, in a grid with one legend below.
-
-    Raises:
-        UserError: none has.
-    """
+    """The panels that have results, in a grid with one legend below; UserError if none has."""
     import matplotlib.pyplot as plt
 
     each = [_panel(own, chosen) for _, own, chosen in panels(runs, figure)]

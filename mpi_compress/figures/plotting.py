@@ -63,15 +63,11 @@ def plot(
 
 
 def draw(runs: Sequence[Run], figure: FigureTable) -> "Figure":
-    """A job's figure: its panels in a grid with one legend, or the one plot that it is.
-
-    Raises:
-        UserError: no runs, or no such column.
-    """
-    if not figure.panel:
-        return _figure_of(_plot(runs, figure, None))
+    """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column."""
     import matplotlib as mpl
 
+    if not figure.panel:
+        return _figure_of(_plot(runs, figure, None))
     _refuse_no_runs(runs)
     with mpl.rc_context(_STYLE):
         return draw_panels(runs, figure)
@@ -147,11 +143,11 @@ def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
 
 def _report_warnings(caught: Sequence[warnings.WarningMessage], file: Path) -> None:
     """Report the letters that the font lacks in one line, and Matplotlib's other warnings as they are."""
-    lacking: dict[str, None] = {}
+    lacking = []
     for warning in caught:
         if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
-            lacking[chr(int(glyph[1]))] = None
+            lacking.append(chr(int(glyph[1])))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
-        print_line(f"{file}: the font has no {' '.join(lacking)}; boxes stand there")
+        print_line(f"{file}: the font has no {' '.join(dict.fromkeys(lacking))}; boxes stand there")

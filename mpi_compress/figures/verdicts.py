@@ -1,7 +1,4 @@
-"""Verdicts: a job's claims held against its results.
-
-Runs that differ in their seed alone are taken seed by seed; a run of one seed stands beside each.
-"""
+"""Verdicts: a job's claims compared with its results."""
 
 import math
 from collections import Counter
@@ -80,7 +77,7 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
 
 
 def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
-    """Seed by seed; a run of one seed stands beside each seed of the others."""
+    """The verdict from the values of each seed; a run of one seed is compared with every seed of the others."""
     done = {(r.label, r.attrs["run_id"]): r for r in runs}
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:

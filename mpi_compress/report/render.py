@@ -28,11 +28,7 @@ _WORK = ("compute", "pack", "exchange", "update")
 
 
 def write(found: Sequence[Outcome], target: Path) -> None:
-    """Write the page of these jobs.
-
-    Raises:
-        UserError: the plotting library is not installed, there are no results, or the file cannot be written.
-    """
+    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
     if not any(o.runs for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
     library = plotting_library()
@@ -40,11 +36,7 @@ def write(found: Sequence[Outcome], target: Path) -> None:
 
 
 def plotting_library() -> str:
-    """Plotly's script.
-
-    Raises:
-        UserError: it, or something else that the page needs, is not installed.
-    """
+    """Plotly's script; UserError if it, or another library that the page needs, is not installed."""
     try:
         for module in ("jinja2", "plotly", "tsdownsample"):
             importlib.import_module(module)

@@ -43,11 +43,7 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:
-    """Write `table` to a file, whose job column links to the jobs.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write `table` to a file, with links to the jobs; UserError if it cannot be written."""
     write_text(table(found, target.parent), target, "--table")
 
 
@@ -68,11 +64,7 @@ def group_of(o: Outcome) -> str:
 
 
 def write_gallery(found: Sequence[Outcome], target: Path) -> None:
-    """Write a page, and the pictures into a folder of its name beside it; jobs without results are left out.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write a page, and the pictures of jobs with results into a folder beside it; UserError if they cannot be written."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -100,11 +92,7 @@ def write_gallery(found: Sequence[Outcome], target: Path) -> None:
 
 
 def write_text(text: str, target: Path, option: str) -> None:
-    """Write a page.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write a page; UserError, which names the option, if it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")

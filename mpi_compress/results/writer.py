@@ -94,11 +94,7 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write what there is.
-
-        Raises:
-            UserError: the disk is full.
-        """
+        """Write the rows so far; a UserError if the disk is full."""
         try:
             if self._rows:
                 columns = [(group, name) for group, table in vars(self._rows[0]).items() for name in table]
@@ -117,16 +113,11 @@ class Recorder:
     def mark(self) -> Mark:
         """Bring all rows so far to the disk, for a checkpoint."""
         self.flush()
-        with self.part.open("rb") as written:
-            os.fsync(written.fileno())
+        sync(self.part)
         return Mark(self._written, dict(self._sums))
 
     def finish(self, status: str, reason: str, x: Vector, attributes: Mapping[str, Any]) -> Path:
-        """Complete the file, and give it its name. A run that failed or was stopped keeps `.part`.
-
-        Raises:
-            UserError: the disk is full.
-        """
+        """Complete the file, and give it its name; UserError on a full disk. A run that failed or was stopped keeps `.part`."""
         self.flush()
         try:
             self._reserve(x.nbytes)
@@ -136,10 +127,9 @@ class Recorder:
             size = self._h5.id.get_filesize()
             self._h5.close()
             os.truncate(self._lock, size)
-            with self.part.open("rb") as whole:
-                os.fsync(whole.fileno())
+            sync(self.part)
             os.replace(self.part, self.file)
-            sync_folder(self.file.parent)
+            sync(self.file.parent)
         except (OSError, RuntimeError) as error:
             raise UserError(f"{self.file}: the result cannot be written: {_first_line(error)}") from None
         self._let_go()
@@ -153,11 +143,7 @@ class Recorder:
         self._let_go()
 
     def _reserve(self, size: int) -> None:
-        """Reserve so many bytes more on the disk: HDF5 does not survive a full one.
-
-        Raises:
-            OSError: there is no room.
-        """
+        """Reserve so many bytes more on the disk, or raise OSError: HDF5 does not survive a full one."""
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
         elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
@@ -185,11 +171,7 @@ class Recorder:
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
     def _cut(self, mark: Mark) -> None:
-        """Cut off the rows behind a mark.
-
-        Raises:
-            OSError: they are not there as they were.
-        """
+        """Cut off the rows behind a mark; an OSError if those before it are not there as they were."""
         for name, expected in mark.sums.items():
             if name not in self._h5 or len(self._h5[name]) < mark.rows:
                 raise OSError(f"{name} is cut")
@@ -205,7 +187,7 @@ class Recorder:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, in one line."""
+    """An error's text, in one line."""
     return getattr(error, "strerror", None) or str(error).splitlines()[0]
 
 
@@ -230,9 +212,9 @@ def is_being_written(part: Path) -> bool:
     return False
 
 
-def sync_folder(folder: Path) -> None:
-    """Bring the names of a folder's files to the disk."""
-    opened = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Bring a file, or the names of a folder's files, to the disk."""
+    opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
     finally:
@@ -240,11 +222,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _lock(part: Path) -> int:
-    """An open file whose lock is ours; it ends with the process.
-
-    Raises:
-        BeingWritten: another process has it.
-    """
+    """Open a file and lock it until the process ends; BeingWritten if another process holds the lock."""
     for attempt in range(_TRIES_TO_LOCK):
         try:
             opened = _locked(part, os.O_RDWR | os.O_CREAT)
