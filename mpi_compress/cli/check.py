@@ -3,18 +3,17 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import add_full, add_results_folder
+from mpi_compress.cli.parsing import add_results
 from mpi_compress.core.errors import UserError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", help="a job file")
-    add_results_folder(parser)
-    add_full(parser)
+    add_results(parser)
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.figures.kept import results_of
+    from mpi_compress.figures.outcomes import results_of
     from mpi_compress.figures.verdicts import check
     from mpi_compress.job.loading import load_job
 

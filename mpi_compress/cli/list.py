@@ -15,30 +15,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    for line in listing(options.kind):
-        print(line)
-    return 0
+    from mpi_compress.results.columns import listing
 
-
-def listing(kind: str | None) -> Iterator[str]:
-    """What exists: parts with their parameters and papers, and the columns of results.
-
-    Raises:
-        UserError: there is no such kind of parts.
-    """
-    parts = _parts()
-    if kind is not None and kind not in (*parts, "columns"):
+    kind, parts = options.kind, _parts()
+    if kind not in (None, *parts, "columns"):
         raise UserError(nearest(kind, [*parts, "columns"], "list"))
-    for name, members in parts.items():
+    lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
+    for name, lines in {**lists, "columns": listing()}.items():
         if kind in (None, name):
-            yield f"{name}:"
-            for key, part in members.items():
-                yield from _described(key, part)
-    if kind in (None, "columns"):
-        from mpi_compress.results import columns
-
-        yield "columns:"
-        yield from columns.listing()
+            print(f"{name}:", *lines, sep="\n")
+    return 0
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
@@ -63,10 +49,6 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
-    settings = [f"{f.name}{_default(f)}" for f in fields(part) if f.init]
+    settings = [f.name if f.default is MISSING else f"{f.name} = {json.dumps(f.default)}" for f in fields(part) if f.init]
     if settings:
         yield f"  {'':16s} parameters: {', '.join(settings)}"
-
-
-def _default(field: Any) -> str:
-    return "" if field.default is MISSING else f" = {json.dumps(field.default)}"

@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 from argparse import Action, ArgumentParser, Namespace
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import mpi_compress as mc
@@ -12,19 +14,19 @@ from mpi_compress.cli.parsing import Parser
 from mpi_compress.core.ending import run_to_the_end
 
 COMMANDS = {
-    "run": ("mpi_compress.cli.run", "run a job, under mpiexec or in one process"),
-    "plan": ("mpi_compress.cli.plan", "list the runs of a job; runs nothing"),
-    "submit": ("mpi_compress.cli.submit", "SLURM: one array task a run, resumable"),
-    "plot": ("mpi_compress.cli.plot", "draw a job's figure, or results"),
-    "check": ("mpi_compress.cli.check", "a job's claims against its results"),
-    "report": ("mpi_compress.cli.report", "every figure, claim and table in one self-contained page"),
-    "reproduce": ("mpi_compress.cli.reproduce", "run many jobs, what is done left out, and write their report"),
-    "show": ("mpi_compress.cli.show", "what is in a result; of two, where they part"),
-    "calibrate": ("mpi_compress.cli.calibrate", "under mpiexec: time messages on the real link, fit cost models to them"),
-    "data": ("mpi_compress.cli.data", "fetch, generate and describe data sets"),
-    "list": ("mpi_compress.cli.list", "what exists, its parameters, its paper"),
+    "run": "run a job, under mpiexec or in one process",
+    "plan": "list the runs of a job; runs nothing",
+    "submit": "SLURM: one array task a run, resumable",
+    "plot": "draw a job's figure, or results",
+    "check": "a job's claims against its results",
+    "report": "every figure, claim and table in one self-contained page",
+    "reproduce": "run many jobs, what is done left out, and write their report",
+    "show": "what is in a result; of two, where they part",
+    "calibrate": "under mpiexec: time messages on the real link, fit cost models to them",
+    "data": "fetch, generate and describe data sets",
+    "list": "what exists, its parameters, its paper",
 }
-"""A command's name → its module, and its line in `--help`."""
+"""A command's name, which is also that of its module, and its line in `--help`."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,9 +40,17 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # labels in letters that a terminal does not have
     parser = Parser(prog="mpi-compress", description=mc.__doc__)
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    parser.add_commands(COMMANDS, "COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, text in COMMANDS.items():
+        commands.add_parser(name, help=text, add_arguments=partial(_add_command, name))
     options = parser.parse_args(arguments)
     return run_to_the_end(lambda: options.act(options))
+
+
+def _add_command(name: str, parser: Parser) -> None:
+    command = import_module(f"mpi_compress.cli.{name}")
+    command.add_arguments(parser)
+    parser.set_defaults(act=getattr(command, "act", None))  # each command of `data` has its own
 
 
 class _Version(Action):

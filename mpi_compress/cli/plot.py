@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpi_compress.cli.parsing import add_full, add_results_folder
+from mpi_compress.cli.parsing import add_results
 from mpi_compress.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,17 +15,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="a job file, or result files")
-    add_results_folder(parser)
+    add_results(parser)
     parser.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")
     parser.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
-    parser.add_argument(
-        "--bounds",
-        type=lambda s: [name.strip() for name in s.split(",")],
-        metavar="COLUMNS",
-        help="drawn dashed over the curves: bound, or lower_up,upper_up",
-    )
+    bounds = "drawn dashed over the curves: bound, or lower_up,upper_up"
+    parser.add_argument("--bounds", type=lambda s: [name.strip() for name in s.split(",")], metavar="COLUMNS", help=bounds)
     parser.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
-    add_full(parser)
 
 
 def act(options: Namespace) -> int:
@@ -50,7 +45,7 @@ def act(options: Namespace) -> int:
 
 def _what(options: Namespace) -> "tuple[list[Run], FigureTable, Path]":
     """The results to draw, how, and where to by default."""
-    from mpi_compress.figures.kept import results_of
+    from mpi_compress.figures.outcomes import results_of
     from mpi_compress.job.loading import load_job
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.reader import read

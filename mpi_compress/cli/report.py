@@ -3,11 +3,14 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import add_page
-
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_page(parser)
+    parser.add_argument("jobs", nargs="*", metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
+    parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
+    parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
+    parser.add_argument("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown")
+    parser.add_argument("--gallery", metavar="FILE.md", help="also all figures as pictures, in a page of Markdown")
+    parser.add_argument("--full", action="store_true", help="at full size, where a job has a table [full]")
 
 
 def act(options: Namespace) -> int:

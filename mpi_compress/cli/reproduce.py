@@ -4,7 +4,6 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mpi_compress.cli import report as report_command
-from mpi_compress.cli.parsing import add_page
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -12,10 +11,9 @@ from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_page(parser)
-    parser.add_argument(
-        "--at-once", type=int, default=2, metavar="N", help="at most N jobs at a time, as memory allows (default: 2)"
-    )
+    report_command.add_arguments(parser)
+    text = "at most N jobs at a time, as memory allows (default: 2)"
+    parser.add_argument("--at-once", type=int, default=2, metavar="N", help=text)
     parser.add_argument("--get", action="store_true", help="fetch the sets that jobs at full size name and that are not here")
 
 

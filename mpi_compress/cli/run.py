@@ -13,9 +13,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="run again what is done")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary: only what went wrong")
     parser.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
-    parser.add_argument(
-        "--time-limit", metavar="TIME", help='save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'
-    )
+    limit = 'save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'
+    parser.add_argument("--time-limit", metavar="TIME", help=limit)
     parser.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
 
 

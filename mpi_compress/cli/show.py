@@ -95,8 +95,7 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
 
     from mpi_compress.results.columns import named
 
-    settled = json.loads(run.attrs.get("settled", "{}"))
-    if settled:
+    if settled := json.loads(run.attrs.get("settled", "{}")):
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
     if run.tuned:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])

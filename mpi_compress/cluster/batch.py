@@ -16,7 +16,7 @@ _RESTARTS = 200  # after so many, a task that is never done stays away
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of SLURM, and how a task begins."""
+    """Options for SLURM, and how a task begins."""
 
     ntasks: int | None = None  # ranks; None: one a worker and one for the master
     nodes: int | None = None
@@ -41,14 +41,13 @@ class Options:
 
 
 def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], ranks: int, options: Options) -> str:
-    """The batch script of an array of tasks.
+    """The batch script of an array of tasks, for the job of this `name`.
 
     Args:
-        name: the job's.
         folder: where the tasks' output goes.
         run: arguments of `mpi-compress run`, without --index.
         indices: the runs' numbers in the job.
-        ranks: in a task, where the options do not say.
+        ranks: of a task, unless the options name them.
 
     Raises:
         UserError: --time or --warn is no time, or --time is too short for a warning ahead of it.
@@ -65,7 +64,7 @@ def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], 
 
 
 def _head(name: str, folder: Path, indices: Iterable[int], ranks: int, options: Options) -> str:
-    """What is asked of SLURM, one line an option."""
+    """The options for SLURM, one a line."""
     warn, limit = _seconds(options.warn, "--warn"), None if options.time is None else _seconds(options.time, "--time", 60)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: of so short a task {options.warn} are too much to be warned ahead; set --warn")
@@ -115,7 +114,7 @@ exit $status
 
 
 def queue_name(name: str) -> str:
-    """What SLURM calls the tasks of a job."""
+    """The name of a job's tasks in SLURM's queue."""
     return f"mpi-compress-{name.replace('/', '-')}"
 
 

@@ -31,6 +31,9 @@ class Fit:
     r2: float
     error: float
 
+    def __str__(self) -> str:
+        return f"R² {self.r2:.4f}, median error {self.error:.1%}"
+
 
 @dataclass(frozen=True)
 class Link:
@@ -44,10 +47,8 @@ class Link:
     packet: Fit
 
     def toml(self, remark: str) -> str:
-        fits = {
-            name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error}
-            for name, fit in (("affine", self.affine), ("packet", self.packet))
-        }
+        both = {"affine": self.affine, "packet": self.packet}
+        fits = {name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error} for name, fit in both.items()}
         points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
         outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
         return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, "points": points, "outliers": outliers})
@@ -113,15 +114,12 @@ def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
 
 def packet_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
     """c1·⌈P/Pmax⌉ + c0, for the usual Pmax that fits best."""
-    best: Fit | None = None
+    fits = []
     for pmax in _PACKET_PAYLOADS[bits[-1] >= _PACKET_PAYLOADS]:
         packets = np.ceil(bits / pmax)
         c, _ = scipy.optimize.nnls(np.stack([packets, np.ones_like(packets)], axis=1) / seconds[:, None], np.ones_like(packets))
-        fit = _judged({"c0": float(c[1]), "c1": float(c[0]), "pmax": float(pmax)}, c[0] * packets + c[1], seconds)
-        if best is None or fit.r2 > best.r2:
-            best = fit
-    assert best is not None
-    return best
+        fits.append(_judged({"c0": float(c[1]), "c1": float(c[0]), "pmax": float(pmax)}, c[0] * packets + c[1], seconds))
+    return max(fits, key=lambda fit: fit.r2)
 
 
 def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
@@ -131,18 +129,13 @@ def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: ND
 
 
 def write(link: Link, file: Path, remark: str) -> list[Path]:
-    """Write the table and its plot, each whole or not at all; the two files.
-
-    Raises:
-        UserError: they cannot be written.
-    """
+    """Write the table and its plot, each whole or not at all, and return both files; UserError if they cannot be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace(file, lambda part: part.write_text(link.toml(remark)))
     except OSError as error:
         raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
-    figure = file.with_suffix(".png")
-    draw(link, figure)
+    draw(link, figure := file.with_suffix(".png"))
     return [file, figure]
 
 
@@ -170,27 +163,15 @@ def lines_about(link: Link) -> list[str]:
     """The fits and the outliers, for the user."""
     a, p = link.affine.values, link.packet.values
     lines = [
-        f"affine   {a['c0'] * 1e6:.4g} µs a message, {a['c1'] * 8e6:.4g} s a megabyte ({_quality(link.affine)})",
-        f"packets  {p['c0'] * 1e6:.4g} µs a message, {p['c1'] * 1e6:.4g} µs a packet of {p['pmax'] / 8:.0f} bytes "
-        f"({_quality(link.packet)})",
+        f"affine   {a['c0'] * 1e6:.4g} µs a message, {a['c1'] * 8e6:.4g} s a megabyte ({link.affine})",
+        f"packets  {p['c0'] * 1e6:.4g} µs a message, {p['c1'] * 1e6:.4g} µs a packet of {p['pmax'] / 8:.0f} bytes ({link.packet})",
     ]
-    for bits, seconds in link.outliers[:5]:
-        lines.append(f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms")
-    if len(link.outliers) > 5:
-        lines.append(f"outliers {len(link.outliers) - 5} more")
-    return lines
-
-
-def _quality(fit: Fit) -> str:
-    return f"R² {fit.r2:.4f}, median error {fit.error:.1%}"
+    lines += [f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms" for bits, seconds in link.outliers[:5]]
+    return [*lines, *[f"outliers {len(link.outliers) - 5} more"] * (len(link.outliers) > 5)]
 
 
 def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[Any]:
-    """Measure between ranks 0 and 1, fit and write at rank 0.
-
-    Returns:
-        lines about the fits, then the files.
-    """
+    """Measure between ranks 0 and 1, fit and write at rank 0; lines about the fits, then the files."""
     pair = ranks.pair()
     link = measure(pair, repeats, largest) if pair is not None else None
 

@@ -136,8 +136,8 @@ def _sets(file: Path) -> Iterator[str]:
         tables = [spec.data for spec in loaded(file, True).runs]
     except UserError:
         return
-    for table in tables:
-        yield from (n for n in (table.stand_in_for or table.name, table.test) if n in KNOWN and KNOWN[n].files)
+    names = (name for table in tables for name in (table.stand_in_for or table.name, table.test))
+    yield from (name for name in names if name in KNOWN and KNOWN[name].files)
 
 
 def _messages(job: Job) -> int:

@@ -1,4 +1,4 @@
-"""SLURM's queue: scripts submitted, and what became of their tasks."""
+"""SLURM's queue: scripts submitted, and the state of their tasks."""
 
 import json
 import re
@@ -15,6 +15,7 @@ from mpi_compress.results.files import folders_of
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
 SILENT = "SILENT"
+_NOTES = "submitted.json"
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,7 @@ class Task:
 
 
 def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> str:
-    """Submit a script, note which run is which task, and return the job's number.
-
-    Raises:
-        UserError: there is no SLURM, or it refuses.
-    """
+    """Submit a script, note which run is which task, and return the job's number; UserError if SLURM is missing or refuses."""
     if shutil.which("sbatch") is None:
         raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +56,7 @@ def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> st
         raise UserError(f"sbatch refuses {file}: {said[-1]}")
     number = done.stdout.strip().split(";")[0]
     notes = [*_notes(folder), {"job": number, "tasks": {run_id: index for index, run_id in run_ids.items()}}]
-    _notes_file(folder).write_text(json.dumps(notes, indent=1))
+    (folder / _NOTES).write_text(json.dumps(notes, indent=1))
     return number
 
 
@@ -93,12 +90,8 @@ def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
     return {key: (state, reason) for key, state, reason in rows}, ""
 
 
-def _notes_file(folder: Path) -> Path:
-    return folder / "submitted.json"
-
-
 def _notes(folder: Path) -> list[dict]:
     try:
-        return json.loads(_notes_file(folder).read_text())
+        return json.loads((folder / _NOTES).read_text())
     except (OSError, ValueError):
         return []

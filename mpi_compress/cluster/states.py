@@ -1,4 +1,4 @@
-"""What became of each run of a job: done, running, queued, failed and why, or to do."""
+"""The state of each run of a job: done, running, queued, failed and why, or to do."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from mpi_compress.results.writer import is_being_written
 
 
 def states(job: Job, out: Path) -> Iterator[str]:
-    """Of every run in turn: done, diverged, running, queued, stopped, failed, broken off, or to do; where it is, and why."""
+    """The state of every run: done, diverged, running, queued, stopped, failed, broken off, or to do; where it is, and why."""
     tasks = slurm.tasks(job.name, out)
     for spec in job.runs:
         yield _state(result_file(job.name, spec.label, spec.run_id, out), tasks.get(spec.run_id))
@@ -21,23 +21,18 @@ def states(job: Job, out: Path) -> Iterator[str]:
 def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
     """Index → run id of the runs that are neither done nor in SLURM's queue.
 
-    Args:
-        dry_run: where SLURM does not answer, take what was submitted as not in the queue.
-
-    Raises:
-        UserError: SLURM does not answer, so that the same run may be in the queue already.
+    Where SLURM does not answer, a dry run takes nothing to be in the queue; otherwise it is a UserError.
     """
     queue = slurm.tasks(job.name, out)
     todo = {}
     for spec in job.runs:
-        run_id = spec.run_id
-        task = queue.get(run_id)
-        if result_file(job.name, spec.label, run_id, out).exists():
+        task = queue.get(spec.run_id)
+        if result_file(job.name, spec.label, spec.run_id, out).exists():
             continue
         if task and task.state == slurm.SILENT and not dry_run:
             raise UserError(f"what is queued already is not known: {task.reason}; try again when SLURM answers")
         if not task or task.state in ("", slurm.SILENT):
-            todo[spec.index] = run_id
+            todo[spec.index] = spec.run_id
     return todo
 
 
@@ -61,14 +56,8 @@ def _state(file: Path, task: slurm.Task | None) -> str:
 
 
 def _in_queue(task: slurm.Task, reached: str) -> str:
-    match task.state:
-        case "PENDING":
-            return f"queued ({task.reason})"
-        case "RUNNING":
-            return "running" if reached else "starting"
-        case slurm.SILENT:
-            return f"not known ({task.reason})"
-    return task.state.lower()
+    words = {"PENDING": f"queued ({task.reason})", slurm.SILENT: f"not known ({task.reason})"}
+    return words.get(task.state) or ("starting" if task.state == "RUNNING" and not reached else task.state.lower())
 
 
 def _begun(part: Path) -> tuple[str, str, str]:

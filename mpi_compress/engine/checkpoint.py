@@ -24,7 +24,7 @@ from mpi_compress.engine.observer import Observer
 from mpi_compress.engine.schema import schema_of
 from mpi_compress.job.stop import Verdict
 from mpi_compress.job.tables import Every
-from mpi_compress.results.writer import Mark, Recorder, sync_folder
+from mpi_compress.results.writer import Mark, Recorder, sync
 
 _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
 
@@ -203,7 +203,7 @@ class Keeper:
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(new, file)
-            sync_folder(file.parent)
+            sync(file.parent)
         except OSError as error:
             new.unlink(missing_ok=True)
             raise UserError(f"{file}: the checkpoint cannot be written: {error.strerror or error}") from None

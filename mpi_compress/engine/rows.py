@@ -2,7 +2,7 @@
 
 from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.evaluation import Evaluation
-from mpi_compress.results.row import Row
+from mpi_compress.results.writer import Row
 
 
 def row_of(k: int, c: Counters, e: Evaluation, n_samples: int, f_star: float) -> Row:

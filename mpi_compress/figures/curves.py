@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.axes import name_axes, scales
-from mpi_compress.figures.legends import LONGEST, entry
+from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales
 from mpi_compress.figures.lines import Line, last_points, levels, lines, name_of, shown
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known

@@ -112,20 +112,9 @@ def without_common(labels: Sequence[str]) -> dict[str, str]:
     """Labels of a grid's runs without the values, such as ", c2 = 0.25", that all of them share."""
     values = [re.findall(r", \w+ = [^,]*", label) for label in labels]
     common = [value for value in values[0] if all(value in each for each in values)] if values else []
-    short = {}
-    for label in labels:
-        left = label
-        for value in common:
-            left = left.replace(value, "", 1)
-        short[label] = left
-    return short
+    return {label: reduce(lambda left, value: left.replace(value, "", 1), common, label) for label in labels}
 
 
 def shown(xs: NDArray, ys: NDArray, xscale: str, yscale: str) -> NDArray[np.bool_]:
     """Which points can be drawn: finite, and above 0 on a logarithmic axis."""
-    keep = np.isfinite(xs) & np.isfinite(ys)
-    if xscale == "log":
-        keep &= xs > 0
-    if yscale == "log":
-        keep &= ys > 0
-    return keep
+    return np.isfinite(xs) & np.isfinite(ys) & ((xscale != "log") | (xs > 0)) & ((yscale != "log") | (ys > 0))

@@ -1,7 +1,8 @@
-"""Outcomes of jobs: their results, and the verdicts on their claims."""
+"""Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.problem.datasets.known import how_to_get
-from mpi_compress.results.files import JOBS, job_name, result_file
+from mpi_compress.results.files import JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read
 
 
@@ -53,12 +54,12 @@ class Outcome:
     @property
     def status(self) -> str:
         """Its state in a few words."""
-        wanted = len(self.job.runs) if self.job else 0
-        if not self.runs:
+        if not self.job or not self.runs:
             return f"not run: {self.problem}" if self.problem else "not run"
+        wanted = len(self.job.runs)
         done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
         others = [f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete"]
-        return "; ".join([done, *others, *([self.problem] if self.problem else [])])
+        return "; ".join(filter(None, [done, *others, self.problem]))
 
     def count(self, holds: bool | None) -> int:
         return sum(v.holds is holds for v in self.verdicts)
@@ -68,19 +69,13 @@ class Outcome:
         """How many claims hold, how many do not, and how many have no result."""
         if not self.verdicts:
             return "–"
-        names: tuple[tuple[bool | None, str, str], ...] = (
-            (True, "holds", "hold"), (False, "does not", "do not"), (None, "not run", "not run"),
-        )  # fmt: skip
-        counts = [(self.count(holds), one, several) for holds, one, several in names]
+        names = {True: ("holds", "hold"), False: ("does not", "do not"), None: ("not run", "not run")}
+        counts = [(self.count(holds), *words) for holds, words in names.items()]
         return ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counts if n)
 
 
 def job_files(names: Sequence[str]) -> list[Path]:
-    """Job files by their names, and those in folders; without names, those in ./jobs.
-
-    Raises:
-        UserError: there is no such file or folder, or no job in it.
-    """
+    """Job files by their names, and those in folders; without names, those in ./jobs; UserError where there is none."""
     found: dict[Path, None] = {}
     for place in [Path(n) for n in names] or [Path(JOBS)]:
         if not place.exists():
@@ -102,11 +97,7 @@ def outcomes(files: Sequence[Path], out: Path, full: bool = False) -> list[Outco
 
 
 def loaded(file: Path, full: bool) -> Job:
-    """A job; with `full`, at full size where it has one.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """A job; with `full`, at full size where it has one; UserError if it cannot be read."""
     job = load_job(file)
     return load_job(file, full=True) if full and has_full(file) else job
 
@@ -121,10 +112,9 @@ def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
         job = loaded(file, full)
-    except UserError as error:
-        return Outcome(file, key, text, None, problem=str(error).removeprefix(f"{file}: "))
-    except OSError as error:
-        return Outcome(file, key, text, None, problem=f"cannot be read: {error.strerror}")
+    except (UserError, OSError) as error:
+        problem = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error).removeprefix(f"{file}: ")
+        return Outcome(file, key, text, None, problem=problem)
     runs, problem = [], ""
     for spec in job.runs:
         if not spec.data.is_here(spec.folder):
@@ -146,3 +136,21 @@ def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
             yield from check(replace(job, claims=[claim]), runs)
         except UserError as error:
             yield Verdict(claim, [], str(error))
+
+
+def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
+    """The results of a job, with `unfinished` also what runs have written so far; UserError if there are none."""
+    files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
+    found = [run for file in files if (run := _result(file, unfinished)) is not None]
+    if not found:
+        raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
+    return found
+
+
+def _result(file: Path, unfinished: bool) -> Run | None:
+    if unfinished and not file.exists():
+        with suppress(UserError):  # there is none, or it was completed meanwhile
+            part = read(part_of(file))
+            if "round" in part.trace:
+                return part
+    return read(file) if file.exists() else None

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.axes import axis_name
+from mpi_compress.figures.axes import INSIDE, LINE, LONGEST, abreast, axis_name, entry, over_seeds
 from mpi_compress.figures.curves import COLOURS, draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, LINE, LONGEST, abreast, entry, over_seeds
 from mpi_compress.figures.lines import Line, by_seed, tuned_text, without_common
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
@@ -43,11 +42,7 @@ def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTabl
 
 
 def draw_panels(runs: Sequence[Run], figure: FigureTable) -> "Figure":
-    """The panels that have results, in a grid with one legend below.
-
-    Raises:
-        UserError: none has.
-    """
+    """The panels that have results, in a grid with one legend below; UserError if none has."""
     import matplotlib.pyplot as plt
 
     each = [_panel(own, chosen) for _, own, chosen in panels(runs, figure)]

@@ -1,8 +1,4 @@
-"""Figures from result files alone: nothing is recomputed, nothing typed in by hand.
-
-They are of a paper's size: a column wide, or a page where there are panels. Runs that differ in their seed alone are one line,
-their median, in a band from the least to the most.
-"""
+"""Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
 import math
 import re
@@ -15,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
-from mpi_compress.figures.axes import scales
+from mpi_compress.figures.axes import INSIDE, LINE, LONGEST, abreast, entry, over_seeds, scales
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, LINE, LONGEST, abreast, entry, over_seeds
 from mpi_compress.figures.lines import Line, shown
 from mpi_compress.figures.panels import draw_panels
 from mpi_compress.job.tables import FigureTable
@@ -68,15 +63,11 @@ def plot(
 
 
 def draw(runs: Sequence[Run], figure: FigureTable) -> "Figure":
-    """A job's figure: its panels in a grid with one legend, or the one plot that it is.
-
-    Raises:
-        UserError: no runs, or no such column.
-    """
-    if not figure.panel:
-        return _figure_of(_plot(runs, figure, None))
+    """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column."""
     import matplotlib as mpl
 
+    if not figure.panel:
+        return _figure_of(_plot(runs, figure, None))
     _refuse_no_runs(runs)
     with mpl.rc_context(_STYLE):
         return draw_panels(runs, figure)
@@ -122,8 +113,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
         draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
         if outside:
-            below_all: dict[str, Any] = {"loc": "outside lower center", "ncols": side_by_side, "frameon": False}
-            _figure_of(ax).legend(title=seeds, **below_all)
+            _figure_of(ax).legend(title=seeds, loc="outside lower center", ncols=side_by_side, frameon=False)
         else:
             ax.legend(title=seeds)
     return ax
@@ -153,11 +143,11 @@ def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
 
 def _report_warnings(caught: Sequence[warnings.WarningMessage], file: Path) -> None:
     """Report the letters that the font lacks in one line, and Matplotlib's other warnings as they are."""
-    lacking: dict[str, None] = {}
+    lacking = []
     for warning in caught:
         if glyph := re.match(r"Glyph (\d+) ", str(warning.message)):
-            lacking[chr(int(glyph[1]))] = None
+            lacking.append(chr(int(glyph[1])))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
-        print_line(f"{file}: the font has no {' '.join(lacking)}; boxes stand there")
+        print_line(f"{file}: the font has no {' '.join(dict.fromkeys(lacking))}; boxes stand there")

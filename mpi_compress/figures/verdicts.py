@@ -1,7 +1,4 @@
-"""Verdicts: a job's claims held against its results.
-
-Runs that differ in their seed alone are taken seed by seed; a run of one seed stands beside each.
-"""
+"""Verdicts: a job's claims compared with its results."""
 
 import math
 from collections import Counter
@@ -68,9 +65,8 @@ class Verdict:
         c = self.claim
         ours = f"{self.ours} ({self.spread})" if self.spread else self.ours
         paper = f"paper {self.paper}; " if self.paper else ""
-        outcome = f"{self.outcome}: {self.reason}" if self.reason else self.outcome
-        if self.unreached:
-            outcome += f" ({'; '.join(self.unreached)})"
+        unreached = f" ({'; '.join(self.unreached)})" if self.unreached else ""
+        outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + unreached
         note = f"\n    note: {c.note}" if c.note else ""
         return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
 
@@ -81,7 +77,7 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
 
 
 def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
-    """Seed by seed; a run of one seed stands beside each seed of the others."""
+    """The verdict from the values of each seed; a run of one seed is compared with every seed of the others."""
     done = {(r.label, r.attrs["run_id"]): r for r in runs}
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:
@@ -97,8 +93,8 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
         except DomainError:
             values.append(math.nan)
         except _Missing as missing:
-            of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
-            return Verdict(claim, [], f"'{missing.label}' has no result{of_seed}")
+            of_seed = f" of seed {seed}" if len(by_label[str(missing)]) > 1 else ""
+            return Verdict(claim, [], f"'{missing}' has no result{of_seed}")
         unreached.update(answers.unreached)
     seeds = len(values)
     levels = [text if n == seeds else f"{text} with {n} of {seeds} seeds" for text, n in sorted(unreached.items())]
@@ -118,10 +114,7 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
 
 
 class _Missing(Exception):
-    """A run that a claim needs has no result."""
-
-    def __init__(self, label: str):
-        self.label = label
+    """The run of this label, which a claim needs, has no result."""
 
 
 class _Answers:
@@ -132,19 +125,16 @@ class _Answers:
         self.unreached: set[str] = set()
 
     def __call__(self, q: Question) -> float:
-        answers = [_answer(q, run) for run in self._those(q.labels)]
+        answers = [_answer(q, self._run(label)) for label in q.labels]
         smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
         if q.until and smallest == math.inf:
             self.unreached.add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
         return smallest
 
-    def _those(self, labels: Sequence[str]) -> list[Run]:
-        found = []
-        for label in labels:
-            if (run := self._runs[label]) is None:
-                raise _Missing(label)
-            found.append(run)
-        return found
+    def _run(self, label: str) -> Run:
+        if (run := self._runs[label]) is None:
+            raise _Missing(label)
+        return run
 
 
 def _answer(q: Question, run: Run) -> float:

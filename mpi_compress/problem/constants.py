@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
+import scipy  # which loads sparse where it is first used
 
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import norm
@@ -38,8 +38,8 @@ def largest_eigenvalue(rows: Rows) -> float:
         return size
     if rows.dim <= 2:
         return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(rows.dim)]))[-1])
-    operator = LinearOperator((rows.dim, rows.dim), matvec=product, dtype=np.float64)
-    return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
+    operator = scipy.sparse.linalg.LinearOperator((rows.dim, rows.dim), matvec=product, dtype=np.float64)
+    return float(scipy.sparse.linalg.eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
 
 
 def eigenvalues_file(data: DataSet, n_shards: int = 1) -> Path:

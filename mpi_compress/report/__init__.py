@@ -1,8 +1,7 @@
 """All jobs on one page: a scorecard of claims, every figure to be explored, and what it took. Written from results alone."""
 
 from mpi_compress.figures.outcomes import Outcome, job_files, outcomes
-from mpi_compress.report.gallery import write_gallery
 from mpi_compress.report.render import plotting_library, write
-from mpi_compress.report.text import summary, write_table
+from mpi_compress.report.text import summary, write_gallery, write_table
 
 __all__ = ["Outcome", "job_files", "outcomes", "plotting_library", "summary", "write", "write_gallery", "write_table"]

@@ -18,45 +18,25 @@ from mpi_compress.figures.lines import name_of
 from mpi_compress.figures.outcomes import Outcome
 from mpi_compress.figures.verdicts import Verdict
 from mpi_compress.report import series
+from mpi_compress.report.text import PAPERS, group_of, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
 _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
 _WORK = ("compute", "pack", "exchange", "update")
-PAPERS = {
-    "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
-    "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization "
-    "(NeurIPS 2018)",
-    "HT": "Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis: Rethinking Gradient Sparsification as Total Error Minimization "
-    "(NeurIPS 2021)",
-    "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
-}
 
 
 def write(found: Sequence[Outcome], target: Path) -> None:
-    """Write the page of these jobs.
-
-    Raises:
-        UserError: the plotting library is not installed, there are no results, or the file cannot be written.
-    """
+    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
     if not any(o.runs for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
     library = plotting_library()
-    text = page(found, library)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"-o {target}: cannot be written: {error.strerror}") from None
+    write_text(page(found, library), target, "-o")
 
 
 def plotting_library() -> str:
-    """Plotly's script.
-
-    Raises:
-        UserError: it, or something else that the page needs, is not installed.
-    """
+    """Plotly's script; UserError if it, or another library that the page needs, is not installed."""
     try:
         for module in ("jinja2", "plotly", "tsdownsample"):
             importlib.import_module(module)
@@ -66,11 +46,7 @@ def plotting_library() -> str:
 
 
 def page(found: Sequence[Outcome], library: str) -> str:
-    """The page as text.
-
-    Args:
-        library: the plotting library's script.
-    """
+    """The page as text; `library` is the plotting library's script."""
     import jinja2
 
     here = resources.files(__package__)
@@ -113,12 +89,9 @@ def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
 
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Figures by paper."""
-    groups = []
-    for key, paper in {**PAPERS, "": "Further experiments"}.items():
-        members = [f for f in figures if f["group"] == key]
-        if members:
-            groups.append({"key": key or "Further", "paper": paper, "figures": members})
-    return groups
+    papers = {**PAPERS, "": "Further experiments"}
+    members = {key: [figure for figure in figures if figure["group"] == key] for key in papers}
+    return [{"key": key or "Further", "paper": papers[key], "figures": each} for key, each in members.items() if each]
 
 
 def _figure(o: Outcome) -> dict[str, Any]:
@@ -132,12 +105,6 @@ def _figure(o: Outcome) -> dict[str, Any]:
         "runs": [_run(r) for r in o.runs],
         "made": sorted({_made(r) for r in o.runs}),
     }  # fmt: skip
-
-
-def group_of(o: Outcome) -> str:
-    """The paper that a job is of; "" where it is of none."""
-    word = re.match(r"\w*", o.paper)
-    return word[0] if word and word[0] in PAPERS else ""
 
 
 def _id(o: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""From traces to what a page draws: thinned, seeds brought together, numbers written shortly.
+"""From traces to what a page draws: rows thinned, seeds brought together, numbers written shortly.
 
 A column is a list of numbers (None: none there), or {"of": column, "times": a, "plus": b} where it follows from another one.
 Where runs differ in their seed alone, it is their median at each round that all have, `low` and `high` their range.
@@ -26,10 +26,9 @@ Columns = dict[str, NDArray[np.float64]]
 
 
 def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
-    """What a figure can show, what its job asks for first; a panel shows series `of` another one, `source` its place.
+    """What a figure can show, first what its job asks for, each column of a trace thinned to so many `points`.
 
-    Args:
-        points: to how many rows each column of a trace is thinned.
+    A panel shows series `of` another view, whose place in the list is `source`.
     """
     groups = by_seed(runs)
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
@@ -37,7 +36,8 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     asked = (asked | set(figure.at or ())) - {"", "T"}
     found: dict[str, dict[str, Any]] = {}
     if figure.at or figure.rows == "last":
-        title = f"what it took to {_text(figure.at)}" if figure.at else "the end of each run"
+        levels = " and ".join(f"{column} ≤ {level:g}" for column, level in (figure.at or {}).items())
+        title = f"what it took to {levels}" if levels else "the end of each run"
         found["ends"] = {"kind": "points", "title": title, **_axes(figure), "series": _ends(groups, asked, figure.at)}
     own = _axes(FigureTable("wire_bits_up", "loss", "log") if found or figure.x == "T" else figure)
     found["runs"] = {"kind": "lines", "title": "whole runs", **own, "series": [_line(each, asked, points) for each in groups]}
@@ -47,10 +47,6 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
         curves = [_over_budgets(groups[i][0]) for i in with_theory]
         found["theory"] = {"kind": "lines", "title": "theory, over budgets T", **over, "series": curves}
     return [*_panels(groups, figure, list(found), with_theory), *found.values()]
-
-
-def _text(at: Mapping[str, float]) -> str:
-    return " and ".join(f"{column} ≤ {level:g}" for column, level in at.items())
 
 
 def _axes(figure: FigureTable) -> dict[str, Any]:
@@ -91,14 +87,11 @@ def kept(columns: Columns, points: int) -> NDArray[np.intp]:
 
 
 def short(values: NDArray[Any]) -> list[float | int | None]:
-    """Numbers for JSON: to seven digits, whole ones exactly."""
-    return [_short(float(v)) for v in values]
-
-
-def _short(value: float) -> float | int | None:
-    if not math.isfinite(value):
-        return None
-    return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.7g}")
+    """Numbers for JSON: to seven digits, whole ones exactly, and None for what is not finite."""
+    return [
+        None if not math.isfinite(v) else int(v) if v == int(v) and abs(v) < 2**53 else float(f"{v:.7g}")
+        for v in map(float, values)
+    ]
 
 
 def columns_of(run: Run, asked: set[str]) -> Columns:

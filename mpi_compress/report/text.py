@@ -1,19 +1,29 @@
-"""Outcomes of jobs as lines of text, and as a table in Markdown."""
+"""Outcomes of jobs as lines of text, as a table, and as a gallery of figures in Markdown."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.outcomes import Outcome
 
-_HEAD = (
+PAPERS = {
+    "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
+    "GSpar": "Wangni, Wang, Liu, Zhang: Gradient Sparsification for Communication-Efficient Distributed Optimization "
+    "(NeurIPS 2018)",
+    "HT": "Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis: Rethinking Gradient Sparsification as Total Error Minimization "
+    "(NeurIPS 2021)",
+    "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
+}
+_TABLE = (
     "# Figures and claims",
     "",
     "Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the paper's;",
     "*generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.",
     "",
 )
+_GALLERY = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
@@ -33,23 +43,58 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:
-    """Write `table` to a file, whose job column links to the jobs.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(table(found, target.parent), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"--table {target}: cannot be written: {error.strerror}") from None
+    """Write `table` to a file, with links to the jobs; UserError if it cannot be written."""
+    write_text(table(found, target.parent), target, "--table")
 
 
 def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
     """Figure, job, data, status and claims as Markdown; links are relative to the folder of the page."""
-    lines = [*_HEAD, "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [*_TABLE, "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
     for o in found:
         job = f"[{o.key}]({Path(os.path.relpath(o.file, folder)).as_posix()})"
         cells = (o.paper or o.title, job, o.data, o.kind, o.status, o.counted)
         lines.append("| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def group_of(o: Outcome) -> str:
+    """The paper that a job is of; "" where it is of none."""
+    word = re.match(r"\w*", o.paper)
+    return word[0] if word and word[0] in PAPERS else ""
+
+
+def write_gallery(found: Sequence[Outcome], target: Path) -> None:
+    """Write a page, and the pictures of jobs with results into a folder beside it; UserError if they cannot be written."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    from mpi_compress.figures import plotting as figures
+
+    lines = [_GALLERY]
+    for group in (*PAPERS, ""):
+        members = [o for o in found if o.runs and group_of(o) == group]
+        lines += [f"## {group or 'Further'}\n"] if members else []
+        for o in members:
+            assert o.job is not None
+            lines.append(f"### {o.key}\n\n{o.title}: {o.paper or 'ours'}; {o.data}.\n")
+            picture = Path(target.stem) / f"{o.key}.png"
+            try:
+                drawn = figures.draw(o.runs, o.job.titled_figure)
+            except UserError as error:
+                lines.append(f"{error}\n")
+                continue
+            figures.save(drawn, target.parent / picture, dpi=110)
+            plt.close("all")
+            lines.append(f"![{o.title}]({picture.as_posix()})\n")
+    write_text("\n".join(lines), target, "--gallery")
+
+
+def write_text(text: str, target: Path, option: str) -> None:
+    """Write a page; UserError, which names the option, if it cannot be written."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{option} {target}: cannot be written: {error.strerror}") from None

@@ -24,12 +24,9 @@ def columns(run: Result) -> Mapping[str, NDArray]:
     found["predicted_cost"] = cost / found["alpha_bar"]
     found["predicted_payload"] = payload / found["alpha_bar"]
     found["growth"] = growth(run)
-    table = Table.of(run)
-    if table is not None:
-        gaps = run.trace["suboptimality"]
-        ways = [[b.rounds(way) for way in ("plain", "data", "worst")] for b in map(table.best, gaps)]
-        for name, values in zip(("table1_gd", "table1", "table1_worst_case"), np.array(ways).T, strict=True):
-            found[name] = values
+    if (table := Table.of(run)) is not None:
+        ways = np.array([table.best(gap).rounds for gap in run.trace["suboptimality"]]).T
+        found |= zip(("table1_gd", "table1", "table1_worst_case"), ways, strict=True)
     return found
 
 
@@ -58,8 +55,10 @@ class Bound:
     gain: float
     worst_gain: float
 
-    def rounds(self, way: str) -> float:
-        return self.plain / {"plain": 1.0, "data": self.gain, "worst": self.worst_gain}[way]
+    @property
+    def rounds(self) -> tuple[float, float, float]:
+        """Without compression, data-dependent, and at worst."""
+        return self.plain, self.plain / self.gain, self.plain / self.worst_gain
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,7 @@ class Table:
         start = run.trace["loss"][0] - (a["f_star"] if math.isfinite(a["f_star"]) else 0.0)
         R = float(np.max(run.trace["distance"])) if "distance" in run.trace else math.nan
         sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
-        return cls(
-            run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, R, sigma2
-        )  # fmt: skip
+        return cls(run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, R, sigma2)
 
     def bound(self, kind: str, eps: float) -> Bound:
         """Rounds for f − f* ≤ ε, or for ‖∇f‖² ≤ ε where `kind` is "non-convex"."""
@@ -123,8 +120,8 @@ class Table:
                 b = self.bound(kind, eps)
                 if math.isfinite(b.plain):
                     needed = rounds[np.flatnonzero(reached <= eps)[0]]
-                    counts = (f"{b.rounds(way):.3g}" for way in ("plain", "data", "worst"))
-                    yield f"{'':10s}{kind:12s}{eps:9.2g}{needed:9d}" + "{:>16s}{:>16s}{:>13s}".format(*counts)
+                    plain, data, worst = b.rounds
+                    yield f"{'':10s}{kind:12s}{eps:9.2g}{needed:9d}{plain:16.3g}{data:16.3g}{worst:13.3g}"
 
 
 def _smallest_budget(run: Result) -> float:

@@ -36,8 +36,8 @@ class Column:
     label: str  # its name in figures and pages
     since: Literal["counter", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds", "setting"]
     """Where it comes from: what is counted of messages; f and ∇f at the row's point; that point alone; the algorithm; the clock;
-    the improvements of [log] theory. Not in the file are: result, which follows from other columns, by `derive`; curves over T and
-    bounds at each row, which follow from /theory, by `results.bounds`; setting, one number for the whole run."""
+    the improvements of [log] theory. The file does not hold: result, which `derive` computes from other columns; curves over T and
+    bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
     table: Literal["trace", "workers", "timing", "theory", ""] = "trace"  # the group of the file that holds it; "": none
     workers: bool = False  # whether /workers has it too, one number a worker
     falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise

@@ -82,7 +82,7 @@ class Run:
         return True
 
     def to_csv(self) -> Iterator[str]:
-        """/trace and the algorithm's seconds as lines of CSV, the first of them the columns' names; numbers lose no digit."""
+        """/trace and the algorithm's seconds as lines of CSV, of which the first names the columns; numbers lose no digit."""
         if "round" not in self.trace:
             raise UserError(f"{self.file}: there are no rows yet")
         columns = {name: self.trace[name] for name in ("round", *self.trace)} | {"seconds": self.timing["seconds"]}
@@ -137,11 +137,7 @@ def _read(path: Path) -> Run:
 
 
 def _whole(run: Run) -> Run:
-    """The same run, if it has what every result has.
-
-    Raises:
-        UserError: something is missing, or damaged.
-    """
+    """The same run, if it has what every result has; a UserError if something is missing, or damaged."""
     for name in _NEEDED:
         if not isinstance(run.attrs.get(name), str):
             raise UserError(f"{run.file}: is damaged: its attribute {name} is {'no text' if name in run.attrs else 'missing'}")

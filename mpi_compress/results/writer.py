@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import FORMAT
-from mpi_compress.results.row import Row
 
 _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
@@ -28,6 +27,16 @@ _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lo
 _ELEMENTS_AT_ONCE = 1_000_000
 _CHUNK = 1024  # elements: what a column of few rows takes on the disk
 _MARGIN = 500_000  # bytes of a file that are no rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """The point after some rounds, and what it took to reach it: a number for each column of `columns.COLUMNS` that the run has."""
+
+    trace: dict[str, float]
+    workers: dict[str, list[float]]  # one number a worker
+    timing: dict[str, float]
+    theory: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,9 +66,9 @@ class Recorder:
         self.file, self.part = file, part_of(file)
         self._rows: list[Row] = []
         self._flushed = time.monotonic()
-        self._lock: int | None = None
+        self._lock = -1  # none
         self._h5: Any = None
-        go_on: Mark | None = None
+        go_on = None
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.part)
@@ -85,24 +94,18 @@ class Recorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write what there is.
-
-        Raises:
-            UserError: the disk is full.
-        """
+        """Write the rows so far; a UserError if the disk is full."""
         try:
             if self._rows:
-                self._reserve(
-                    sum(8 * (np.size(v) * len(self._rows) + _CHUNK) for t in vars(self._rows[0]).values() for v in t.values())
-                )
-                for group in ("trace", "workers", "timing", "theory"):
-                    tables = [getattr(row, group) for row in self._rows]
-                    for column in tables[0]:
-                        self._extend(group, column, [table[column] for table in tables])
+                columns = [(group, name) for group, table in vars(self._rows[0]).items() for name in table]
+                blocks = [[getattr(row, group)[name] for row in self._rows] for group, name in columns]
+                self._reserve(sum(8 * (np.size(block[0]) * len(block) + _CHUNK) for block in blocks))
+                for (group, name), block in zip(columns, blocks, strict=True):
+                    self._extend(group, name, block)
             self._written += len(self._rows)
             self._rows.clear()
             self._h5.flush()
-            self._give_back(self._h5.id.get_filesize())
+            os.truncate(self._lock, self._h5.id.get_filesize())  # gives back what was set aside
         except (OSError, RuntimeError) as error:
             raise UserError(f"{self.part}: rows cannot be written: {_first_line(error)}") from None
         self._flushed = time.monotonic()
@@ -110,16 +113,11 @@ class Recorder:
     def mark(self) -> Mark:
         """Bring all rows so far to the disk, for a checkpoint."""
         self.flush()
-        with self.part.open("rb") as written:
-            os.fsync(written.fileno())
+        sync(self.part)
         return Mark(self._written, dict(self._sums))
 
     def finish(self, status: str, reason: str, x: Vector, attributes: Mapping[str, Any]) -> Path:
-        """Complete the file, and give it its name. A run that failed or was stopped keeps `.part`.
-
-        Raises:
-            UserError: the disk is full.
-        """
+        """Complete the file, and give it its name; UserError on a full disk. A run that failed or was stopped keeps `.part`."""
         self.flush()
         try:
             self._reserve(x.nbytes)
@@ -128,11 +126,10 @@ class Recorder:
             self._h5.flush()
             size = self._h5.id.get_filesize()
             self._h5.close()
-            self._give_back(size)
-            with self.part.open("rb") as whole:
-                os.fsync(whole.fileno())
+            os.truncate(self._lock, size)
+            sync(self.part)
             os.replace(self.part, self.file)
-            sync_folder(self.file.parent)
+            sync(self.file.parent)
         except (OSError, RuntimeError) as error:
             raise UserError(f"{self.file}: the result cannot be written: {_first_line(error)}") from None
         self._let_go()
@@ -146,29 +143,19 @@ class Recorder:
         self._let_go()
 
     def _reserve(self, size: int) -> None:
-        """Set room aside for so many bytes more. HDF5 itself does not survive a full disk.
-
-        Raises:
-            OSError: there is no room.
-        """
-        assert self._lock is not None
+        """Reserve so many bytes more on the disk, or raise OSError: HDF5 does not survive a full one."""
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
         elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _give_back(self, size: int) -> None:
-        """Cut off what was set aside beyond the file's own size."""
-        assert self._lock is not None
-        os.truncate(self._lock, size)
-
     def _let_go(self) -> None:
         with suppress(OSError, RuntimeError):
             if self._h5:
                 self._h5.close()
-        if self._lock is not None:
+        if self._lock >= 0:
             os.close(self._lock)
-            self._lock = None
+            self._lock = -1
 
     def _extend(self, group: str, column: str, values: list[Any]) -> None:
         dtype = dtype_of(group, column)
@@ -184,11 +171,7 @@ class Recorder:
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
     def _cut(self, mark: Mark) -> None:
-        """Cut off the rows behind a mark.
-
-        Raises:
-            OSError: they are not there as they were.
-        """
+        """Cut off the rows behind a mark; an OSError if those before it are not there as they were."""
         for name, expected in mark.sums.items():
             if name not in self._h5 or len(self._h5[name]) < mark.rows:
                 raise OSError(f"{name} is cut")
@@ -204,7 +187,7 @@ class Recorder:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, in one line."""
+    """An error's text, in one line."""
     return getattr(error, "strerror", None) or str(error).splitlines()[0]
 
 
@@ -229,9 +212,9 @@ def is_being_written(part: Path) -> bool:
     return False
 
 
-def sync_folder(folder: Path) -> None:
-    """Bring the names of a folder's files to the disk."""
-    opened = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Bring a file, or the names of a folder's files, to the disk."""
+    opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
     finally:
@@ -239,11 +222,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _lock(part: Path) -> int:
-    """An open file whose lock is ours; it ends with the process.
-
-    Raises:
-        BeingWritten: another process has it.
-    """
+    """Open a file and lock it until the process ends; BeingWritten if another process holds the lock."""
     for attempt in range(_TRIES_TO_LOCK):
         try:
             opened = _locked(part, os.O_RDWR | os.O_CREAT)

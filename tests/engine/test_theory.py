@@ -85,8 +85,9 @@ def test_no_run_needs_more_rounds_than_table_1_says(name, runs):
     for kind, by in (("µ-convex", reached[0]), ("convex", reached[0]), ("non-convex", reached[1])):
         for k in range(0, 250, 25):
             bound = table.bound(kind, by[k])
-            assert np.flatnonzero(by <= by[k])[0] <= bound.rounds("data") + 1
-            assert bound.rounds("plain") <= bound.rounds("data") <= bound.rounds("worst") * (1 + 1e-12)
+            plain, data, worst = bound.rounds
+            assert np.flatnonzero(by <= by[k])[0] <= data + 1
+            assert plain <= data <= worst * (1 + 1e-12)
     assert np.all(run.column("table1")[:-1] + 1 >= needed[:-1])
 
 

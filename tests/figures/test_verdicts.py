@@ -7,7 +7,7 @@ import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.figures import verdicts
-from mpi_compress.figures.kept import results_of
+from mpi_compress.figures.outcomes import results_of
 from mpi_compress.job.claims import meets
 from mpi_compress.job.loading import load_job
 

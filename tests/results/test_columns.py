@@ -8,8 +8,7 @@ from fixtures import places
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.results.columns import COLUMNS, TAKEN, Column, column_of, dtype_of, listing, schema
-from mpi_compress.results.row import Row
-from mpi_compress.results.writer import Recorder
+from mpi_compress.results.writer import Recorder, Row
 
 
 def in_files(c: Column) -> set[str]:

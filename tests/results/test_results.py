@@ -16,8 +16,7 @@ from mpi_compress import UserError
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.lines import by_seed, last_points, levels, lines
 from mpi_compress.results.difference import difference
-from mpi_compress.results.row import Row
-from mpi_compress.results.writer import Recorder, is_being_written, part_of
+from mpi_compress.results.writer import Recorder, Row, is_being_written, part_of
 
 
 def row(k):

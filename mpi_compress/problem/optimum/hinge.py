@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy  # which loads linalg where it is first used
 
 from mpi_compress.kernels import dual as kernels
 from mpi_compress.kernels import rows as row_kernels

@@ -4,8 +4,7 @@ import warnings
 from contextlib import suppress
 
 import numpy as np
-import scipy.linalg
-from scipy.sparse.linalg import LinearOperator, cg
+import scipy  # which loads linalg and sparse where they are first used
 
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
@@ -80,6 +79,7 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
         with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # the gradient after a poor step shows that it was poor
             return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
-    operator = LinearOperator((f.dim, f.dim), matvec=lambda v: hessian_product(f, curvature, v.ravel()), dtype=np.float64)
-    step, _ = cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
+    solvers = scipy.sparse.linalg
+    operator = solvers.LinearOperator((f.dim, f.dim), matvec=lambda v: hessian_product(f, curvature, v.ravel()), dtype=np.float64)
+    step, _ = solvers.cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g

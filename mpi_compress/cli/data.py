@@ -1,0 +1,200 @@
+"""`mpi-compress data list | get | make | info | solve`: sets fetched, generated, described, and their optima computed."""
+
+import os
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpi_compress.cli.parsing import Parser, key_values
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
+
+if TYPE_CHECKING:
+    from mpi_compress.engine.problems import Problem
+    from mpi_compress.job.runs import RunSpec
+    from mpi_compress.problem.datasets import Generator
+    from mpi_compress.problem.optimum import Optimum
+
+
+def add_arguments(parser: Parser) -> None:
+    commands = parser.add_subparsers(metavar="list|get|…", required=True)
+    for name, add, act, text in (
+        ("list", None, _list, "the sets and generators there are, and where a set is found"),
+        ("get", _add_get, _get, "fetch sets of the LIBSVM collection into the user's cache folder"),
+        ("make", _add_make, _make, "generate a set now and keep it, as a job that names it would, or write it as LIBSVM text"),
+        ("info", _add_info, _info, "what is in a file of LIBSVM text, or in a set"),
+        ("solve", _add_solve, _solve, "L, x* and f* of a set, or of all problems of a job, computed and kept"),
+    ):
+        commands.add_parser(name, help=text, add_arguments=add).set_defaults(act=act)
+
+
+def _list(_: Namespace) -> int:
+    from mpi_compress.problem.datasets import KNOWN, generators
+    from mpi_compress.problem.datasets.known import how_to_get
+    from mpi_compress.problem.datasets.table import find_set
+
+    for name, known in KNOWN.items():
+        try:
+            where = str(find_set(name, "data"))
+        except UserError:
+            where = how_to_get(name) or "not here"
+        size = f"{known.samples:,}" if known.samples else "part of a set"
+        print(f"{name:22s} {size:>13s} × {known.dim:<11,} {where}")
+    for name, generator in generators.items():
+        given = generator().size()
+        size = f"{given[0]:>13,} × {given[1]:<11,}" if given else "by its parameters"
+        print(f"{name:22s} {size} generated")
+    return 0
+
+
+def _add_get(parser: ArgumentParser) -> None:
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument("--from", dest="url", metavar="URL", help="another address of the collection (or $MPI_COMPRESS_DATA_URL)")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _get(options: Namespace) -> int:
+    from mpi_compress.problem.datasets import fetch
+
+    for name in options.names:
+        print(fetch.get(name, options.url, options.quiet, (lambda _: None) if options.quiet else print_line))
+    return 0
+
+
+def _add_make(parser: ArgumentParser) -> None:
+    from mpi_compress.problem.datasets import generators
+
+    parser.add_argument("generator", metavar="GENERATOR", help="one of: " + ", ".join(generators))
+    parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as samples=1000")
+    parser.add_argument("-o", dest="file", metavar="FILE", help="LIBSVM text; .gz, .bz2 and .xz are compressed")
+
+
+def _make(options: Namespace) -> int:
+    from mpi_compress.problem.datasets.store import open_data
+    from mpi_compress.problem.datasets.table import DataTable
+
+    table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
+    generator = table.build_generator()
+    if options.file is None:
+        data = open_data(table, Path(), "contiguous", 0, generator.real_labels)
+        print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
+    else:
+        print(f"{options.file}: {_write(Path(options.file), generator)} samples")
+    return 0
+
+
+def _write(target: Path, generator: "Generator") -> int:
+    """Write a generated set as LIBSVM text, and return the number of its samples."""
+    from mpi_compress.problem.datasets import libsvm
+    from mpi_compress.problem.datasets.cache import replace
+
+    rows = 0
+
+    def fill(part: Path) -> None:
+        nonlocal rows
+        with libsvm.open_text(part, "wb", target.suffix) as out:
+            for samples, labels in generator.chunks():
+                libsvm.write(out, samples, labels)
+                rows += labels.size
+
+    replace(target, fill)
+    return rows
+
+
+def _add_info(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE|NAME")
+
+
+def _info(options: Namespace) -> int:
+    from mpi_compress.problem.datasets.contents import contents_of, find_file
+    from mpi_compress.problem.datasets.labels import listed
+    from mpi_compress.problem.datasets.table import digest
+
+    file = find_file(options.file)
+    found = contents_of(file)
+    length, norm = found.lengths, found.norms
+    print(file)
+    print(f"  samples    {length.size}")
+    print(f"  features   {found.features}, the largest index" + (f" ({found.published})" if found.published else ""))
+    share = length.mean() / max(1, found.features)
+    print(f"  nonzeros   {length.sum()}: {length.min()} to {length.max()} a row, mean {length.mean():.4g}, {share:.3%} of all")
+    if found.features:
+        low, high = found.range
+        print(f"  values     {low:.6g} to {high:.6g}; rows have norms from {norm.min():.6g} to {norm.max():.6g}")
+    ordered = sorted(found.labels)
+    if len(ordered) <= 20:
+        print("  labels     " + "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered))
+    else:
+        print(f"  labels     {len(ordered)} of them: {listed(ordered)}")
+    print(f"  SHA-256    {digest(file)}")
+    return 0
+
+
+def _add_solve(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE|NAME|JOB.toml")
+    text = 'of [data] and [objective], such as loss=hinge mu="1e-4 L"'
+    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help=text)
+
+
+def _solve(options: Namespace) -> int:
+    from mpi_compress.engine.problems import solve
+
+    seen = set()
+    for spec in _runs(options):
+        begun = time.perf_counter()
+        problem, best = solve(spec)
+        key = (problem.data.file, problem.loss, problem.mu)
+        if key not in seen:
+            seen.add(key)
+            for line in _solved(problem, best, time.perf_counter() - begun):
+                print(line)
+    return 0
+
+
+def _runs(options: Namespace) -> "list[RunSpec]":
+    """The runs of a job, or one of no rounds on a file or a set."""
+    from mpi_compress.job.loading import load_job
+
+    if options.file.endswith(".toml"):
+        if options.settings:
+            raise UserError(f"{options.settings[0]}: a job says itself what its problems are")
+        return load_job(options.file).runs
+    return [_problem_alone(options.file, key_values(options.settings))]
+
+
+def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
+    from mpi_compress.core.registry import parameters
+    from mpi_compress.job.loading import parse_job
+    from mpi_compress.job.tables import ObjectiveTable
+    from mpi_compress.problem.datasets import KNOWN
+    from mpi_compress.problem.datasets.contents import find_file
+
+    file = find_file(given)
+    source = {"name": given} if given in KNOWN else {"path": str(file)}
+    objective = {"mu": "1e-4 L"} if not {"mu", "lambda2"} & set(keys) else {}
+    objective |= {k: v for k, v in keys.items() if k in parameters(ObjectiveTable)}
+    data = {k: v for k, v in keys.items() if k not in objective}
+    tables = {"data": source | data, "objective": objective, "algorithm": {"name": "gd", "step": 1.0}, "stop": {"rounds": 0}}
+    return parse_job(tables, "solve", Path(), {}).runs[0]
+
+
+def _solved(problem: "Problem", best: "Optimum", seconds: float) -> Iterator[str]:
+    import numpy as np
+
+    from mpi_compress.problem.datasets.cache import cache_folder
+    from mpi_compress.problem.losses import losses
+    from mpi_compress.problem.optimum import solver_of
+
+    data = problem.data
+    yield f"{data.title}: {data.n_samples} samples, d = {data.dim}, {problem.loss}"
+    if not np.isnan(problem.L):
+        kappa = problem.L / problem.mu if problem.mu else np.inf
+        yield f"  L     {problem.L - problem.mu:.10g} of the data part, mu {problem.mu:.6g}, kappa {kappa:.6g}"
+    else:
+        yield f"  L     none, the loss is not smooth; mu {problem.mu:.6g}"
+    measure = solver_of(losses[problem.loss]()).measure
+    yield f"  f*    {best.f:.15g} to {best.accuracy:.1g}; {measure} {best.reached:.1g} of what it was at 0"
+    yield f"  |x*|  {np.linalg.norm(best.x):.6g}, {np.count_nonzero(best.x)} nonzeros; {seconds:.1f} s"
+    yield f"  kept  {cache_folder() / 'data'}{os.sep}{data.file.stem}-…"
