@@ -101,7 +101,7 @@ class Method(Part, ABC):
         return {name for value in values if value is not None for formula in formulas_in(value) for name in names_in(formula)}
 
     def knows(self) -> Mapping[str, float]:
-        """Quantities that formulas may name beside those of the setting: δ and ω of the uplink's compressor, where one names them."""
+        """Quantities that formulas may name beside those of the setting: δ and ω of the compressor, where one names them."""
         stated = {name: getattr(self.up.compressor, name)(self.setting.dim) for name in self.names() & _OF_COMPRESSORS.keys()}
         return {name: value for name, value in stated.items() if value is not None}
 
