@@ -34,19 +34,17 @@ __all__ = [
     "run",
 ]  # fmt: skip
 
-_ROOMS = {
-    "algorithms": "algorithms", "codecs": "messages.codecs", "compressors": "messages.compressors", "costs": "messages.costs",
-    "datasets": "problem.datasets",
-}  # fmt: skip
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
 """Modules that users' parts import by the names that they had before."""
 _MODULES = {
+    "algorithms": "algorithms", "codecs": "messages.codecs", "compressors": "messages.compressors", "costs": "messages.costs",
+    "datasets": "problem.datasets",
     "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
     "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
     "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
     "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
 }  # fmt: skip
-"""The module that defines each name. It is imported when the name is first used: `import mpi_compress` waits for nothing."""
+"""The module that a name stands for, or that defines it; it is imported when the name is first used."""
 
 
 class _Former(ModuleType):
@@ -61,10 +59,9 @@ for _name in _FORMER:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        value: Any = import_module(f"mpi_compress.{_ROOMS[name]}")
-    elif name in _MODULES:
-        value = getattr(import_module(f"mpi_compress.{_MODULES[name]}"), name)
+    if name in _MODULES:
+        module = import_module(f"mpi_compress.{_MODULES[name]}")
+        value: Any = module if module.__name__.endswith(f".{name}") else getattr(module, name)
     elif name == "__version__":
         from importlib.metadata import version
 

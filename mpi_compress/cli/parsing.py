@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if rank() == 0:
-            print_line(f"{self.prog}: {message}; `{self.prog} --help` tells more")
+            print_line(f"{self.prog}: {message}; `{self.prog} --help` explains")
         sys.exit(EXIT_USER_ERROR)
 
 

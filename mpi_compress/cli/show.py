@@ -20,8 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.results.difference import difference
-    from mpi_compress.results.reader import read
+    from mpi_compress.results.reader import difference, read
 
     first = read(options.result)
     if options.csv:

@@ -49,5 +49,5 @@ def act(options: Namespace) -> int:
         return 0
     number = slurm.submit(text, job.name, folder, todo)
     runs = f"{len(todo)} run{'s' * (len(todo) != 1)}"
-    print(f"submitted {runs} as job {number}; `mpi-compress {shlex.join(['plan', *run])}` tells how they are")
+    print(f"submitted {runs} as job {number}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0

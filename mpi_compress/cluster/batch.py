@@ -50,7 +50,7 @@ def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], 
         ranks: of a task, unless the options name them.
 
     Raises:
-        UserError: --time or --warn is no time, or --time is too short for a warning ahead of it.
+        UserError: --time or --warn is no time, or --time is shorter than twice --warn.
     """
     venv = options.venv or (sys.prefix if sys.prefix != sys.base_prefix else None)
     begin = [f"module load {shlex.quote(module)}" for module in options.modules]
@@ -67,7 +67,7 @@ def _head(name: str, folder: Path, indices: Iterable[int], ranks: int, options: 
     """The options for SLURM, one a line."""
     warn, limit = _seconds(options.warn, "--warn"), None if options.time is None else _seconds(options.time, "--time", 60)
     if limit is not None and limit < 2 * warn:
-        raise UserError(f"--time {options.time}: of so short a task {options.warn} are too much to be warned ahead; set --warn")
+        raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     asked = {
         "job-name": queue_name(name),
         "array": ",".join(map(str, indices)) + (f"%{options.max_running}" if options.max_running else ""),

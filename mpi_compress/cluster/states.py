@@ -61,7 +61,7 @@ def _in_queue(task: slurm.Task, reached: str) -> str:
 
 
 def _begun(part: Path) -> tuple[str, str, str]:
-    """Status, reason, and the last row of a result that is not whole; "" where there is nothing."""
+    """Status, reason and last row of an unfinished result, each "" where there is none."""
     try:
         run = read(part)
     except UserError:

@@ -90,11 +90,8 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
         took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
         label = stem(group[0].label) if constant else group[0].label
         found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))
-    drawn: list[Line] = []
-    for label, points in found.items():
-        own, *taken = np.array(sorted(points)).T
-        drawn.append(Line(label, None if np.isnan(own).any() else own, *taken))
-    return drawn
+    columns = {label: np.array(sorted(points)).T for label, points in found.items()}
+    return [Line(label, None if np.isnan(own).any() else own, *taken) for label, (own, *taken) in columns.items()]
 
 
 def entry_at(column: NDArray, falling: NDArray, level: float) -> float:

@@ -44,7 +44,7 @@ def plot(
 
     Args:
         runs: results, as `run` or `read` gives them.
-        x, y: columns of /trace or /timing, or such as follow from /theory; several y are joined by commas.
+        x, y: columns of /trace or /timing, or columns that follow from /theory; several y are joined by commas.
         ax: Matplotlib axes to draw on; new ones otherwise.
         xscale, yscale: "linear" or "log"; None: "log" over budgets T and for what falls to zero.
         bounds: columns drawn dashed over the curve of each run that has them, in its colour.

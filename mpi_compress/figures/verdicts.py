@@ -42,7 +42,7 @@ class Verdict:
 
     @property
     def spread(self) -> str:
-        """The range over seeds; "" where there is one."""
+        """The range over several seeds, or ""."""
         several = len(self.values) > 1
         return f"{np.min(self.values):.4g} … {np.max(self.values):.4g} over {len(self.values)} seeds" if several else ""
 
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def paper(self) -> str:
-        """The paper's figure; "" where it has none."""
+        """The paper's figure, or ""."""
         figure = self.claim.paper
         return "" if figure is None else f"{figure:g}" if isinstance(figure, float) else figure
 

@@ -58,7 +58,7 @@ def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
 
 
 def group_of(o: Outcome) -> str:
-    """The paper that a job is of; "" where it is of none."""
+    """The key in `PAPERS` of the paper that a job reproduces, or ""."""
     word = re.match(r"\w*", o.paper)
     return word[0] if word and word[0] in PAPERS else ""
 

@@ -170,7 +170,7 @@ def test_wrong_usage_is_told_in_one_line_by_one_rank(arguments):
         assert said.returncode == 2
         lines = [line for line in said.stderr.splitlines() if line.startswith("mpi-compress")]
         assert len(lines) == 1, said.stderr
-        assert "--help` tells more" in lines[0]
+        assert "--help` explains" in lines[0]
 
 
 def test_what_is_no_plain_file_is_not_replaced_by_one(tmp_path):

@@ -66,7 +66,7 @@ def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
     [
         (["--time", "soon"], "--time: 'soon' is no time"),
         (["--warn", "x min"], "--warn: 'x min' is no time"),
-        (["--time", "00:03:00"], "--time 00:03:00: of so short a task 2 min are too much"),
+        (["--time", "00:03:00"], "--time 00:03:00: is too short for a warning 2 min ahead"),
         (["--nodes", "-1"], "--nodes -1: must be at least 1"),
         (["--nodes", "9", "--ntasks", "2"], "--nodes 9: is more than the 2 ranks of --ntasks"),
         ([], "there is no sbatch here; --dry-run prints the script"),

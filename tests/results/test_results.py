@@ -15,7 +15,7 @@ import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.lines import by_seed, last_points, levels, lines
-from mpi_compress.results.difference import difference
+from mpi_compress.results.reader import difference
 from mpi_compress.results.writer import Recorder, Row, is_being_written, part_of
 
 
