@@ -1,18 +1,15 @@
 """Additions to memory that several processes share, one coordinate at a time: no addition is lost."""
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import intrinsic, kernel
 
 
 @intrinsic
-def _replace(typing_context, array, index, expected, new):
+def replace(typing_context, array, index, expected, new):
     """Set array[index] to `new` if it holds `expected`, bit for bit. Returns whether it did."""
 
     def generate(context, builder, signature, arguments):
@@ -26,9 +23,6 @@ def _replace(typing_context, array, index, expected, new):
         return builder.zext(done, context.get_value_type(types.boolean))
 
     return types.boolean(array, types.uintp, types.float64, types.float64), generate
-
-
-replace: Any = _replace
 
 
 @kernel

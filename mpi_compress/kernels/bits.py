@@ -1,35 +1,28 @@
-"""Streams of bits, least significant bit first: fields of one width, flags, and the steps that other codes are made of.
+"""Streams of bits, least significant bit first: fields of one width, and the steps that other codes are made of.
 
 A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not yet written in whole bytes, their number, and the
 place of the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import intrinsic, kernel
 
 u = np.uint64
 
 
 @intrinsic
-def _leading_zeros(typing, n):
+def leading_zeros(typing, n):
     """Zeros above the highest 1 of n, uint64; 64 for 0."""
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctlz(args[0], cgutils.false_bit)
 
 
 @intrinsic
-def _trailing_zeros(typing, n):
+def trailing_zeros(typing, n):
     """Zeros below the lowest 1 of n, uint64; 64 for 0."""
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.cttz(args[0], cgutils.false_bit)
-
-
-leading_zeros: Any = _leading_zeros
-trailing_zeros: Any = _trailing_zeros
 
 
 @kernel
@@ -101,20 +94,3 @@ def pack_fields(fields, width, out, start):
         for j in range(fields.size):
             held, nheld, at = put(u(fields[j]), u(width), out, held, nheld, at)
         put_rest(out, held, nheld, at)
-
-
-@kernel
-def pack_flags(flags, out):
-    """Write `flags` (T,) bool into `out` ((T + 7) // 8,) uint8, the first in the lowest bit, the last byte padded by 0."""
-    for i in range(out.size):
-        byte = np.uint8(0)
-        for j in range(8 * i, min(8 * i + 8, flags.size)):
-            byte |= np.uint8(flags[j]) << np.uint8(j - 8 * i)
-        out[i] = byte
-
-
-@kernel
-def unpack_flags(data, out):
-    """Read T = out.size flags from `data` uint8, which holds at least (T + 7) // 8 bytes."""
-    for j in range(out.size):
-        out[j] = (data[j >> 3] >> np.uint8(j & 7)) & np.uint8(1) != np.uint8(0)

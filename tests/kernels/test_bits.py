@@ -38,17 +38,6 @@ def test_a_window_holds_57_bits_or_more_and_zeros_beyond_the_end():
     assert bits.window(data, u(2**40)) == 0
 
 
-def test_flags_are_bits():
-    for count in (0, 1, 8, 21):
-        flags = np.random.default_rng(count).random(count) < 0.5
-        out = np.empty((count + 7) // 8, dtype=np.uint8)
-        bits.pack_flags(flags, out)
-        assert np.array_equal(out, np.packbits(flags, bitorder="little"))
-        back = np.empty(count, dtype=bool)
-        bits.unpack_flags(out, back)
-        assert np.array_equal(back, flags)
-
-
 def delta(n: int) -> int:
     """The length of Elias' delta code."""
     length = n.bit_length()

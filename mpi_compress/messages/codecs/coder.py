@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive as kernels
-from mpi_compress.messages.codecs.base import Bytes, readable, within
+from mpi_compress.messages.codecs.base import Bytes
+from mpi_compress.messages.codecs.fields import readable, within
 
 LEARNED = 31  # bits of a magnitude
 

@@ -1,16 +1,14 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import adaptive as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, codecs, float_bytes, number_bytes, read_number, within
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Decoded, Known, codecs
 from mpi_compress.messages.codecs.coder import coded, read_integers, write_integers
+from mpi_compress.messages.codecs.fields import float_bytes, number_bytes, read_number, read_scales, within
 from mpi_compress.messages.codecs.indexed import IndexCodec
-from mpi_compress.messages.codecs.scales import read_scales
 from mpi_compress.messages.kinds import Compressed, Indices, Levels, Ternary
 
 
@@ -32,9 +30,7 @@ class Entropy(IndexCodec):
             return np.concatenate([number_bytes(compressed.magnitude, self.float), write_integers(compressed.signs)])
         return super().encode(compressed)
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is Levels:
             scales, bucket, at = read_scales(data, at, dim, known, self.float)
             levels: NDArray[np.int32] = np.empty(dim, dtype=np.int32)

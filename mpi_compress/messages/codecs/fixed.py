@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +6,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, pairs, sets
-from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, codecs, count_length, float_bytes, read_floats, refuse
+from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, Decoded, Known, codecs
+from mpi_compress.messages.codecs.fields import count_length, float_bytes, read_floats, refuse
 from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
 
@@ -39,9 +39,7 @@ class Fixed(IndexCodec, BulkCodec):
             return np.concatenate([seed, float_bytes(compressed.values, self.float)])
         return super().encode(compressed)
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is Dense:
             values, end = read_floats(data, at, dim, self.float)
             return Dense(values), end

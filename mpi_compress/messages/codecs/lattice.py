@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import ceil, floor, inf, isfinite, log2, nan
@@ -9,8 +8,9 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, number_bytes, read_number, readable, rounded, within
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
 from mpi_compress.messages.codecs.coder import coded, read_integers, write_integers
+from mpi_compress.messages.codecs.fields import number_bytes, read_number, readable, rounded, within
 from mpi_compress.messages.kinds import Compressed, Lattice
 
 NO_BYTES = np.empty(0, dtype=np.uint8)
@@ -60,9 +60,7 @@ class LatticePoints(Codec):
         out[1:ahead] = head
         return out
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if at >= data.size or (form := data.item(at)) > NOT_FINITE:
             raise CorruptMessage(f"byte {at} of {data.size} names no form of lattice points")
         sigma, stochastic = known["sigma"], known.get("stochastic", False)
