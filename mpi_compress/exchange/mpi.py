@@ -3,9 +3,9 @@
 Uplink and downlink have a communicator of their own, and every frame on it is counted: the uplink between ranks is exactly the
 frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
 
-A rank that waits in MPI keeps its core busy. If a host has more ranks than cores, waiting ranks would keep the working ones off
-the cores, and a round would take time slices instead of microseconds: there a wait is a test and a short sleep. Ranks cannot
-notice this in containers that share cores; there MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
+A rank that waits in MPI keeps its core busy. If a host has more ranks than cores (it is crowded), waiting ranks would keep the
+working ones off the cores, so a wait is a test and a short sleep. Ranks cannot notice this in containers that share cores;
+there the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
 """
 
 import os
@@ -97,7 +97,7 @@ def cores() -> int:
 
 
 class _OverMPI(Exchange):
-    """What both MPI exchanges share: which rank hosts which workers, and all methods that are not counted."""
+    """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted."""
 
     def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], counts_down: bool = True):
         super().__init__(n, counts_down)

@@ -1,4 +1,4 @@
-"""The processes that a launcher started together (ranks), or one process; and what they do together.
+"""The processes that a launcher started together (ranks), or one process, and the operations that they do together.
 
 MPI is imported only if a launcher started this process.
 """
@@ -85,10 +85,7 @@ class MPIRanks(Ranks):
                 result = work()
             except UserError as error:
                 result = error
-        result = self._channel.share(result)
-        if isinstance(result, UserError):
-            raise SharedUserError(*result.args)
-        return result
+        return self._shared(result)
 
     def each(self, work: Callable[[], object]) -> None:
         error: UserError | None = None
@@ -96,13 +93,14 @@ class MPIRanks(Ranks):
             work()
         except UserError as raised:
             error = raised
-        found = [e for e in self._channel.to_root(error) if e is not None]
+        self._shared(next(filter(None, self._channel.to_root(error)), None))
 
-        def raise_first() -> None:
-            if found:
-                raise found[0]
-
-        self.on_root(raise_first)
+    def _shared(self, result: Any) -> Any:
+        """Rank 0's result, on every rank; a UserError is raised there."""
+        result = self._channel.share(result)
+        if isinstance(result, UserError):
+            raise SharedUserError(*result.args)
+        return result
 
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         if self._host.rank == 0:

@@ -89,7 +89,7 @@ def note(sizes, step, corrected, left, density):
 
 @kernel
 def is_silent(e, threshold, step, sizes):
-    """True if all |e_j| < threshold; then nothing of e is sent, and `sizes` are written. A threshold of 0 means none."""
+    """True if all |e_j| < threshold: nothing is sent, and `sizes` are written. A threshold of 0 means that there is none."""
     if threshold > 0.0:
         below = squares_below(e, threshold)
         if below >= 0.0:
@@ -112,7 +112,7 @@ def grow(e, g, h, threshold, step, sizes):
 
 @kernel
 def grow_all(e, g, h, threshold, step, sizes, silent):
-    """`grow` of all rows (m, d), h (m, 0) if empty, sizes (m, 4); what it returns goes to `silent` (m,)."""
+    """`grow` of all rows (m, d), h (m, 0) if empty, sizes (m, 4); its results go to `silent` (m,)."""
     for i in range(silent.size):
         silent[i] = grow(e[i], g[i], h[i], threshold, step, sizes[i])
 

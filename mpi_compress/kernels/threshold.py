@@ -10,7 +10,7 @@ from mpi_compress.kernels import intrinsic, kernel, side_by_side
 _BLOCK = 32  # coordinates compared at once
 _CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
 _PLACES = np.array([sorted(range(8), key=lambda j: ~byte >> j & 1) for byte in range(256)], dtype=np.uint8)
-"""(256, 8): where the bits of a byte are set, lowest first; what follows them has no meaning."""
+"""(256, 8): where the bits of a byte are set, lowest first; the entries after them have no meaning."""
 
 
 @intrinsic

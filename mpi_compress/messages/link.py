@@ -1,4 +1,4 @@
-"""One direction of the network: vectors are compressed and encoded to bytes, and bytes decoded."""
+"""One direction of the network: vectors are compressed and encoded to bytes, and bytes are decoded."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, SparseRows, Vector, WithScalar, no_coordinates
 
-LENGTH_BYTES = 4  # sent ahead of each message
+LENGTH_BYTES = 4  # the length that precedes each message
 
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """Bytes, which are all that master and workers exchange.
+    """The bytes that master and workers exchange.
 
     `content` keeps what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode
     once. `refusal` says, in the sender's process alone, why there are no bytes.
@@ -83,8 +83,8 @@ class Link:
         Raises:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
-        if isinstance(v, np.ndarray):
-            return self.encode(self.compressor.compress(v, t))
+        if not isinstance(v, Compressed):
+            return self.encode(self.compress(v, t))
         again = self.compressor.compress_again(v, t)
         if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
             again = Dense(again.dense())
@@ -186,9 +186,9 @@ class ScalarLink(Link):
 
 
 class GuardedLink(Link):
-    """A link whose compressor or codec, or the algorithm that uses it, is not of this package.
+    """A link whose compressor, codec or algorithm is a user's.
 
-    Its methods raise UserError, naming the part and its method, where that gives something that kernels cannot take.
+    Its methods raise UserError, which names the part and its method, where the part returns something that kernels cannot take.
     """
 
     in_bulk = False  # each vector is checked
@@ -199,9 +199,6 @@ class GuardedLink(Link):
         compressed = super().compress(v, t)
         with self._naming("compress", self.compressor):
             return checked(compressed, self.dim)
-
-    def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        return super().pack(v, t) if isinstance(v, Compressed) else self.encode(self.compress(v, t))
 
     def encode(self, compressed: Compressed) -> Message:
         with self._naming("compress", self.compressor):
@@ -243,11 +240,7 @@ class GuardedLink(Link):
 
 
 def checked(given: Any, dim: int) -> Compressed:
-    """What a user's compressor or codec gave as a vector of `dim` coordinates.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The vector of `dim` coordinates that a user's compressor or codec returned; raises ValueError if it is none."""
     if not isinstance(given, Compressed):
         such = "such as Sparse(v.size, indices, v[indices]) or Dense(v)"
         raise ValueError(f"{arrays.shown(given)} was given; it should be a Compressed, {such}")

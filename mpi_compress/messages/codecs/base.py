@@ -23,7 +23,7 @@ class Codec(Part, ABC):
     A message delimits itself: a reader that knows its kind and dimension finds where it ends.
     """
 
-    tells_kind: ClassVar[bool] = False  # True: a message says itself whether it is sparse or dense
+    tells_kind: ClassVar[bool] = False  # True: a message states whether it is sparse or dense
 
     float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices

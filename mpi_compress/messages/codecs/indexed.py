@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.kernels import floats, sets
+from mpi_compress.kernels import bits, floats
 from mpi_compress.messages.codecs import fields
 from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known
 from mpi_compress.messages.kinds import Compressed, Flags, Hybrid, Indices, SignSparse, Sparse
@@ -100,7 +100,7 @@ class IndexCodec(Codec):
         indices, at = self._set(data, at, dim, count)
         sign_indices, at = self._set(data, at, dim, sign_count)
         negative, at = read_signs(data, at, sign_count)
-        if not sets.disjoint(indices, sign_indices):
+        if not bits.disjoint(indices, sign_indices):
             raise CorruptMessage("an index stands in both sets")
         return Hybrid(dim, indices, values, sign_indices, negative, magnitude), at
 

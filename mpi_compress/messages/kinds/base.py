@@ -52,7 +52,7 @@ class Compressed(ABC):
     def checked(self, dim: int) -> "Compressed":
         """The same vector with arrays as kernels need them: of the right types and sizes, contiguous, indices increasing.
 
-        A compressor or codec of a user's may give indices in any order, and arrays of any type that holds such numbers.
+        A user's compressor or codec may give indices in any order, and arrays of any type that holds such numbers.
 
         Raises:
             ValueError: it is no vector of `dim` coordinates.
@@ -67,7 +67,7 @@ class Compressed(ABC):
         return kernels.norm(self.dense() if sparse is None else sparse.values) ** 2
 
     def sparse(self) -> "Sparse | None":
-        """The same vector as indices and values, if it holds such; None for dense kinds."""
+        """The same vector as indices and values; None for kinds that hold all coordinates."""
         return None
 
     def dense(self) -> Vector:
