@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks._clock import seconds, side_by_side
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.kernels import bits, rice, sets
+from mpi_compress.kernels import bits, rice
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import Compressed, Sparse
@@ -33,7 +33,7 @@ def packing(rng: np.random.Generator) -> None:
         fields = rng.integers(0, 2**width, D, dtype=np.uint64).astype(np.uint32)
         out, back = np.empty(D * width // 8, dtype=np.uint8), np.empty_like(fields)
         pack = seconds(lambda: bits.pack_fields(fields, width, out, 0))  # noqa: B023
-        unpack = seconds(lambda: sets.read_fields(out, 0, width, 2**width, back))  # noqa: B023
+        unpack = seconds(lambda: bits.read_fields(out, 0, width, 2**width, back))  # noqa: B023
         print(f"{width:6}{D / pack / 1e6:8.0f}{D / unpack / 1e6:8.0f}   {60 if width % 8 else 200}")
 
 

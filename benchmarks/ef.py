@@ -19,7 +19,7 @@ from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.fast.gradients import GradientsTogether
 from mpi_compress.engine.observer import Log, Observer
-from mpi_compress.exchange import Local
+from mpi_compress.exchange import Exchange
 from mpi_compress.job.stop import Stop, Verdict
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
@@ -96,10 +96,10 @@ def ours(
 
     def play(rounds: int) -> float:
         stop = Stop(rounds=warm + rounds)
-        evaluator = Evaluator(Local(n), fs, mu if apart else 0.0)
+        evaluator = Evaluator(Exchange(n), fs, mu if apart else 0.0)
         observer = Stopwatch(evaluator, setting.cost, stop, Log(N, every=every or 10**9))
         observer.warm, observer.logs = warm, bool(every)
-        engine.run(method, fs, Local(n), Streams(0), x_star + offset, observer)
+        engine.run(method, fs, Exchange(n), Streams(0), x_star + offset, observer)
         play.elements = (observer.counters.elements - observer.sent) / rounds / n  # type: ignore[attr-defined]
         return time.process_time() - observer.begun
 

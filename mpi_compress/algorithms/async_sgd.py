@@ -10,7 +10,7 @@ from mpi_compress.algorithms.descent import check_descent
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.atomic import add_shared
+from mpi_compress.kernels.vectors import add_shared
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 

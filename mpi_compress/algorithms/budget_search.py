@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import select, tuning
+from mpi_compress.kernels import probabilities, select
 from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.kinds import Indices, Vector
 
@@ -81,7 +81,7 @@ class StochasticSparsification(Improvement):
 
     def of(self, g: Top) -> Vector:
         out = np.empty(g.largest.size)
-        tuning.omega(g.largest, g.absolute, g.squares, out)
+        probabilities.omega(g.largest, g.absolute, g.squares, out)
         return out
 
     def bound(self, g: Top, gained: Vector, low: Any, high: Any) -> Any:
@@ -96,7 +96,7 @@ def falling(g: Vector, chosen: Indices | None = None) -> Top | None:
     if not 0 < peak < np.inf:
         return None
     scaled = g / peak if not 1e-140 < peak < 1e140 else g
-    absolute, squares, _ = tuning.sums_and_above(scaled, np.inf)
+    absolute, squares, _ = probabilities.sums_and_above(scaled, np.inf)
     return Top(np.sort(np.abs(scaled if chosen is None else scaled[chosen]))[::-1], absolute, squares)
 
 
@@ -142,7 +142,7 @@ class BudgetSearch:
 
     def best(self, g: Vector, hint: float = np.inf) -> tuple[Indices, float]:
         """I_T(g) for the best T, increasing, and a hint for the next search; T = 1 where g (d,) is zero or not finite."""
-        absolute, squares, found = tuning.sums_and_above(g, hint)
+        absolute, squares, found = probabilities.sums_and_above(g, hint)
         if not 1e-280 < squares < 1e280:  # squares have left the range of floats, or are close to it
             peak = float(np.max(np.abs(g)))
             if not 0 < peak < np.inf:

@@ -21,9 +21,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def act(options: Namespace) -> int:
     with Interrupts(_time_limit(options.time_limit)).caught() as interrupts:
         from mpi_compress.engine.runner import run
-        from mpi_compress.exchange.ranks import OneProcess, launched
+        from mpi_compress.exchange.ranks import Ranks, launched
 
-        ranks = OneProcess() if options.one_process else launched()
+        ranks = Ranks() if options.one_process else launched()
         ranks.on_root(lambda: load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options)
         runs = run(job, None, options.out, options.fresh, options.quiet, ranks, options.force, interrupts)

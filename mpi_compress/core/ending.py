@@ -15,28 +15,28 @@ from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 EXIT_USER_ERROR, EXIT_FAILED, EXIT_KEYBOARD = 2, 3, 130
-_HEARD = 0.3  # seconds: a launcher that hears of an abort at once may pass on nothing of what was said before
+_HEARD = 0.3  # seconds: a launcher that sees an abort at once may drop the text printed before it
 _TURN = 2 * _HEARD  # between ranks that fail together
 
 
 class SharedUserError(UserError):
-    """A user's error that every rank knows of: only rank 0 reports it, and all end by themselves."""
+    """A user's error that every rank raises: only rank 0 reports it, and all end by themselves."""
 
 
 def rank() -> int:
-    """This process' number among those that a launcher started, as it says before MPI does."""
+    """The number of this process among those that a launcher started, from the environment."""
     return next((int(os.environ[n]) for n in RANK_VARIABLES if os.environ.get(n, "").isdigit()), 0)
 
 
 def run_to_the_end(main: Callable[[], int]) -> int:
-    """Run `main` and return the exit status; whatever ends it is reported once, on one line where it is the user's.
+    """Run `main` and return the exit status; an error that ends it is reported once, a user's error in one line.
 
     A rank that fails alone reports it and aborts the others. Ranks that fail together take turns: the first one's abort silences
     the rest.
     """
     try:
         status = main()
-        sys.stdout.flush()  # here and not at Python's end, where nobody catches what goes wrong
+        sys.stdout.flush()  # here and not at Python's exit, where no error is caught
         return status
     except (SharedUserError, Stopped) as error:  # known to all ranks
         if rank() == 0:
@@ -58,7 +58,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
             return EXIT_STOPPED, f"stopped by {error} before the first round; the same command begins again"
         case KeyboardInterrupt():
             return EXIT_KEYBOARD, "interrupted"
-        case SystemExit():  # in a part of the user's own: the other ranks would wait
+        case SystemExit():  # in a user's part: the other ranks would wait
             return EXIT_FAILED, f"something called sys.exit({error.code!r})"
         case MemoryError():
             return EXIT_FAILED, f"out of memory: {error}"
@@ -77,7 +77,7 @@ def _end_all_ranks(status: int, text: str) -> int:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
         if mpi is None and status == EXIT_USER_ERROR and rank() > 0:
-            return status  # MPI was never reached: every task has the same to say
+            return status  # MPI was not reached: every task would report the same
         if mpi is not None and mpi.Is_initialized() and rank() > 0:
             return status  # singletons started by mistake
         _report(text)

@@ -1,4 +1,4 @@
-"""Errors that are no mistakes in this package, and the exit status that each means."""
+"""Errors that are not bugs of this package."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

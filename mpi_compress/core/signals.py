@@ -8,7 +8,7 @@ from types import FrameType
 
 BEGUN = time.monotonic()
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
-_AGAIN_SECONDS = 1.0  # one Ctrl-C may arrive twice, by the terminal and by mpiexec; a later one ends at once
+_AGAIN_SECONDS = 1.0  # one Ctrl-C may arrive twice, from the terminal and from mpiexec; a later one ends the process at once
 EXIT_STOPPED = 75  # EX_TEMPFAIL: try the same command again
 
 

@@ -18,9 +18,8 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.costs.base import check_cost
-from mpi_compress.messages.guarded_link import GuardedLink
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Link
+from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.losses import losses

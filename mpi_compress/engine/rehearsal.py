@@ -14,7 +14,7 @@ from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.hosting import objective_class
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.preparing import Prepared
-from mpi_compress.exchange import Local
+from mpi_compress.exchange import Exchange
 from mpi_compress.job.stop import Stop, Verdict
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import losses
@@ -30,7 +30,7 @@ def rehearse(p: Prepared, sample: Rows) -> None:
     Raises:
         UserError: another part of the user's own gives what cannot be sent.
     """
-    f, exchange = _objective(p, sample), Local(1)
+    f, exchange = _objective(p, sample), Exchange(1)
     observer = Observer(Evaluator(exchange, {0: f}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
     try:

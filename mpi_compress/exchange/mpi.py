@@ -3,9 +3,9 @@
 Uplink and downlink have a communicator of their own, and every frame on it is counted: the uplink between ranks is exactly the
 frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
 
-A rank that waits in MPI keeps its core busy. If a host has more ranks than cores, waiting ranks would keep the working ones off
-the cores, and a round would take time slices instead of microseconds: there a wait is a test and a short sleep. Ranks cannot
-notice this in containers that share cores; there MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
+A rank that waits in MPI keeps its core busy. If a host has more ranks than cores (it is crowded), waiting ranks would keep the
+working ones off the cores, so a wait is a test and a short sleep. Ranks cannot notice this in containers that share cores;
+there the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
 """
 
 import os
@@ -23,6 +23,7 @@ from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 _UP, _DOWN, _REPORT, _DECISION, _OBJECT, _STATE = range(1, 7)
+_NOTHING = np.empty(0, dtype=np.uint8)
 _NAP = 2e-5  # seconds; the system sleeps for about 8e-5
 
 
@@ -96,10 +97,10 @@ def cores() -> int:
 
 
 class _OverMPI(Exchange):
-    """What both MPI exchanges share: which rank hosts which workers, and all methods that are not counted."""
+    """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted."""
 
-    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int]):
-        self.n = n
+    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], counts_down: bool = True):
+        super().__init__(n, counts_down)
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
         self._control = Channel(comm)
@@ -186,7 +187,7 @@ class PointToPoint(_OverMPI):
         self._data.wait(*[request for _, _, request in arriving])
         buffers = {source: buffer for source, buffer, _ in arriving}
         self.bytes_received_up += sum(buffer.size for buffer in buffers.values())
-        return [m for rank in self._blocks for m in (ups if rank == 0 else unframed(buffers.get(rank)))]
+        return [m for rank in self._blocks for m in (ups if rank == 0 else unframed(buffers.get(rank, _NOTHING)))]
 
     def broadcast(self, down: Message | None) -> Message:
         if down is None:
@@ -198,11 +199,8 @@ class PointToPoint(_OverMPI):
 class AllGather(_OverMPI):
     """Every rank gets every worker's message and computes the master's part: nothing is sent down."""
 
-    has_master = True
-    counts_down = False
-
     def __init__(self, comm: MPI.Comm, n: int):
-        super().__init__(comm, n, range(comm.size))
+        super().__init__(comm, n, range(comm.size), counts_down=False)
         self._rank = comm.rank
 
     def gather(self, ups: list[Message]) -> list[Message]:
@@ -219,30 +217,19 @@ class AllGather(_OverMPI):
             for message in (ups if rank == self._rank else unframed(everything[starts[rank] : starts[rank + 1]]))
         ]
 
-    def broadcast(self, down: Message | None) -> Message:
-        assert down is not None
-        return down
-
 
 def frames(messages: Sequence[Message]) -> Bytes:
     """Messages as one block of bytes, each after its length in 4 bytes."""
-    out = np.empty(sum(LENGTH_BYTES + m.data.size for m in messages), dtype=np.uint8)
-    at = 0
-    for message in messages:
-        size = message.data.size
-        out[at : at + LENGTH_BYTES].view("<u4")[0] = size
-        out[at + LENGTH_BYTES : at + LENGTH_BYTES + size] = message.data
-        at += LENGTH_BYTES + size
-    return out
+    lengths = np.array([m.data.size for m in messages], dtype="<u4").view(np.uint8).reshape(-1, LENGTH_BYTES)
+    return np.concatenate([_NOTHING, *(part for length, m in zip(lengths, messages, strict=True) for part in (length, m.data))])
 
 
-def unframed(block_of_bytes: Bytes | None) -> list[Message]:
-    """The messages of a block; none if there is no block."""
+def unframed(block_of_bytes: Bytes) -> list[Message]:
+    """The messages of a block."""
     messages: list[Message] = []
-    at, end = 0, 0 if block_of_bytes is None else block_of_bytes.size
-    while at < end:
-        assert block_of_bytes is not None
-        size = int(block_of_bytes[at : at + LENGTH_BYTES].view("<u4")[0])
-        messages.append(Message(block_of_bytes[at + LENGTH_BYTES : at + LENGTH_BYTES + size]))
-        at += LENGTH_BYTES + size
+    at = 0
+    while at < block_of_bytes.size:
+        start = at + LENGTH_BYTES
+        at = start + int(block_of_bytes[at:start].view("<u4")[0])
+        messages.append(Message(block_of_bytes[start:at]))
     return messages

@@ -1,84 +1,61 @@
-"""The processes that a launcher started together (ranks), or one process; and what they do together.
+"""The processes that a launcher started together (ranks), or one process, and the operations that they do together.
 
 MPI is imported only if a launcher started this process.
 """
 
 import os
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, Local
+from mpi_compress.exchange.base import Exchange
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's
 
 
-class Ranks(ABC):
-    """The processes that run a job together. All of them make the same calls in the same order."""
+class Ranks:
+    """The processes that run a job together; all of them make the same calls in the same order.
 
-    rank: int  # of this process
-    size: int  # number of ranks
-    is_root: bool  # True on rank 0
-    library: str  # the MPI library and its version
-    crowded: bool  # True if ranks of this host share cores
-    ranks_here: Sequence[int]  # the ranks on this host
+    This is one process alone, which hosts the master and all workers.
+    """
 
-    @abstractmethod
+    rank = 0  # of this process
+    size = 1  # number of ranks
+    is_root = True  # on rank 0
+    library = "none"  # the MPI library and its version
+    crowded = False  # True if ranks of this host share cores
+    ranks_here: Sequence[int] = (0,)  # the ranks on this host
+
     def on_root(self, work: Callable[[], T]) -> T:
         """Do `work` on rank 0 and return its result on every rank. A UserError there is raised on all ranks."""
-
-    @abstractmethod
-    def each(self, work: Callable[[], object]) -> None:
-        """Do `work` on every rank. If it raises UserErrors, the first such rank's is raised on all ranks."""
-
-    @abstractmethod
-    def first_on_each_host(self, work: Callable[[], None]) -> None:
-        """Do `work` on one rank of each host, then on the others."""
-
-    @abstractmethod
-    def that_see(self, file: Path) -> Sequence[int]:
-        """The ranks that find rank 0's file (or folder): those of its host, and all if the file system is shared."""
-
-    @abstractmethod
-    def pair(self) -> "Ranks | None":
-        """Ranks 0 and 1 by themselves; None on the other ranks."""
-
-    @abstractmethod
-    def exchange(self, n: int, kind: str, master: str) -> Exchange:
-        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too."""
-
-    def close(self) -> None:
-        """Free the MPI objects that this holds."""
-
-
-class OneProcess(Ranks):
-    """One process, which hosts the master and all workers."""
-
-    rank, size, is_root, library, crowded = 0, 1, True, "none", False
-    ranks_here = (0,)
-
-    def on_root(self, work: Callable[[], T]) -> T:
         return work()
 
     def each(self, work: Callable[[], object]) -> None:
+        """Do `work` on every rank. If it raises UserErrors, the first such rank's is raised on all ranks."""
         work()
 
     def first_on_each_host(self, work: Callable[[], None]) -> None:
+        """Do `work` on one rank of each host, then on the others."""
         work()
 
     def that_see(self, file: Path) -> Sequence[int]:
+        """The ranks that find rank 0's file (or folder): those of its host, and all if the file system is shared."""
         return (0,)
 
-    def pair(self) -> "OneProcess":
+    def pair(self) -> "Ranks | None":
+        """Ranks 0 and 1 by themselves; None on the other ranks."""
         return self
 
     def exchange(self, n: int, kind: str, master: str) -> Exchange:
-        return Local(n, counts_down=kind != "allgather")
+        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too."""
+        return Exchange(n, counts_down=kind != "allgather")
+
+    def close(self) -> None:
+        """Free the MPI objects that this holds."""
 
 
 class MPIRanks(Ranks):
@@ -108,10 +85,7 @@ class MPIRanks(Ranks):
                 result = work()
             except UserError as error:
                 result = error
-        result = self._channel.share(result)
-        if isinstance(result, UserError):
-            raise SharedUserError(*result.args)
-        return result
+        return self._shared(result)
 
     def each(self, work: Callable[[], object]) -> None:
         error: UserError | None = None
@@ -119,13 +93,14 @@ class MPIRanks(Ranks):
             work()
         except UserError as raised:
             error = raised
-        found = [e for e in self._channel.to_root(error) if e is not None]
+        self._shared(next(filter(None, self._channel.to_root(error)), None))
 
-        def raise_first() -> None:
-            if found:
-                raise found[0]
-
-        self.on_root(raise_first)
+    def _shared(self, result: Any) -> Any:
+        """Rank 0's result, on every rank; a UserError is raised there."""
+        result = self._channel.share(result)
+        if isinstance(result, UserError):
+            raise SharedUserError(*result.args)
+        return result
 
     def first_on_each_host(self, work: Callable[[], None]) -> None:
         if self._host.rank == 0:
@@ -169,7 +144,7 @@ def at_root(ranks: Ranks, work: Callable[[], T]) -> T | None:
 
 def ranks_of(comm: Any) -> Ranks:
     """The ranks of an mpi4py communicator; this process alone for None or a communicator of one."""
-    return OneProcess() if comm is None or comm.size == 1 else MPIRanks(comm)
+    return Ranks() if comm is None or comm.size == 1 else MPIRanks(comm)
 
 
 def launched() -> Ranks:
@@ -180,7 +155,7 @@ def launched() -> Ranks:
     """
     announced, by = _announced_size()
     if announced is None and not any(name in os.environ for name in RANK_VARIABLES[:3]):
-        return OneProcess()
+        return Ranks()
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     try:
         with warnings.catch_warnings():

@@ -9,13 +9,14 @@ would exist, and which one runs would depend on what was compiled in this proces
 
 from typing import Any
 
-from numba import njit, types
+from numba import extending, njit, types
 from numba.core.errors import TypingError
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 inlined_kernel = njit(cache=True, nogil=True, error_model="numpy", inline="always")
 REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 reassociating_kernel = njit(cache=True, nogil=True, **REASSOCIATING)
+intrinsic: Any = extending.intrinsic  # whose declared type does not fit its calls in kernels
 
 
 def side_by_side(v: Any) -> None:

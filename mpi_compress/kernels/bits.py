@@ -1,35 +1,28 @@
-"""Streams of bits, least significant bit first: fields of one width, flags, and the steps that other codes are made of.
+"""Streams of bits, least significant bit first: index sets as fields of one width and as bitmaps, and the steps of other codes.
 
 A stream's state is three numbers, `held, nheld, at`: up to 63 bits that are not yet written in whole bytes, their number, and the
 place of the next byte. They are passed and returned, so that a compiled loop keeps them in registers.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import intrinsic, kernel
 
 u = np.uint64
 
 
 @intrinsic
-def _leading_zeros(typing, n):
+def leading_zeros(typing, n):
     """Zeros above the highest 1 of n, uint64; 64 for 0."""
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctlz(args[0], cgutils.false_bit)
 
 
 @intrinsic
-def _trailing_zeros(typing, n):
+def trailing_zeros(typing, n):
     """Zeros below the lowest 1 of n, uint64; 64 for 0."""
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.cttz(args[0], cgutils.false_bit)
-
-
-leading_zeros: Any = _leading_zeros
-trailing_zeros: Any = _trailing_zeros
 
 
 @kernel
@@ -104,17 +97,56 @@ def pack_fields(fields, width, out, start):
 
 
 @kernel
-def pack_flags(flags, out):
-    """Write `flags` (T,) bool into `out` ((T + 7) // 8,) uint8, the first in the lowest bit, the last byte padded by 0."""
-    for i in range(out.size):
-        byte = np.uint8(0)
-        for j in range(8 * i, min(8 * i + 8, flags.size)):
-            byte |= np.uint8(flags[j]) << np.uint8(j - 8 * i)
-        out[i] = byte
+def read_fields(data, start, width, dim, indices):
+    """Read T = indices.size fields of `width` bits from data[start] on. Returns whether they increase and stay below `dim`.
+
+    `data` uint8 has 8 bytes or more, and what the fields take.
+    """
+    mask = (u(1) << u(width)) - u(1)
+    bit = u(8) * u(start)
+    after = u(0)
+    right = True
+    for j in range(indices.size):
+        field = window(data, bit) & mask
+        bit += u(width)
+        right &= field >= after
+        indices[j] = np.uint32(field)
+        after = field + u(1)
+    return right and after <= u(dim)
 
 
 @kernel
-def unpack_flags(data, out):
-    """Read T = out.size flags from `data` uint8, which holds at least (T + 7) // 8 bytes."""
-    for j in range(out.size):
-        out[j] = (data[j >> 3] >> np.uint8(j & 7)) & np.uint8(1) != np.uint8(0)
+def write_bitmap(indices, out):
+    """Set the bits of an index set (T,) uint32 in `out` uint8, all 0 before."""
+    for j in indices:
+        out[j >> np.uint32(3)] |= np.uint8(1) << np.uint8(j & np.uint32(7))
+
+
+@kernel
+def read_bitmap(data, start, dim, indices):
+    """The places of 1 among `dim` bits from data[start] on, which `data` has. Returns whether they fill `indices` exactly."""
+    found = u(0)
+    for byte in range((dim + 7) // 8):
+        bits = u(data[u(start) + u(byte)])
+        while bits:
+            index = u(8) * u(byte) + trailing_zeros(bits)
+            if found == u(indices.size) or index >= u(dim):
+                return False
+            indices[found] = np.uint32(index)
+            found += u(1)
+            bits &= bits - u(1)
+    return found == u(indices.size)
+
+
+@kernel
+def disjoint(a, b):
+    """Whether two increasing index sets have no index in common."""
+    i, j = u(0), u(0)
+    while i < u(a.size) and j < u(b.size):
+        if a[i] == b[j]:
+            return False
+        if a[i] < b[j]:
+            i += u(1)
+        else:
+            j += u(1)
+    return True

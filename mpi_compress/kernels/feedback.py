@@ -4,21 +4,18 @@ Squares are added in an order that is written down, so that they are the same to
 however wide a processor's registers are: 32 sums of every 32nd square, folded half onto half, then the last d mod 32.
 """
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel, side_by_side
+from mpi_compress.kernels import intrinsic, kernel, side_by_side
+from mpi_compress.kernels.threshold import magnitudes, repeated
 
 _LANES = 32
 
 
 @intrinsic
-def _squares_in_lanes(typing_context, v, threshold):
+def squares_in_lanes(typing_context, v, threshold):
     """The sum of squares of as much of v as fills all lanes, and whether any |v_j| there reaches the threshold, NaN included."""
     side_by_side(v)
 
@@ -26,9 +23,7 @@ def _squares_in_lanes(typing_context, v, threshold):
         number, count, index = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
         numbers, flags = ir.VectorType(number, _LANES), ir.VectorType(ir.IntType(1), _LANES)
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        magnitude = cgutils.get_or_insert_function(builder.module, ir.FunctionType(numbers, [numbers]), f"llvm.fabs.v{_LANES}f64")
-        level = builder.insert_element(ir.Constant(numbers, ir.Undefined), arguments[1], ir.Constant(index, 0))
-        level = builder.shuffle_vector(level, level, ir.Constant(ir.VectorType(index, _LANES), [0] * _LANES))
+        level = repeated(builder, arguments[1], numbers)
         stop = builder.and_(array.nitems, ir.Constant(count, -_LANES))
         before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
         builder.cbranch(builder.icmp_unsigned("!=", stop, ir.Constant(count, 0)), loop, after)
@@ -37,7 +32,7 @@ def _squares_in_lanes(typing_context, v, threshold):
         x = builder.load(builder.bitcast(builder.gep(array.data, [at]), numbers.as_pointer()))
         x.align = 8
         grown = builder.fadd(sums, builder.fmul(x, x))
-        found = builder.or_(reached, builder.fcmp_unordered(">=", builder.call(magnitude, [x]), level))
+        found = builder.or_(reached, builder.fcmp_unordered(">=", magnitudes(builder, x), level))
         next_ = builder.add(at, ir.Constant(count, _LANES))
         builder.cbranch(builder.icmp_unsigned("<", next_, stop), loop, after)
         builder.position_at_end(after)
@@ -61,9 +56,6 @@ def _squares_in_lanes(typing_context, v, threshold):
         return context.make_tuple(builder, signature.return_type, (total, any_))
 
     return types.Tuple((types.float64, types.boolean))(v, types.float64), generate
-
-
-squares_in_lanes: Any = _squares_in_lanes
 
 
 @kernel
@@ -97,7 +89,7 @@ def note(sizes, step, corrected, left, density):
 
 @kernel
 def is_silent(e, threshold, step, sizes):
-    """True if all |e_j| < threshold; then nothing of e is sent, and `sizes` are written. A threshold of 0 means none."""
+    """True if all |e_j| < threshold: nothing is sent, and `sizes` are written. A threshold of 0 means that there is none."""
     if threshold > 0.0:
         below = squares_below(e, threshold)
         if below >= 0.0:
@@ -120,7 +112,7 @@ def grow(e, g, h, threshold, step, sizes):
 
 @kernel
 def grow_all(e, g, h, threshold, step, sizes, silent):
-    """`grow` of all rows (m, d), h (m, 0) if empty, sizes (m, 4); what it returns goes to `silent` (m,)."""
+    """`grow` of all rows (m, d), h (m, 0) if empty, sizes (m, 4); its results go to `silent` (m,)."""
     for i in range(silent.size):
         silent[i] = grow(e[i], g[i], h[i], threshold, step, sizes[i])
 

@@ -72,7 +72,7 @@ def write_gaussian(integers, low_bits, below, digits, out):
             beyond = u(abs(high) - reach)
             length = bit_length(beyond)
             low, width, at = put_number(length << u(1) | u(high < 0), u(7), digits, low, width, at)
-            low, width, at = put_number(beyond >> u(32), top_bits(length), digits, low, width, at)
+            low, width, at = put_number(beyond >> u(32), length - min(length, u(32)), digits, low, width, at)
             low, width, at = put_number(beyond & u(0xFFFFFFFF), min(length, u(32)), digits, low, width, at)
         if low_bits > 0:
             low, width, at = put_low(integers[j], high, low_bits, digits, low, width, at)
@@ -97,7 +97,7 @@ def read_gaussian(data, start, low_bits, below, guesses, integers):
             code, width, at = shift_in(data, code - part * u(ONE - ESCAPE), part * u(ESCAPE), at)
             head, code, width, at = take_number(u(7), data, code, width, at)
             length = head >> u(1)
-            top, code, width, at = take_number(top_bits(length), data, code, width, at)
+            top, code, width, at = take_number(length - min(length, u(32)), data, code, width, at)
             bottom, code, width, at = take_number(min(length, u(32)), data, code, width, at)
             if length + u(low_bits) > u(62):
                 return np.int64(CORRUPT)
@@ -108,11 +108,6 @@ def read_gaussian(data, start, low_bits, below, guesses, integers):
             high, code, width, at = take_low(high, low_bits, data, code, width, at)
         integers[j] = high
     return end_of(data, code, width, at)
-
-
-@kernel
-def top_bits(length):
-    return length - min(length, u(32))
 
 
 @kernel

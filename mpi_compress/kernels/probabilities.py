@@ -1,4 +1,4 @@
-"""Probabilities p_j = min(1, |v_j| / m): the m that meets a budget, and draws of coordinates with these chances.
+"""Probabilities p_j = min(1, |v_j| / m): the m that meets a budget, and draws of coordinates with these chances; CAT's ω(T).
 
 Both budgets below are solved by Newton's method in m, which moves one way and stops exactly: Σ p_j and Σ v_j²/p_j are linear in 1/m
 or m as long as the same coordinates are certain. If it takes many steps (magnitudes spread over all scales), a sort finds m.
@@ -221,3 +221,52 @@ def split(v, found, certain):
         s += np.uint64(certain[i])
         r += np.uint64(not certain[i])
     return indices[:s], values[:s], drawn[:r], negative[:r]
+
+
+@reassociating_kernel
+def absolute_and_squares(v, start, stop):
+    absolute, squares = 0.0, 0.0
+    for j in range(start, stop):
+        absolute += abs(v[j])
+        squares += v[j] * v[j]
+    return absolute, squares
+
+
+@kernel
+def sums_and_above(v, threshold):
+    """Σ|v_j|, Σv_j² and the increasing indices with |v_j| > threshold, in one pass over v (d,)."""
+    u = np.uint64
+    found, n = with_room(np.empty(v.size >> 3, dtype=np.uint32), u(0)), u(0)
+    hit = np.zeros(BLOCK, dtype=np.uint8)
+    eight = hit.view(np.uint64)
+    absolute, squares = 0.0, 0.0
+    for start in range(0, v.size, BLOCK):
+        size = min(BLOCK, v.size - start)
+        a, s = absolute_and_squares(v, u(start), u(start + size))
+        absolute += a
+        squares += s
+        if s > threshold * threshold or not s >= 0.0:
+            found = with_room(found, n)
+            for j in range(size):
+                hit[j] = abs(v[u(start) + u(j)]) > threshold
+            n = append_hits(hit, eight, size, start, found, n)
+    return absolute, squares, found[:n].copy()
+
+
+@kernel
+def omega(largest, absolute, squares, out):
+    """out[T − 1] = ω(T), T = 1 … m, from the m largest magnitudes, falling, and the sums over all d coordinates.
+
+    With k magnitudes saturated (p = 1), the others have p_j = |g_j|(T − k)/Σ_{j>k}|g_j|; k is the smallest number for which no
+    such p_j exceeds 1, and it grows with T.
+    """
+    k = 0
+    first, second = 0.0, 0.0  # of the saturated: Σ|g_j|, Σg_j²
+    for i in range(out.size):
+        T = i + 1.0
+        while k < i and largest[k] * (T - k) > absolute - first:
+            first += largest[k]
+            second += largest[k] * largest[k]
+            k += 1
+        rest = max(absolute - first, 0.0)
+        out[i] = min(1.0, squares / max(second + rest * rest / (T - k), 1e-300))

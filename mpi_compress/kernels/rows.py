@@ -13,38 +13,9 @@ from mpi_compress.kernels.losses import loss_and_slope
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
-def row_dot(matrix, i, x):
-    """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated.
-
-    A sparse row's are spread over four sums by hand: left to itself the compiler gathers by vector instructions, which takes
-    twice as long.
-    """
-    raise NotImplementedError("for kernels only")
-
-
-def row_add(matrix, i, scale, out):
-    """out += scale · a_i."""
-    raise NotImplementedError("for kernels only")
-
-
-def row_add_with(matrix, i, scale, c, x, out):
-    """out += scale · a_i + c · x, in one pass where a_i is dense."""
-    raise NotImplementedError("for kernels only")
-
-
-def four_dots(matrix, i, x, out):
-    """out (4,) = a_i · x … a_{i+3} · x; dense rows side by side, so that x is read once."""
-    raise NotImplementedError("for kernels only")
-
-
-def add_four(matrix, i, scales, out):
-    """out += Σ scales_r · a_{i+r} for four rows; dense ones side by side, so that `out` is read and written once."""
-    raise NotImplementedError("for kernels only")
-
-
-def row_square(matrix, i):
-    """‖a_i‖²."""
-    raise NotImplementedError("for kernels only")
+def in_kernels(choose):
+    """Decorates a function that only kernels call; it returns the code for the types of its arguments."""
+    return overload(choose, jit_options=REASSOCIATING)(choose)
 
 
 @kernel
@@ -70,8 +41,13 @@ def _sparse_add(start, stop, indices, values, scale, out):
         out[indices[p]] += scale * values[p]
 
 
-@overload(row_dot, jit_options=REASSOCIATING)
-def _row_dot(matrix, i, x):
+@in_kernels
+def row_dot(matrix, i, x):
+    """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated.
+
+    A sparse row's are spread over four sums by hand: left to itself the compiler gathers by vector instructions, which takes
+    twice as long.
+    """
     if len(matrix) == 3:
         return lambda matrix, i, x: _sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
 
@@ -85,8 +61,9 @@ def _row_dot(matrix, i, x):
     return dense
 
 
-@overload(row_add, jit_options=REASSOCIATING)
-def _row_add(matrix, i, scale, out):
+@in_kernels
+def row_add(matrix, i, scale, out):
+    """out += scale · a_i."""
     if len(matrix) == 3:
         return lambda matrix, i, scale, out: _sparse_add(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], scale, out)
 
@@ -98,8 +75,10 @@ def _row_add(matrix, i, scale, out):
     return dense
 
 
-@overload(row_add_with, jit_options=REASSOCIATING)
-def _row_add_with(matrix, i, scale, c, x, out):
+@in_kernels
+def row_add_with(matrix, i, scale, c, x, out):
+    """out += scale · a_i + c · x, in one pass where a_i is dense."""
+
     def sparse(matrix, i, scale, c, x, out):
         row_add(matrix, i, scale, out)
         for j in range(out.size):
@@ -113,8 +92,10 @@ def _row_add_with(matrix, i, scale, c, x, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(four_dots, jit_options=REASSOCIATING)
-def _four_dots(matrix, i, x, out):
+@in_kernels
+def four_dots(matrix, i, x, out):
+    """out (4,) = a_i · x … a_{i+3} · x; dense rows side by side, so that x is read once."""
+
     def sparse(matrix, i, x, out):
         for r in range(_FOUR):
             out[r] = row_dot(matrix, i + r, x)
@@ -132,8 +113,10 @@ def _four_dots(matrix, i, x, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(add_four, jit_options=REASSOCIATING)
-def _add_four(matrix, i, scales, out):
+@in_kernels
+def add_four(matrix, i, scales, out):
+    """out += Σ scales_r · a_{i+r} for four rows; dense ones side by side, so that `out` is read and written once."""
+
     def sparse(matrix, i, scales, out):
         for r in range(_FOUR):
             if scales[r] != 0.0:
@@ -148,8 +131,10 @@ def _add_four(matrix, i, scales, out):
     return sparse if len(matrix) == 3 else dense
 
 
-@overload(row_square, jit_options=REASSOCIATING)
-def _row_square(matrix, i):
+@in_kernels
+def row_square(matrix, i):
+    """‖a_i‖²."""
+
     def sparse(matrix, i):
         total = 0.0
         for p in range(matrix[0][i], matrix[0][i + _ONE]):
@@ -171,7 +156,6 @@ def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, grad
     """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
 
     The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
-
     The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
     """
     numbers = np.empty(4)  # of four rows: margins, then what they are weighed with
@@ -235,3 +219,67 @@ def squared_norms(matrix, out):
     """out (N,): ‖a_i‖²."""
     for i in range(np.uint64(out.size)):
         out[i] = row_square(matrix, i)
+
+
+@kernel
+def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
+    """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x, x = scale · z (d,)."""
+    c = mu * scale
+    for r in range(rows.size):
+        i = rows[r]
+        _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
+        if slope == 0.0:
+            continue
+        if c == 0.0:
+            row_add(matrix, i, weight * slope, out)
+        else:
+            row_add_with(matrix, i, weight * slope, c, z, out)
+            c = 0.0
+    if c != 0.0:
+        for j in range(out.size):
+            out[j] += c * z[j]
+
+
+@kernel
+def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out, touched):
+    """`add_gradient` of sparse rows, µ = 0; `touched` gets the coordinates, those of each row increasing.
+
+    Returns what ‖out‖² grew by.
+    """
+    n = np.uint64(0)
+    growth = 0.0
+    matrix = (indptr, indices, values)
+    for r in range(rows.size):
+        i = rows[r]
+        _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
+        c = weight * slope
+        for p in range(indptr[i], indptr[i + np.uint64(1)]):
+            j = indices[p]
+            before = out[j]
+            after = before + c * values[p]
+            out[j] = after
+            growth += (after - before) * (after + before)
+            touched[n] = j
+            n += np.uint64(1)
+    return growth
+
+
+@kernel
+def ascend(matrix, labels, squares, order, mu, cap, alpha, x):
+    """One pass of dual coordinate ascent for the hinge loss (Hsieh et al., ICML 2008, Algorithm 1).
+
+    Each α_i, i along `order` (uint64), is set to its best value in [0, cap], the others fixed; x (d,) stays (1/µ) Σ α_i y_i a_i;
+    squares (N,): ‖a_i‖².  Returns how many α_i changed.
+    """
+    moved = 0
+    for i in order:
+        if squares[i] == 0.0:
+            alpha[i] = cap
+            continue
+        slope = labels[i] * row_dot(matrix, i, x) - 1.0
+        new = min(max(alpha[i] - slope * mu / squares[i], 0.0), cap)
+        if new != alpha[i]:
+            row_add(matrix, i, labels[i] * (new - alpha[i]) / mu, x)
+            alpha[i] = new
+            moved += 1
+    return moved

@@ -91,7 +91,7 @@ def _peaks(bits):
     out = np.zeros((bits.size + _GLANCE - 1) // _GLANCE, dtype=np.int64)
     for b in range(whole):
         peak = np.int64(0)
-        for j in range(b * u(_GLANCE), b * u(_GLANCE) + u(_GLANCE)):  # so many, known beforehand: no loop is left of it
+        for j in range(b * u(_GLANCE), b * u(_GLANCE) + u(_GLANCE)):  # a constant number of steps: the compiler unrolls the loop
             peak = max(peak, bits[j] & MAGNITUDE)
         out[b] = peak
     for j in range(whole * u(_GLANCE), u(bits.size)):
@@ -105,7 +105,7 @@ def take_largest(v, out, values):
     bits = v.view(np.int64)
     k = out.size
     low, high = _bracket(bits, k)
-    if low >= _INFINITE:  # what is next above it is no number to compare with
+    if low >= _INFINITE:  # the next number above it is NaN
         low = _BELOW_ALL
     indices, kept = np.empty(v.size, dtype=np.uint32), np.empty(v.size)
     found = np.int64(reaching(v, np.int64(low + 1).view(np.float64), indices, kept))

@@ -1,41 +1,36 @@
 """The coordinates that reach a threshold, found in one pass at the speed of reading the vector."""
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from mpi_compress.kernels import kernel, side_by_side
+from mpi_compress.kernels import intrinsic, kernel, side_by_side
 
 _BLOCK = 32  # coordinates compared at once
 _CACHED = 2048  # coordinates whose values are read again while they lie in the first cache
 _PLACES = np.array([sorted(range(8), key=lambda j: ~byte >> j & 1) for byte in range(256)], dtype=np.uint8)
-"""(256, 8): where the bits of a byte are set, lowest first; what follows them has no meaning."""
+"""(256, 8): where the bits of a byte are set, lowest first; the entries after them have no meaning."""
 
 
 @intrinsic
-def _reaching_of_block(typing_context, v, start, threshold):
+def reaching_of_block(typing_context, v, start, threshold):
     """Bits for the block of v from `start`, the lowest for its first coordinate: 1 if |v_j| reaches the threshold or is NaN."""
     side_by_side(v)
 
     def generate(context, builder, signature, arguments):
         _, start, level = arguments
-        number, index = ir.DoubleType(), ir.IntType(32)
-        numbers = ir.VectorType(number, _BLOCK)
-        magnitude = cgutils.get_or_insert_function(builder.module, ir.FunctionType(numbers, [numbers]), f"llvm.fabs.v{_BLOCK}f64")
+        numbers, index = ir.VectorType(ir.DoubleType(), _BLOCK), ir.IntType(32)
         x = builder.load(builder.bitcast(_pointer(context, builder, signature, arguments, 0, start), numbers.as_pointer()))
         x.align = 8
-        kept = builder.fcmp_unordered(">=", builder.call(magnitude, [x]), _repeated(builder, level, numbers))
+        kept = builder.fcmp_unordered(">=", magnitudes(builder, x), repeated(builder, level, numbers))
         return builder.bitcast(kept, index)
 
     return types.uint32(v, types.uint64, types.float64), generate
 
 
 @intrinsic
-def _put_places(typing_context, byte, start, indices, n, places):
+def put_places(typing_context, byte, start, indices, n, places):
     """Write start + j for all bits j that are set in `byte` to `indices` from the n-th on, and 8 numbers in all. Returns the new n.
 
     AVX-512 has an instruction for this, which takes some processors tens of cycles; a table is nearly as fast, on all of them.
@@ -48,7 +43,7 @@ def _put_places(typing_context, byte, start, indices, n, places):
         at = _pointer(context, builder, signature, arguments, 4, builder.mul(byte, byte.type(8)))
         row = builder.load(builder.bitcast(at, ir.VectorType(ir.IntType(8), 8).as_pointer()))
         row.align = 1
-        js = builder.add(builder.zext(row, eight), _repeated(builder, builder.trunc(start, index), eight))
+        js = builder.add(builder.zext(row, eight), repeated(builder, builder.trunc(start, index), eight))
         store = builder.store(js, builder.bitcast(_pointer(context, builder, signature, arguments, 2, n), eight.as_pointer()))
         store.align = 4
         return builder.add(n, builder.ctpop(byte))
@@ -61,15 +56,17 @@ def _pointer(context, builder, signature, arguments, k, at):
     return builder.gep(context.make_array(signature.args[k])(context, builder, arguments[k]).data, [at])
 
 
-def _repeated(builder, scalar, kind):
-    """A vector of that kind that repeats one number."""
+def magnitudes(builder, x):
+    """|x| of a vector of float64."""
+    name = f"llvm.fabs.v{x.type.count}f64"
+    return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
+
+
+def repeated(builder, scalar, kind):
+    """A vector of type `kind` that repeats one number."""
     index = ir.IntType(32)
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(index, 0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, kind.count), [0] * kind.count))
-
-
-reaching_of_block: Any = _reaching_of_block
-put_places: Any = _put_places
 
 
 @kernel

@@ -1,8 +1,11 @@
-"""Small operations on vectors, in a fixed order of additions, so that results are the same on any layout."""
+"""Small operations on vectors; additions have a fixed order, so that results are the same on any layout."""
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import intrinsic, kernel
 
 
 @kernel
@@ -58,6 +61,44 @@ def dense_add(values, scale, out):
 
 
 @kernel
+def signs_add(indices, negative, magnitude, out):
+    """out[indices] += ±magnitude, − where `negative`; indices (T,) uint32, negative (T,) bool."""
+    for j in range(indices.size):
+        out[indices[j]] += -magnitude if negative[j] else magnitude
+
+
+@kernel
+def integers_add(integers, step, out):
+    """out += step · integers, all (d,)."""
+    for j in range(integers.size):
+        out[j] += step * integers[j]
+
+
+@kernel
+def levels_add(levels, scales, bucket, scale, out):
+    """out_j += scale · scales[⌊j / bucket⌋] · levels_j, levels and out (d,)."""
+    for b in range(scales.size):
+        step = scale * scales[b]
+        for j in range(b * bucket, min((b + 1) * bucket, levels.size)):
+            out[j] += step * levels[j]
+
+
+@kernel
+def merge(indices, values, sign_indices, negative, magnitude, out_indices, out_values):
+    """Merge two disjoint increasing index sets, with values (s,) and ±magnitude (r,), to one of s + r indices with values."""
+    i, j = np.uint64(0), np.uint64(0)
+    for at in range(out_indices.size):
+        if j == np.uint64(sign_indices.size) or (i < np.uint64(indices.size) and indices[i] < sign_indices[j]):
+            out_indices[at] = indices[i]
+            out_values[at] = values[i]
+            i += np.uint64(1)
+        else:
+            out_indices[at] = sign_indices[j]
+            out_values[at] = -magnitude if negative[j] else magnitude
+            j += np.uint64(1)
+
+
+@kernel
 def all_finite(values):
     """Whether no value is NaN or infinite."""
     for a in values:
@@ -89,3 +130,38 @@ def take_and_clear(indices, divisor, total, seen, values):
         values[j] = total[i] / divisor
         total[i] = 0.0
         seen[i] = False
+
+
+@intrinsic
+def replace(typing_context, array, index, expected, new):
+    """Set array[index] to `new` if it holds `expected`, bit for bit. Returns whether it did."""
+
+    def generate(context, builder, signature, arguments):
+        kind = signature.args[0]
+        view = context.make_array(kind)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(context, builder, kind, view, [arguments[1]], wraparound=False)
+        word = ir.IntType(64)
+        place = builder.bitcast(place, word.as_pointer())
+        old, to = (builder.bitcast(value, word) for value in arguments[2:])
+        done = builder.extract_value(builder.cmpxchg(place, old, to, "seq_cst", "seq_cst"), 1)
+        return builder.zext(done, context.get_value_type(types.boolean))
+
+    return types.boolean(array, types.uintp, types.float64, types.float64), generate
+
+
+@kernel
+def add_shared(indices, values, scale, out):
+    """out[indices] += scale · values in memory that several processes share, each coordinate atomically: no addition is lost.
+
+    Returns how often another process changed a coordinate first.
+    """
+    retries = 0
+    for j in range(indices.size):
+        i = np.uint64(indices[j])
+        change = scale * values[j]
+        while True:
+            before = out[i]
+            if replace(out, i, before, before + change):
+                break
+            retries += 1
+    return retries

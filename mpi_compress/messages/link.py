@@ -1,6 +1,7 @@
-"""One direction of the network: vectors are compressed and encoded to bytes, and bytes decoded."""
+"""One direction of the network: vectors are compressed and encoded to bytes, and bytes are decoded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -9,20 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.core import arrays
+from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
-from mpi_compress.messages.codecs.base import BulkCodec, number_bytes, read_number
+from mpi_compress.messages.codecs.base import BulkCodec
+from mpi_compress.messages.codecs.fields import number_bytes, read_number
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, SparseRows, Vector, WithScalar, no_coordinates
 
-LENGTH_BYTES = 4  # sent ahead of each message
+LENGTH_BYTES = 4  # the length that precedes each message
 
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """Bytes, which are all that master and workers exchange.
+    """The bytes that master and workers exchange.
 
     `content` keeps what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode
     once. `refusal` says, in the sender's process alone, why there are no bytes.
@@ -79,8 +83,8 @@ class Link:
         Raises:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
-        if isinstance(v, np.ndarray):
-            return self.encode(self.compressor.compress(v, t))
+        if not isinstance(v, Compressed):
+            return self.encode(self.compress(v, t))
         again = self.compressor.compress_again(v, t)
         if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
             again = Dense(again.dense())
@@ -179,6 +183,68 @@ class ScalarLink(Link):
         scalar, at = read_number(data, at, self.codec.float)
         vector, end = self.vectors.read(data, at)
         return WithScalar(scalar, vector), end
+
+
+class GuardedLink(Link):
+    """A link whose compressor, codec or algorithm is a user's.
+
+    Its methods raise UserError, which names the part and its method, where the part returns something that kernels cannot take.
+    """
+
+    in_bulk = False  # each vector is checked
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        with self._naming("pack"):
+            v = arrays.read_only(v, self.dim)
+        compressed = super().compress(v, t)
+        with self._naming("compress", self.compressor):
+            return checked(compressed, self.dim)
+
+    def encode(self, compressed: Compressed) -> Message:
+        with self._naming("compress", self.compressor):
+            compressed = self._expected(checked(compressed, self.dim))
+        return super().encode(compressed)
+
+    def _expected(self, compressed: Compressed) -> Compressed:
+        """The same vector, if receivers can read its kind."""
+        kind, wanted = type(compressed), self.compressor.makes
+        if issubclass(kind, wanted) or (self.codec.tells_kind and self.codec.writes(kind)):
+            return compressed
+        hint = f"; makes = {kind.__name__} in the class says otherwise" * (not is_ours(self.compressor))
+        raise ValueError(f"a {kind.__name__} was given, and receivers read a {wanted.__name__}{hint}")
+
+    def write(self, compressed: Compressed) -> Bytes:
+        data = super().write(compressed)
+        with self._naming("encode", self.codec):
+            return arrays.raw(data)
+
+    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
+        try:
+            read = super().read(data, at)
+        except KeyError as missing:
+            part, makes = self.compressor.name, self.compressor.makes.__name__
+            raise UserError(f"{part}, known: {missing} is missing, and receivers need it to read a {makes}") from None
+        with self._naming("decode", self.codec):
+            if not (isinstance(read, tuple) and len(read) == 2):
+                raise ValueError(f"{arrays.shown(read)} was given; it should be the vector, and where its bytes end")
+            return checked(read[0], self.dim), int(read[1])
+
+    @contextmanager
+    def _naming(self, method: str, part: Any = None) -> Iterator[None]:
+        """Turn a ValueError into a UserError that names the user's part and its method."""
+        try:
+            yield
+        except ValueError as error:
+            whose = "" if part is None or is_ours(part) else f"{part.name}, "
+            raise UserError(f"{whose}{method}: {error}") from None
+
+
+def checked(given: Any, dim: int) -> Compressed:
+    """The vector of `dim` coordinates that a user's compressor or codec returned; raises ValueError if it is none."""
+    if not isinstance(given, Compressed):
+        such = "such as Sparse(v.size, indices, v[indices]) or Dense(v)"
+        raise ValueError(f"{arrays.shown(given)} was given; it should be a Compressed, {such}")
+    return given.checked(dim)
 
 
 def of_all_coordinates(link: Link) -> Link:

@@ -7,7 +7,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import batches as batch_kernels
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
@@ -119,7 +118,7 @@ class Objective:
         start = time.perf_counter()
         z, scale = _parts(x)
         weight = self.weight * self._n / rows.size
-        batch_kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
+        kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
         self.samples += rows.size
         self.seconds += time.perf_counter() - start
 
@@ -135,7 +134,7 @@ class Objective:
         indptr, indices, values = self.rows.matrix
         held = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
         weight = self.weight * self._n / rows.size
-        growth = batch_kernels.add_touching(
+        growth = kernels.add_touching(
             indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out, held
         )
         self.samples += rows.size

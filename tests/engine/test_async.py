@@ -15,7 +15,7 @@ from helpers.running import BIN, After, command
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
-from mpi_compress.kernels.atomic import add_shared
+from mpi_compress.kernels.vectors import add_shared
 
 JOB = """
 data = {{ generator = "gspar-svm", samples = 2000, dim = 32 }}
@@ -36,7 +36,7 @@ import sys
 import numpy as np
 from mpi4py import MPI
 from mpi_compress.exchange.mpi import PointToPoint
-from mpi_compress.kernels.atomic import add_shared
+from mpi_compress.kernels.vectors import add_shared
 
 exchange = PointToPoint(MPI.COMM_WORLD, MPI.COMM_WORLD.size, True)
 x = exchange.memory(16)

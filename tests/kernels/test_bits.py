@@ -6,7 +6,7 @@ from helpers.kinds import index_set, omega
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_compress.kernels import adaptive, bits, elias, floats, gaussian, range_coder, rice, sets, ternary
+from mpi_compress.kernels import adaptive, bits, elias, floats, gaussian, range_coder, rice, ternary
 
 u = np.uint64
 
@@ -26,7 +26,7 @@ def test_fields_are_packed_lowest_bit_first_and_come_back(width):
         wanted = "".join(f"{f:0{width}b}"[::-1] for f in fields) if width else ""
         assert bit_string(out)[: count * width] == wanted
         back = np.empty(count, dtype=np.uint32)
-        sets.read_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 1, width, 2**width, back)
+        bits.read_fields(np.concatenate([np.zeros(1, dtype=np.uint8), out, np.zeros(8, dtype=np.uint8)]), 1, width, 2**width, back)
         assert np.array_equal(back, fields)
 
 
@@ -36,17 +36,6 @@ def test_a_window_holds_57_bits_or_more_and_zeros_beyond_the_end():
     for bit in range(120):
         assert int(bits.window(data, u(bit))) & (2**57 - 1) == (number >> bit) & (2**57 - 1)
     assert bits.window(data, u(2**40)) == 0
-
-
-def test_flags_are_bits():
-    for count in (0, 1, 8, 21):
-        flags = np.random.default_rng(count).random(count) < 0.5
-        out = np.empty((count + 7) // 8, dtype=np.uint8)
-        bits.pack_flags(flags, out)
-        assert np.array_equal(out, np.packbits(flags, bitorder="little"))
-        back = np.empty(count, dtype=bool)
-        bits.unpack_flags(out, back)
-        assert np.array_equal(back, flags)
 
 
 def delta(n: int) -> int:
@@ -117,20 +106,20 @@ def test_ternary_blocks_are_base_3_numbers():
 def test_bitmaps_are_packbits():
     indices = np.array([0, 5, 8, 20], dtype=np.uint32)
     out = np.zeros(3, dtype=np.uint8)
-    sets.write_bitmap(indices, out)
+    bits.write_bitmap(indices, out)
     assert np.array_equal(out, np.packbits(np.isin(np.arange(24), indices), bitorder="little"))
     back = np.empty(4, dtype=np.uint32)
-    assert sets.read_bitmap(out, 0, 21, back)
+    assert bits.read_bitmap(out, 0, 21, back)
     assert np.array_equal(back, indices)
-    assert not sets.read_bitmap(out, 0, 20, back)
-    assert not sets.read_bitmap(out, 0, 21, back[:3])
+    assert not bits.read_bitmap(out, 0, 20, back)
+    assert not bits.read_bitmap(out, 0, 21, back[:3])
 
 
 def test_sets_are_disjoint_where_numpy_finds_no_common_index():
     rng = np.random.default_rng(5)
     for _ in range(100):
         a, b = (index_set(rng, 30, rng.integers(0, 8)) for _ in range(2))
-        assert sets.disjoint(a, b) == (np.intersect1d(a, b).size == 0)
+        assert bits.disjoint(a, b) == (np.intersect1d(a, b).size == 0)
 
 
 def test_floats_are_numpys_and_overflow_is_told():

@@ -1,30 +1,19 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs
-from mpi_compress.messages.codecs.bitmap import Bitmap
-from mpi_compress.messages.codecs.dense import DenseFloats
-from mpi_compress.messages.codecs.elias import EliasDelta, EliasOmega
-from mpi_compress.messages.codecs.entropy import Entropy
-from mpi_compress.messages.codecs.fixed import Fixed
-from mpi_compress.messages.codecs.gspar_hybrid import GSparHybrid
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
 from mpi_compress.messages.codecs.indexed import IndexCodec
-from mpi_compress.messages.codecs.lattice import LatticePoints
-from mpi_compress.messages.codecs.rice import Rice
-from mpi_compress.messages.codecs.ternary import TernaryDigits
 from mpi_compress.messages.kinds import Compressed, Dense, SignSparse, Sparse
 
-CHOICES: tuple[type[Codec], ...] = (  # a message's first byte is the place in this list: append only
-    DenseFloats, Fixed, Bitmap, Rice, EliasDelta, EliasOmega, Entropy, TernaryDigits, GSparHybrid, LatticePoints,
+QUICK = ("fixed", "bitmap", "rice")
+CHOICES = (  # a message's first byte is the place in this list: append only
+    "dense", *QUICK, "elias-delta", "elias-omega", "entropy", "ternary", "gspar-hybrid", "lattice",
 )  # fmt: skip
-QUICK: tuple[type[IndexCodec], ...] = (Fixed, Bitmap, Rice)
-SETS: tuple[type[IndexCodec], ...] = (*QUICK, EliasDelta, EliasOmega, Entropy)
-_FIRST = {choice: np.array([place], dtype=np.uint8) for place, choice in enumerate(CHOICES)}
+DENSE = CHOICES.index("dense")
 
 
 @codecs.register("auto")
@@ -44,43 +33,38 @@ class Auto(Codec):
     @cached_property
     def choices(self) -> tuple[Codec, ...]:
         """The codecs of `CHOICES`, with this codec's floats."""
-        return tuple(choice(self.float) for choice in CHOICES)
+        return tuple(codecs[name](self.float) for name in CHOICES)
 
     @cached_property
-    def tried(self) -> tuple[IndexCodec, ...]:
-        """The codecs that are tried for a sparse vector."""
-        return tuple(choice(self.float) for choice in (QUICK if self.search == "quick" else SETS))
+    def tried(self) -> dict[int, IndexCodec]:
+        """The codecs that are tried for a sparse vector, by their places."""
+        wanted = QUICK if self.search == "quick" else CHOICES
+        return {i: codec for i, codec in enumerate(self.choices) if isinstance(codec, IndexCodec) and codec.name in wanted}
 
     def writes(self, kind: type[Compressed]) -> bool:
         return any(codec.writes(kind) for codec in self.choices)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse | SignSparse):
-            chosen, message = self._by_set(compressed)
+            best = self._by_set(compressed)
+            message = self.choices[best].encode(compressed)
         else:
-            able = [codec for codec in self.choices if codec.writes(type(compressed))]
-            messages = [codec.encode(compressed) for codec in able]
-            chosen, message = min(zip(able, messages, strict=True), key=lambda pair: pair[1].size)
-        return np.concatenate([_FIRST[type(chosen)], message])
+            messages = {i: codec.encode(compressed) for i, codec in enumerate(self.choices) if codec.writes(type(compressed))}
+            best, message = min(messages.items(), key=lambda item: item[1].size)
+        return np.concatenate([np.array([best], dtype=np.uint8), message])
 
-    def _by_set(self, c: Sparse | SignSparse) -> tuple[Codec, Bytes]:
-        """The codec with the shortest index set (the rest is the same for all), or the dense one if shorter; and its message."""
-        set_bytes = [codec.set_bytes(c.indices, c.dim) for codec in self.tried]
-        least = min(set_bytes)
-        if isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least:
-            dense = self.choices[CHOICES.index(DenseFloats)]
-            return dense, dense.encode(c)
-        best = self.tried[set_bytes.index(least)]
-        return best, best.encode(c)
+    def _by_set(self, c: Sparse | SignSparse) -> int:
+        """The place of the codec with the shortest index set (the rest is the same for all), or of `dense` if that is shorter."""
+        least, best = min((codec.set_bytes(c.indices, c.dim), place) for place, codec in self.tried.items())
+        dense = isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least
+        return DENSE if dense else best
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if at >= data.size or data.item(at) >= len(CHOICES):
             raise CorruptMessage("the first byte names no codec")
         codec = self.choices[data.item(at)]
         if kind in (Sparse, Dense):  # either may come from a compressor that passes on what it is given
-            kind = Dense if type(codec) is DenseFloats else Sparse
+            kind = Dense if data.item(at) == DENSE else Sparse
         if not codec.writes(kind):
             raise CorruptMessage(f"'{codec.name}' writes no such messages")
         return codec.decode(data, at + 1, dim, kind, known)

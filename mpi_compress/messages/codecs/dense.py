@@ -1,8 +1,7 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, float_bytes, read_floats
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
+from mpi_compress.messages.codecs.fields import float_bytes, read_floats
 from mpi_compress.messages.kinds import Compressed, Dense
 
 
@@ -18,8 +17,6 @@ class DenseFloats(Codec):
         values = compressed.values if isinstance(compressed, Dense) else compressed.dense()
         return float_bytes(values, self.float).copy()
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         values, end = read_floats(data, at, dim, self.float)
         return Dense(values), end

@@ -1,23 +1,13 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import elias as kernels
-from mpi_compress.messages.codecs.base import (
-    NOTHING,
-    Bytes,
-    codecs,
-    count_bytes,
-    float_bytes,
-    read_count,
-    readable,
-    within,
-)
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Decoded, Known, codecs
+from mpi_compress.messages.codecs.fields import count_bytes, float_bytes, read_count, read_scales, readable, within
 from mpi_compress.messages.codecs.indexed import IndexCodec
-from mpi_compress.messages.codecs.scales import read_scales
 from mpi_compress.messages.kinds import Compressed, Indices, Levels
 
 DENSE, SPARSE = 0, 1
@@ -51,9 +41,7 @@ class Elias(IndexCodec):
         head = count_bytes(at.size) if sparse else form[:0]
         return np.concatenate([form, float_bytes(compressed.scales, self.float), head, out])
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is not Levels:
             return super().decode(data, at, dim, kind, known)
         if at >= data.size or data[at] > SPARSE:

@@ -1,16 +1,13 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import adaptive as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, codecs, float_bytes, number_bytes, read_number, within
-from mpi_compress.messages.codecs.coder import coded, read_integers, write_integers
+from mpi_compress.messages.codecs import fields
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Decoded, Known, codecs
 from mpi_compress.messages.codecs.indexed import IndexCodec
-from mpi_compress.messages.codecs.scales import read_scales
 from mpi_compress.messages.kinds import Compressed, Indices, Levels, Ternary
 
 
@@ -27,31 +24,29 @@ class Entropy(IndexCodec):
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Levels):
-            return np.concatenate([float_bytes(compressed.scales, self.float), write_integers(compressed.levels)])
+            return np.concatenate([fields.float_bytes(compressed.scales, self.float), fields.write_integers(compressed.levels)])
         if isinstance(compressed, Ternary):
-            return np.concatenate([number_bytes(compressed.magnitude, self.float), write_integers(compressed.signs)])
+            return np.concatenate([fields.number_bytes(compressed.magnitude, self.float), fields.write_integers(compressed.signs)])
         return super().encode(compressed)
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is Levels:
-            scales, bucket, at = read_scales(data, at, dim, known, self.float)
+            scales, bucket, at = fields.read_scales(data, at, dim, known, self.float)
             levels: NDArray[np.int32] = np.empty(dim, dtype=np.int32)
-            return Levels(levels, scales, bucket), read_integers(data, at, levels, longest=31)
+            return Levels(levels, scales, bucket), fields.read_integers(data, at, levels, longest=31)
         if kind is Ternary:
-            magnitude, at = read_number(data, at, self.float)
+            magnitude, at = fields.read_number(data, at, self.float)
             signs: NDArray[np.int8] = np.empty(dim, dtype=np.int8)
-            return Ternary(signs, magnitude), read_integers(data, at, signs, longest=1)
+            return Ternary(signs, magnitude), fields.read_integers(data, at, signs, longest=1)
         return super().decode(data, at, dim, kind, known)
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         if indices.size in (0, dim):
             return np.empty(ahead, dtype=np.uint8)
-        return coded(partial(kernels.write_set, indices, dim), 4 * indices.size, ahead)
+        return fields.coded(partial(kernels.write_set, indices, dim), 4 * indices.size, ahead)
 
     def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
         if count in (0, dim):
             return np.arange(count, dtype=np.uint32), at
         indices = np.empty(count, dtype=np.uint32)
-        return indices, within(kernels.read_set(data, at, dim, indices), data)
+        return indices, fields.within(kernels.read_set(data, at, dim, indices), data)

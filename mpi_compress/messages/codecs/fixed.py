@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -6,8 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.kernels import bits, pairs, sets
-from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, codecs, count_length, float_bytes, read_floats, refuse
+from mpi_compress.kernels import bits, floats
+from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, Decoded, Known, codecs
+from mpi_compress.messages.codecs.fields import count_length, float_bytes, read_floats, refuse
 from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
 
@@ -29,7 +29,7 @@ class Fixed(IndexCodec, BulkCodec):
             T, width = compressed.indices.size, index_bits(compressed.dim)
             start = count_length(T) + T * self.float // 8
             out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
-            if not pairs.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
+            if not floats.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
                 refuse(compressed.values)
             return out
         if isinstance(compressed, Dense):
@@ -39,9 +39,7 @@ class Fixed(IndexCodec, BulkCodec):
             return np.concatenate([seed, float_bytes(compressed.values, self.float)])
         return super().encode(compressed)
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is Dense:
             values, end = read_floats(data, at, dim, self.float)
             return Dense(values), end
@@ -52,16 +50,16 @@ class Fixed(IndexCodec, BulkCodec):
             width = index_bits(dim)
             end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
             indices, values = np.empty(count, dtype=np.uint32), np.empty(count)
-            if end <= data.size and pairs.take_pairs(data, at + 1, width, self.float, dim, indices, values):
+            if end <= data.size and floats.take_pairs(data, at + 1, width, self.float, dim, indices, values):
                 return Sparse(dim, indices, values), end
         return super().decode(data, at, dim, kind, known)
 
     def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
-        data, ends, right = pairs.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float)
+        data, ends, right = floats.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float)
         return (data, ends) if right else None
 
     def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
-        indices, values, stops, right = pairs.take_rows(data, ends, index_bits(dim), self.float, dim)
+        indices, values, stops, right = floats.take_rows(data, ends, index_bits(dim), self.float, dim)
         if not right:
             raise CorruptMessage(f"indices are no increasing ones below {dim}")
         return SparseRows(dim, indices, values, stops)
@@ -81,7 +79,7 @@ class Fixed(IndexCodec, BulkCodec):
 
     def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
         indices = np.empty(count, dtype=np.uint32)
-        if not sets.read_fields(data, at, index_bits(dim), dim, indices):
+        if not bits.read_fields(data, at, index_bits(dim), dim, indices):
             raise CorruptMessage(f"the {count} indices are no increasing ones below {dim}")
         return indices, at + self.set_bytes(indices, dim)
 

@@ -1,12 +1,11 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import ternary as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, float_bytes, number_bytes, read_floats, read_number
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
+from mpi_compress.messages.codecs.fields import float_bytes, number_bytes, read_floats, read_number
 from mpi_compress.messages.codecs.fixed import Fixed
 from mpi_compress.messages.kinds import Compressed, Hybrid, index_bits
 
@@ -36,9 +35,7 @@ class GSparHybrid(Codec):
         values = float_bytes(c.values, self.float)
         return np.concatenate([np.array([STRING], dtype=np.uint8), string, values, number_bytes(c.magnitude, self.float)])
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if at >= data.size or data[at] > STRING:
             raise CorruptMessage(f"byte {at} of {data.size} names no form of a hybrid message")
         if data[at] == INDEXED:

@@ -1,29 +1,15 @@
 """The base of codecs for index sets: it writes and reads the rest of their messages."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.kernels import bits, floats, sets
-from mpi_compress.messages.codecs.base import (
-    NOTHING,
-    Bytes,
-    Codec,
-    count_bytes,
-    count_length,
-    count_lengths,
-    float_bytes,
-    number_bytes,
-    read_count,
-    read_floats,
-    read_number,
-    readable,
-    refuse,
-)
+from mpi_compress.kernels import bits, floats
+from mpi_compress.messages.codecs import fields
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known
 from mpi_compress.messages.kinds import Compressed, Flags, Hybrid, Indices, SignSparse, Sparse
 
 
@@ -65,7 +51,7 @@ class IndexCodec(Codec):
         if set_bytes is None or kind not in (Sparse, SignSparse):
             return None
         values = T * (self.float // 8) if kind is Sparse else self.float // 8 + (T + 7) // 8
-        return count_lengths(T) + values + set_bytes
+        return fields.count_lengths(T) + values + set_bytes
 
     def writes(self, kind: type[Compressed]) -> bool:
         return kind in (Sparse, SignSparse, Hybrid)
@@ -73,55 +59,53 @@ class IndexCodec(Codec):
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse):
             T = compressed.indices.size
-            out = self.write_set(compressed.indices, compressed.dim, ahead=count_length(T) + T * self.float // 8)
+            out = self.write_set(compressed.indices, compressed.dim, ahead=fields.count_length(T) + T * self.float // 8)
             if not floats.put_count_and_floats(compressed.values, self.float, out):
-                refuse(compressed.values)
+                fields.refuse(compressed.values)
             return out
         if isinstance(compressed, SignSparse):
             parts = [
-                count_bytes(compressed.indices.size),
-                number_bytes(compressed.magnitude, self.float),
+                fields.count_bytes(compressed.indices.size),
+                fields.number_bytes(compressed.magnitude, self.float),
                 self.write_set(compressed.indices, compressed.dim),
                 sign_bytes(compressed.negative),
             ]
         else:
             assert isinstance(compressed, Hybrid)
             parts = [
-                count_bytes(compressed.indices.size),
-                count_bytes(compressed.sign_indices.size),
-                float_bytes(compressed.values, self.float),
-                number_bytes(compressed.magnitude, self.float),
+                fields.count_bytes(compressed.indices.size),
+                fields.count_bytes(compressed.sign_indices.size),
+                fields.float_bytes(compressed.values, self.float),
+                fields.number_bytes(compressed.magnitude, self.float),
                 self.write_set(compressed.indices, compressed.dim),
                 self.write_set(compressed.sign_indices, compressed.dim),
                 sign_bytes(compressed.negative),
             ]
         return np.concatenate(parts)
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
-        count, at = read_count(data, at, most=dim)
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
+        count, at = fields.read_count(data, at, most=dim)
         if kind is Sparse:
-            values, at = read_floats(data, at, count, self.float)
+            values, at = fields.read_floats(data, at, count, self.float)
             indices, at = self._set(data, at, dim, count)
             return Sparse(dim, indices, values), at
         if kind is SignSparse:
-            magnitude, at = read_number(data, at, self.float)
+            magnitude, at = fields.read_number(data, at, self.float)
             indices, at = self._set(data, at, dim, count)
             negative, at = read_signs(data, at, count)
             return SignSparse(dim, indices, negative, magnitude), at
-        sign_count, at = read_count(data, at, most=dim - count)
-        values, at = read_floats(data, at, count, self.float)
-        magnitude, at = read_number(data, at, self.float)
+        sign_count, at = fields.read_count(data, at, most=dim - count)
+        values, at = fields.read_floats(data, at, count, self.float)
+        magnitude, at = fields.read_number(data, at, self.float)
         indices, at = self._set(data, at, dim, count)
         sign_indices, at = self._set(data, at, dim, sign_count)
         negative, at = read_signs(data, at, sign_count)
-        if not sets.disjoint(indices, sign_indices):
+        if not bits.disjoint(indices, sign_indices):
             raise CorruptMessage("an index stands in both sets")
         return Hybrid(dim, indices, values, sign_indices, negative, magnitude), at
 
     def _set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        indices, end = self.read_set(data if data.size >= 8 else readable(data), at, dim, count)
+        indices, end = self.read_set(data if data.size >= 8 else fields.readable(data), at, dim, count)
         if end > data.size:
             raise CorruptMessage(f"{count} indices end at byte {end}; there are {data.size}")
         return indices, end
@@ -129,9 +113,7 @@ class IndexCodec(Codec):
 
 def sign_bytes(negative: Flags) -> Bytes:
     """Signs as bits."""
-    out = np.empty((negative.size + 7) // 8, dtype=np.uint8)
-    bits.pack_flags(negative, out)
-    return out
+    return np.packbits(negative, bitorder="little")
 
 
 def read_signs(data: Bytes, at: int, count: int) -> tuple[Flags, int]:
@@ -139,6 +121,4 @@ def read_signs(data: Bytes, at: int, count: int) -> tuple[Flags, int]:
     end = at + (count + 7) // 8
     if end > data.size:
         raise CorruptMessage(f"{count} signs end at byte {end}; there are {data.size}")
-    negative = np.empty(count, dtype=np.bool_)
-    bits.unpack_flags(data[at:end], negative)
-    return negative, end
+    return np.unpackbits(data[at:end], count=count, bitorder="little").view(np.bool_), end

@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import ceil, floor, inf, isfinite, log2, nan
@@ -9,8 +8,8 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, number_bytes, read_number, readable, rounded, within
-from mpi_compress.messages.codecs.coder import coded, read_integers, write_integers
+from mpi_compress.messages.codecs import fields
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
 from mpi_compress.messages.kinds import Compressed, Lattice
 
 NO_BYTES = np.empty(0, dtype=np.uint8)
@@ -40,7 +39,7 @@ class LatticePoints(Codec):
         assert isinstance(compressed, Lattice)
         c = compressed
         radius = sent_radius(c.radius, self.float) if c.radius_sent else c.radius
-        head = number_bytes(radius, self.float) if c.radius_sent else NO_BYTES
+        head = fields.number_bytes(radius, self.float) if c.radius_sent else NO_BYTES
         ahead = 1 + head.size
         longest = adaptive.longest(c.integers, 0)
         if not isfinite(radius):
@@ -52,22 +51,20 @@ class LatticePoints(Codec):
         else:
             low_bits, below, _ = model(spread(c.sigma, radius, c.stochastic))
             room = c.dim * (low_bits + FINE + 4) // 8
-            form, out = GAUSSIAN, coded(partial(kernels.write_gaussian, c.integers, low_bits, below), room, ahead)
-            learned = write_integers(c.integers, longest, ahead)
+            form, out = GAUSSIAN, fields.coded(partial(kernels.write_gaussian, c.integers, low_bits, below), room, ahead)
+            learned = fields.write_integers(c.integers, longest, ahead)
             if learned.size < out.size:
                 form, out = ADAPTIVE, learned
         out[0] = form
         out[1:ahead] = head
         return out
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if at >= data.size or (form := data.item(at)) > NOT_FINITE:
             raise CorruptMessage(f"byte {at} of {data.size} names no form of lattice points")
         sigma, stochastic = known["sigma"], known.get("stochastic", False)
         sent = known.get("radius") is None
-        radius, at = read_number(data, at + 1, self.float) if sent else (known["radius"], at + 1)
+        radius, at = fields.read_number(data, at + 1, self.float) if sent else (known["radius"], at + 1)
         if form == NOT_FINITE and not sent:
             radius = nan
         if isfinite(radius) == (form == NOT_FINITE):
@@ -80,9 +77,9 @@ class LatticePoints(Codec):
             raise CorruptMessage(str(error)) from None
         integers = np.empty(dim, dtype=np.int64)
         if form == GAUSSIAN:
-            at = within(kernels.read_gaussian(readable(data), at, low_bits, below, guesses, integers), data)
+            at = fields.within(kernels.read_gaussian(fields.readable(data), at, low_bits, below, guesses, integers), data)
         else:
-            at = read_integers(data, at, integers, MOST_BITS)
+            at = fields.read_integers(data, at, integers, MOST_BITS)
         return Lattice(integers, sigma, radius, sent, stochastic), at
 
 
@@ -94,7 +91,7 @@ def sent_radius(radius: float, bits: int) -> float:
     """
     if not isfinite(radius):
         return nan
-    short = rounded(radius, bits)
+    short = fields.rounded(radius, bits)
     return short if short >= radius else float(np.nextafter(np.float32(short), np.float32(inf)))
 
 

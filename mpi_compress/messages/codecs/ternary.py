@@ -1,12 +1,11 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import ternary as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, codecs, number_bytes, read_number, readable
+from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
+from mpi_compress.messages.codecs.fields import number_bytes, read_number, readable
 from mpi_compress.messages.kinds import Compressed, Ternary
 
 
@@ -25,9 +24,7 @@ class TernaryDigits(Codec):
         kernels.write_signs(compressed.signs, last_bits, out)
         return np.concatenate([number_bytes(compressed.magnitude, self.float), out])
 
-    def decode(
-        self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Mapping[str, Any] = NOTHING
-    ) -> tuple[Compressed, int]:
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         magnitude, at = read_number(data, at, self.float)
         nbytes, last_bits = digits_room(dim)
         if at + nbytes > data.size:

@@ -1,7 +1,6 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.compressors.base import Compressor, compressors, positive
-from mpi_compress.messages.kinds import Compressed, Lattice, Vector
+from mpi_compress.messages.kinds import Compressed, Known, Lattice, Vector
 
 _LITTLE_MORE = 1 + 2**-10  # times σ: a radius above σ, in floats of 32 bits too
 
@@ -77,7 +76,7 @@ class LatticeQuantizer(Compressor):
         """M. Random rounding needs M > σ: a vector with M ≤ σ is sent as 0, which would be biased."""
         return max(radius, self.sigma * _LITTLE_MORE) if self.stochastic and self.sigma is not None else radius
 
-    def known(self, dim: int) -> Mapping[str, Any]:
+    def known(self, dim: int) -> Known:
         radius = None if self.range == "sent" or self.radius is None else self._radius(self.radius)
         return {"sigma": self.sigma, "radius": radius, "stochastic": self.stochastic}
 

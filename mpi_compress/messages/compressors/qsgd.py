@@ -1,7 +1,6 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.compressors.base import Compressor, compressors
-from mpi_compress.messages.kinds import Compressed, Levels, Vector
+from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
 @compressors.register("qsgd")
@@ -55,7 +54,7 @@ class QSGD(Compressor):
     def _bucket(self, dim: int) -> int:
         return min(self.bucket or dim, dim)
 
-    def known(self, dim: int) -> Mapping[str, Any]:
+    def known(self, dim: int) -> Known:
         return {"bucket": self._bucket(dim)}
 
     def omega(self, dim: int) -> float:

@@ -1,6 +1,4 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -8,7 +6,7 @@ from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
 from mpi_compress.messages.compressors.base import Compressor, compressors, positive
-from mpi_compress.messages.kinds import Compressed, Levels, Vector
+from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
 @compressors.register("rounding")
@@ -44,7 +42,7 @@ class Rounding(Compressor):
             quantize.round_to_nearest(v, self.step, out)
         return Levels(out, scales, v.size)
 
-    def known(self, dim: int) -> Mapping[str, Any]:
+    def known(self, dim: int) -> Known:
         return {"bucket": dim}
 
     def variance(self, dim: int) -> float:

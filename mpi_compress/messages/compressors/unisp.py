@@ -1,13 +1,11 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.hits import take
 from mpi_compress.messages.compressors.base import Compressor, compressors
-from mpi_compress.messages.kinds import Compressed, Drawn, Sparse, Vector, uniform_indices
+from mpi_compress.messages.kinds import Compressed, Drawn, Known, Sparse, Vector, uniform_indices
 
 
 @compressors.register("unisp")
@@ -38,7 +36,7 @@ class UniSp(Compressor):
         values /= self.kappa
         return Sparse(v.size, indices, values)
 
-    def known(self, dim: int) -> Mapping[str, Any]:
+    def known(self, dim: int) -> Known:
         return {"kappa": self.kappa} if self.shared_seed else {}
 
     def omega(self, dim: int) -> float:

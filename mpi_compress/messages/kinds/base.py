@@ -1,10 +1,10 @@
 """The contract of a compressed vector, and the sparse vector, which other kinds can be turned into."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
+Known = Mapping[str, Any]  # what `Compressor.known` gives
 
 
 def index_bits(dim: int) -> int:
@@ -51,7 +52,7 @@ class Compressed(ABC):
     def checked(self, dim: int) -> "Compressed":
         """The same vector with arrays as kernels need them: of the right types and sizes, contiguous, indices increasing.
 
-        A compressor or codec of a user's may give indices in any order, and arrays of any type that holds such numbers.
+        A user's compressor or codec may give indices in any order, and arrays of any type that holds such numbers.
 
         Raises:
             ValueError: it is no vector of `dim` coordinates.
@@ -66,7 +67,7 @@ class Compressed(ABC):
         return kernels.norm(self.dense() if sparse is None else sparse.values) ** 2
 
     def sparse(self) -> "Sparse | None":
-        """The same vector as indices and values, if it holds such; None for dense kinds."""
+        """The same vector as indices and values; None for kinds that hold all coordinates."""
         return None
 
     def dense(self) -> Vector:
@@ -110,22 +111,6 @@ class Sparse(Compressed):
         super().checked(dim)
         indices, order = arrays.increasing(self.indices, dim, "indices")
         return Sparse(dim, indices, arrays.floats(self.values, indices.shape, "values")[order])
-
-
-@dataclass(eq=False)
-class SparseRows:
-    """m sparse vectors of `dim` coordinates, one after the other, to be compressed, written and read by one call."""
-
-    dim: int
-    indices: Indices  # (T,) of all vectors, those of each increasing
-    values: Vector  # (T,)
-    ends: NDArray[np.int64]  # (m,) where each vector ends
-
-    def __iter__(self) -> Iterator[Sparse]:
-        finite, start = bool(kernels.all_finite(self.values)), 0
-        for end in self.ends.tolist():
-            yield Sparse(self.dim, self.indices[start:end], self.values[start:end], finite)
-            start = end
 
 
 @cache

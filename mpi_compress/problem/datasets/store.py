@@ -16,7 +16,7 @@ from typing import Any, cast
 import h5py
 
 from mpi_compress.core.plugins import source_of
-from mpi_compress.exchange.ranks import OneProcess, Ranks
+from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
@@ -91,7 +91,7 @@ def open_data(table: DataTable, folder: Path, partition: str, seed: int, real_la
     Raises:
         UserError: no such set or file, no LIBSVM text, or labels that are no two classes.
     """
-    ranks = ranks or OneProcess()
+    ranks = ranks or Ranks()
     file, sound = ranks.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
     if not sound:
         recipe = Recipe(

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # which loads linalg where it is first used
 
-from mpi_compress.kernels import dual as kernels
-from mpi_compress.kernels import rows as row_kernels
+from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
@@ -64,7 +63,7 @@ def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket) -> _Bracket:
     """Passes in random order, until the gap is small or the passes are used up."""
     matrix, labels = f.rows.matrix, f.rows.labels
     squares = np.empty(len(f.rows))
-    row_kernels.squared_norms(matrix, squares)
+    kernels.squared_norms(matrix, squares)
     rng = np.random.default_rng(0)
     x = _combined(f, alpha) / f.mu
     for k in range(1, _PASSES + 1):
@@ -147,12 +146,12 @@ def _direction(f: Objective, p: _Point, theta: Vector, factor: Any, to_s: Any, t
 def _margins(f: Objective, x: Vector) -> Vector:
     """B x (N,)."""
     out = np.empty(len(f.rows))
-    row_kernels.margins(f.rows.matrix, x, out)
+    kernels.margins(f.rows.matrix, x, out)
     return f.rows.labels * out
 
 
 def _combined(f: Objective, weights: Vector) -> Vector:
     """Bᵀ weights (d,)."""
     out = np.empty(f.dim)
-    row_kernels.weighted_sum(f.rows.matrix, f.rows.labels * weights, out)
+    kernels.weighted_sum(f.rows.matrix, f.rows.labels * weights, out)
     return out
