@@ -19,9 +19,8 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, load
+from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, load, schema_of
 from mpi_compress.engine.observer import Observer
-from mpi_compress.engine.schema import schema_of
 from mpi_compress.job.stop import Verdict
 from mpi_compress.job.tables import Every
 from mpi_compress.results.writer import Mark, Recorder, sync_folder
@@ -84,11 +83,6 @@ def schema_with(states: Any, columns: list[str]) -> str:
     """The schema of the checkpoints of a run, from its first states."""
     version = metadata.version("mpi-compress")
     return schema_of([Header, Mark, _Common, _OfWorker, Counters, states], [version, *columns])
-
-
-def path_of(result: Path) -> Path:
-    """The checkpoint that goes with a result."""
-    return result.with_name(result.name + ".ckpt")
 
 
 def _being_written(file: Path) -> Path:

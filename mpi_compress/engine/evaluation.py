@@ -1,16 +1,75 @@
 """f and ∇f at a point, over all workers: off the clock, and off the bit count."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.algorithms.base import Method
-from mpi_compress.engine.reports import Layout, Tally
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
+
+
+class Layout:
+    """Where named fields lie in the vector that a worker reports of a point, so that one message carries them to rank 0.
+
+    Args:
+        largest: names and lengths of the fields of which the largest over workers is wanted.
+        added: names and lengths of those whose sum is wanted; None, for the last one only: whatever is left, perhaps nothing.
+    """
+
+    def __init__(self, largest: Mapping[str, int], added: Mapping[str, int | None]):
+        names, lengths = [*largest, *added], [*largest.values(), *added.values()]
+        ends = list(itertools.accumulate(length or 0 for length in lengths))
+        self._places = {
+            name: slice(end - (length or 0), None if length is None else end)
+            for name, length, end in zip(names, lengths, ends, strict=True)
+        }
+        self._known, self.n_largest = ends[-1], sum(largest.values())
+
+    def pack(self, **fields: Any) -> Vector:
+        """The vector of these fields, numbers or arrays of one axis."""
+        open_ended = sum(np.size(fields[name]) for name, place in self._places.items() if place.stop is None)
+        out = np.empty(self._known + open_ended)
+        for name, place in self._places.items():
+            out[place] = fields[name]
+        return out
+
+    def field(self, name: str, report: Vector) -> Vector:
+        """A field of a report, in the report's own memory."""
+        return report[self._places[name]]
+
+
+class Tally:
+    """Takes workers' reports one by one in worker order: the largest of some fields, the sums of the others.
+
+    Args:
+        kept: the field that is kept for each worker as well.
+    """
+
+    def __init__(self, layout: Layout, kept: str):
+        self._layout, self._kept_field = layout, kept
+        self._folded: Vector = np.empty(0)
+        self.kept: list[Vector] = []
+
+    def add(self, report: Vector) -> None:
+        """Take the next worker's report."""
+        n = self._layout.n_largest
+        if not self.kept:
+            self._folded = report.copy()
+        else:
+            np.maximum(self._folded[:n], report[:n], out=self._folded[:n])
+            self._folded[n:] += report[n:]
+        self.kept.append(self._layout.field(self._kept_field, report).copy())
+
+    def __getitem__(self, name: str) -> Vector:
+        """The largest over workers of a field, or its sum."""
+        return self._layout.field(name, self._folded)
 
 
 @dataclass(frozen=True)
@@ -64,16 +123,13 @@ class Evaluator:
             sends: seconds that this rank has spent so far in what its workers send.
         """
         x = algorithm.iterate(node)
-        layout = self._layout(algorithm, x.size)
+        layout = Layout(
+            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.n_peaks if self.theory else 0},
+            added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": x.size, "vector": None},
+        )
         tally = Tally(layout, "logs")
         self.exchange.collect(self._reports(layout, x, algorithm, workers, sends), tally)
         return self._evaluation(tally, x, algorithm, node) if self.exchange.is_root else None
-
-    def _layout(self, algorithm: Method, dim: int) -> Layout:
-        return Layout(
-            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.n_peaks if self.theory else 0},
-            added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": dim, "vector": None},
-        )
 
     def _reports(self, layout: Layout, x: Vector, algorithm: Method, workers: Mapping[int, Any], sends: float) -> Iterator[Vector]:
         """The report of every worker hosted here."""

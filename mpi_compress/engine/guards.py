@@ -63,7 +63,7 @@ def watched(algorithm: Algorithm) -> Algorithm:
     Raises:
         UserError: from its verbs, where they give something else.
     """
-    name = _name(algorithm)
+    name = getattr(algorithm, "name", type(algorithm).__name__)
 
     def watch(verb: str, look: Callable[..., str]) -> None:
         unwatched = getattr(algorithm, verb)
@@ -105,8 +105,3 @@ def check_logs(algorithm: Algorithm) -> None:
         raise ValueError(f'logs = {logs!r} should be names of columns, such as ("height",)')
     if taken := sorted(TAKEN.intersection(logs)):
         raise ValueError(f"logs: '{taken[0]}' is a column that every run has; give it another name")
-
-
-def _name(part: Any) -> str:
-    """What jobs call a part."""
-    return getattr(part, "name", type(part).__name__)

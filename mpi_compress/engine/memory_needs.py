@@ -51,13 +51,11 @@ def shape_of(spec: RunSpec) -> Shape | None:
             return Shape(*(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))
     except (OSError, KeyError):
         pass
-    known = KNOWN.get(table.name or "")
+    known, size = KNOWN.get(table.name or ""), None
     if table.generator is not None:
         size = table.build_generator().size()
     elif known is not None and known.samples and known.nonzeros:
         size = known.samples, known.dim, float(known.nonzeros)
-    else:
-        size = None
     if size is None:
         return None
     samples = min(size[0], table.rows or size[0])

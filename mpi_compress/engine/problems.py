@@ -134,12 +134,6 @@ def is_large(data: DataSet) -> bool:
     return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
-def refuse_idle_workers(spec: RunSpec, data: DataSet) -> None:
-    """Refuse more workers than samples."""
-    if spec.workers.count > data.n_samples:
-        raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
-
-
 def refuse_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
     """Refuse a formula in L where the loss has none."""
     loss = spec.objective.loss

@@ -11,9 +11,8 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
-from mpi_compress.engine.beginning import How
 from mpi_compress.engine.hosting import HostedRows
-from mpi_compress.engine.playing import play
+from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
 from mpi_compress.exchange.ranks import Ranks, ranks_of

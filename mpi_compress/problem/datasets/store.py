@@ -20,9 +20,8 @@ from mpi_compress.exchange.ranks import OneProcess, Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
-from mpi_compress.problem.datasets.convert import Recipe, assemble, checksum
+from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
 from mpi_compress.problem.datasets.labels import Classes
-from mpi_compress.problem.datasets.spool import Spool
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, digest
 from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.rows import Rows
