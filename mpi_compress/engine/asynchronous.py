@@ -13,7 +13,7 @@ from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.engine.checkpoint import Keeper, States
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
 
 _GLANCE = 1e-3  # seconds between two looks of a rank that hosts no worker

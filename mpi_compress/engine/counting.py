@@ -1,4 +1,4 @@
-"""What the messages of a run come to: bits, coordinates and costs; and its clock."""
+"""Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ class Clock:
 
     wall: float = 0.0
     sends: float = 0.0  # in what workers send: gradients, compression and coding
-    update: float = 0.0  # in the master's answer and in hearing it
+    update: float = 0.0  # in the master's answer and in taking it over
     evaluate: float = 0.0
 
 
 @dataclass
 class Counters:
-    """What rank 0 has counted and noted so far. A checkpoint saves it as it is, and every field is part of its schema.
+    """The counts and notes of rank 0. A checkpoint saves it as it is, and every field is part of its schema.
 
     Each column that `results.columns` says to be counted has a field of its name; one with a number for each worker has a list.
     """
@@ -42,7 +42,7 @@ class Counters:
 
     @classmethod
     def of(cls, n: int) -> "Counters":
-        """Of a run of n workers that has not begun."""
+        """Those of a run of n workers before its first round."""
         return cls([0] * n, [0.0] * n)
 
     @property

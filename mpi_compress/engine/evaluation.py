@@ -73,22 +73,15 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """Seconds so far, each of the rank that took most."""
-
-    compute: float  # in gradients
-    pack: float  # in compression and coding
-    borrowed: float  # the part of `compute` that evaluations spent
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """A point as rank 0 sees it."""
 
     loss: float  # f(x), regulariser included
     grad_norm: float  # ‖∇f(x)‖
     samples: float  # evaluated by the algorithm so far, all workers
-    seconds: Seconds
+    compute: float  # seconds in gradients so far, as the next two of the rank that took most
+    pack: float  # in compression and coding
+    borrowed: float  # the part of `compute` that evaluations spent
     columns: Mapping[str, float]  # of the trace: the algorithm's, and those that follow from x
     of_workers: Mapping[str, list[float]]  # columns of /workers, (n,) each
     theory: Mapping[str, Any] = field(default_factory=dict)
@@ -124,7 +117,7 @@ class Evaluator:
         """
         x = algorithm.iterate(node)
         layout = Layout(
-            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.n_peaks if self.theory else 0},
+            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.T.size + 1 if self.theory else 0},
             added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": x.size, "vector": None},
         )
         tally = Tally(layout, "logs")
@@ -160,5 +153,5 @@ class Evaluator:
         if self.theory:
             theory = self.theory.row(gradient, tally["peaks"], float(tally["moment"][0] / n), mean_square)
         of_workers = {name: [float(kept[j]) for kept in tally.kept] for j, name in enumerate(algorithm.logs)}
-        seconds = Seconds(*(float(tally[name][0]) for name in ("compute", "pack", "borrowed")))
-        return Evaluation(loss, norm(gradient), float(tally["samples"][0]), seconds, columns, of_workers, theory)
+        samples, compute, pack, borrowed = (float(tally[name][0]) for name in ("samples", "compute", "pack", "borrowed"))
+        return Evaluation(loss, norm(gradient), samples, compute, pack, borrowed, columns, of_workers, theory)

@@ -1,4 +1,4 @@
-"""What parts that are not of this package hand over, brought into the form that kernels take for granted, or refused."""
+"""Checks of users' parts: their values are converted to the form that kernels expect, or refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from mpi_compress.results.columns import TAKEN
 
 
 class GuardedObjective(Objective):
-    """One for an algorithm that is not of this package: points and rows are looked at, and gradients are copies."""
+    """The objective for a user's algorithm: points and rows are checked, and gradients are copies."""
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         value, gradient = super().value_and_gradient(self.point(x))
@@ -37,7 +37,7 @@ class GuardedObjective(Objective):
         return super().add_sparse_gradient(out, self.point(x), self._rows(rows))
 
     def point(self, x: Any) -> Any:
-        """x as kernels take it."""
+        """x as kernels expect it."""
         try:
             if isinstance(x, ScaledVector):
                 return ScaledVector(arrays.floats(x.v, (self.dim,), "coordinates of x"), x.scale)
@@ -58,10 +58,10 @@ class GuardedObjective(Objective):
 
 
 def watched(algorithm: Algorithm) -> Algorithm:
-    """The same algorithm, whose states, messages and logs are looked at.
+    """The same algorithm, whose states, messages and logs are checked.
 
     Raises:
-        UserError: from its verbs, where they give something else.
+        UserError: from its methods, if they give something else.
     """
     name = getattr(algorithm, "name", type(algorithm).__name__)
 
@@ -95,7 +95,7 @@ def watched(algorithm: Algorithm) -> Algorithm:
 
 
 def check_logs(algorithm: Algorithm) -> None:
-    """Refuse columns of an algorithm's own that could not stand in a trace.
+    """Refuse the names of an algorithm's own columns if they cannot stand in a trace.
 
     Raises:
         ValueError: they are no names, or those of other columns.

@@ -21,7 +21,7 @@ from mpi_compress.engine.preparing import Prepared
 from mpi_compress.engine.problems import Problem
 from mpi_compress.exchange import Exchange, Local
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.job.stop import Stop, Verdict
+from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
@@ -39,7 +39,7 @@ class HostedRows:
         self._rows: dict[int, Rows] = {}
 
     def of(self, p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[int, Rows]:
-        """Those of a run; read anew only where the run before had others."""
+        """The rows of a run's workers; they are read again only if the run before had others."""
         data, workers = p.problem.data, p.spec.workers
         key = (data.file, workers.count, workers.exchange, workers.master)
         if key != self._key:
@@ -64,12 +64,12 @@ def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]
 
 
 def objective_class(p: Prepared) -> type[Objective]:
-    """Objectives that look at what they are asked, for an algorithm that is not of this package."""
+    """The class of a run's objectives; that for a user's algorithm checks its arguments."""
     return Objective if is_ours(p.algorithm) else GuardedObjective
 
 
 def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
-    """The columns that every run has from its point alone: ‖x − x*‖ where x* is known, those of a test set where there is one."""
+    """The columns that follow from a point alone: ‖x − x*‖ if x* is known, and the test set's if there is one."""
     x_star, test = problem.x_star, problem.test
     held_out = HeldOut(test.read(0, test.n_samples), losses[problem.loss]()) if test is not None else None
 
@@ -83,10 +83,10 @@ def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
 def rehearse(p: Prepared, sample: Rows) -> None:
     """Play two rounds on two samples like the given one; by one rank of a host.
 
-    An algorithm of the user's own may need more samples, or workers: what is wrong with it the run itself will say.
+    A user's algorithm may need more samples or workers, so its errors here are left to the run itself.
 
     Raises:
-        UserError: another part of the user's own gives what cannot be sent.
+        UserError: another part of the user's gives what cannot be sent.
     """
     observer = Observer(Evaluator(Local(1), {0: _objective(p, sample)}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
@@ -101,14 +101,14 @@ def rehearse(p: Prepared, sample: Rows) -> None:
 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:
-    """What plays an algorithm: rounds, or workers without rounds."""
+    """The loop that plays an algorithm: in rounds, or with workers that share memory."""
     return asynchronous.run if algorithm.shares_memory else rounds.run
 
 
 def first_states(p: Prepared, sample: Rows) -> Any:
     """States of the kinds that the run's algorithm makes, for the schema of its checkpoints.
 
-    An algorithm of the user's own that cannot start on two samples has none: its source, which is part of the run id, is enough.
+    A user's algorithm that cannot start on two samples has none: its source, which is part of the run id, is enough.
     """
     algorithm = p.spec.algorithm.within(p.algorithm.setting)
     if algorithm.shares_memory:
@@ -127,7 +127,7 @@ def _start(p: Prepared) -> Vector:
 
 
 def _objective(p: Prepared, sample: Rows) -> Objective:
-    """That of two samples, sparse or dense and of the type of floats that the run's rows have."""
+    """An objective of two samples, sparse or dense and with the type of floats of the run's rows."""
     dim, dtype = p.problem.data.dim, sample.matrix[-1].dtype
     if len(sample.matrix) == 3:
         matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))

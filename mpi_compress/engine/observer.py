@@ -12,7 +12,7 @@ from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.engine.counting import Clock, Counters
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.stop import Stop, Verdict
+from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.row import Row
@@ -86,7 +86,7 @@ class Observer:
         first, c.logged, verdict = c.logged < 0, k, Verdict.GO_ON
         point = self.evaluator.evaluate(algorithm, node, workers, c.clock.sends)
         if point is not None:
-            c.borrowed, c.last_loss = point.seconds.borrowed, point.loss
+            c.borrowed, c.last_loss = point.borrowed, point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
             log.sink(row_of(k, c, point, log.n_samples, log.f_star))
@@ -154,11 +154,11 @@ def row_of(k: int, c: Counters, e: Evaluation, n_samples: int, f_star: float) ->
         workers={**c.workers, **e.of_workers},
         timing={
             "seconds": c.seconds,
-            "compute": e.seconds.compute,
-            "pack": e.seconds.pack,
-            "exchange": max(0.0, c.seconds - e.seconds.compute - e.seconds.pack - c.clock.update),
+            "compute": e.compute,
+            "pack": e.pack,
+            "exchange": max(0.0, c.seconds - e.compute - e.pack - c.clock.update),
             "update": c.clock.update,
-            "evaluate": max(0.0, c.clock.evaluate - e.seconds.borrowed),
+            "evaluate": max(0.0, c.clock.evaluate - e.borrowed),
         },
         theory=dict(e.theory),
     )

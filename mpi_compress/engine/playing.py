@@ -1,4 +1,4 @@
-"""One run: begun or gone on with, unless another process is writing it, then played to its end."""
+"""One run: begun, or gone on with from its checkpoint, and played to its end."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from mpi_compress.engine.preparing import Prepared, attributes_of
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
-from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
@@ -49,7 +49,7 @@ class How:
 
 @dataclass(frozen=True)
 class Begun:
-    """A run that can be played, or why it is not; at rank 0."""
+    """A run that can be played, or the reason why it is not; at rank 0."""
 
     recorder: Recorder | None = None
     header: Header | None = None  # of the checkpoint to go on from
@@ -94,7 +94,7 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
 
 
 def _host(p: Prepared, exchange: Exchange, how: How, rows: HostedRows) -> Evaluator:
-    """The objectives of the workers hosted here, and what evaluates them all."""
+    """The evaluator, with the objectives of the workers hosted here."""
     objectives = objectives_of(p, rows.of(p, exchange, how.ranks))
     further = columns_of(p.problem) if how.ranks.is_root else None
     theory = Theory.of(p.algorithm) if p.spec.log.theory else None
@@ -117,7 +117,7 @@ def _begin(
 
 
 def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place: Place, how: How, progress: Progress) -> Keeper:
-    """What saves the run, with what observes it."""
+    """The run's keeper, with its observer."""
     sink = recorder.append if recorder else ignore
     log = Log(p.problem.data.n_samples, p.problem.f_star, p.spec.log.every, sink, progress)
     return Keeper(place, p.spec.checkpoint, Observer(evaluator, p.spec.cost, p.spec.stop, log), recorder, how.interrupts.wish)
@@ -134,11 +134,7 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> Non
 
 
 def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | None, how: How) -> Path:
-    """Keep what there is. A run that fails in a single process does not keep the others from being played.
-
-    Raises:
-        BaseException: the error, where the other runs cannot be played.
-    """
+    """Keep the rows so far. The error is raised again, unless the other runs can be played: those of a single process."""
     if recorder is not None:
         recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
     if isinstance(error, Exception) and not isinstance(error, UserError) and how.ranks.size == 1:
@@ -150,11 +146,7 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
 
 
 def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How) -> Path:
-    """Print how the run ended, at rank 0.
-
-    Raises:
-        Stopped: it was asked to end.
-    """
+    """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
     if verdict is Verdict.STOPPED:
         raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {_AGAIN}")
     if how.ranks.is_root and not how.quiet:
@@ -165,11 +157,7 @@ def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How)
 
 
 def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str, how: How) -> Begun:
-    """Begin, or wait while another process plays the run, where runs are shared. At rank 0.
-
-    Raises:
-        BeingWritten: another process plays it, and runs are not shared.
-    """
+    """Begin; if another process plays the run, wait for it where runs are shared, else raise BeingWritten. At rank 0."""
     pause, longest = _LOOK_SECONDS
     waited = False
     while True:

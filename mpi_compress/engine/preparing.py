@@ -50,7 +50,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
     """Open a run's data, solve its problem and bind its algorithm; `problems` keeps what several runs share.
 
     Args:
-        force: do not look at how much memory there is.
+        force: do not check how much memory is free.
 
     Raises:
         UserError: what does not go together, or does not fit, with the place in the job.
@@ -71,7 +71,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
 
 
 def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
-    """A run's data and what they decide, once it is clear that there is memory for them."""
+    """A run's problem, once it is clear that there is memory for its data."""
 
     def refuse(shape: Shape, solve: bool) -> None:
         ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve))
@@ -92,10 +92,7 @@ def _refuse_idle_workers(spec: RunSpec, data: DataSet) -> None:
 
 
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
-    """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that. M = 0: all noise counts as σ².
-
-    At rank 0 only.
-    """
+    """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that (M = 0); at rank 0."""
     compressor = spec.up.compressor
     if not compressor.needs_noise:
         return spec
@@ -106,7 +103,7 @@ def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
 
 
 def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
-    """The quantities that formulas may name; ‖∇f(x0)‖ where one does. At rank 0 only."""
+    """The quantities that formulas may name, ‖∇f(x0)‖ only if one does. At rank 0."""
     known = problem.numbers(spec.workers.count)
     if "g0" in spec.algorithm.names():
         f = Objective(problem.data.read(0, problem.data.n_samples), losses[problem.loss](), 1 / problem.data.n_samples, problem.mu)
@@ -134,7 +131,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
 
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
-    """The link of a direction, "up" or "down"; one that looks at every message where a part is not of this package."""
+    """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
     if not spec.algorithm.settles(table.compressor, way):
         checked_at(f"{way}.compressor", partial(table.compressor.check, dim))
     trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))

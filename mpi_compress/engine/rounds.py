@@ -9,7 +9,7 @@ from mpi_compress.algorithms.hosted import HostedWorkers, OneByOne
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.checkpoint import Keeper, States
 from mpi_compress.engine.observer import Observer
-from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import REFUSED, Link, Message, attempt
 

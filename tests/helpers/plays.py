@@ -13,7 +13,7 @@ from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.exchange import Local
-from mpi_compress.job.stop import Stop
+from mpi_compress.job.tables import Stop
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs

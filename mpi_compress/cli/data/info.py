@@ -10,7 +10,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.problem.datasets.contents import find_file
+    from mpi_compress.problem.datasets.table import find_file
 
     for line in described(find_file(options.file)):
         print(line)
@@ -19,9 +19,8 @@ def act(options: Namespace) -> int:
 
 def described(file: Path) -> Iterator[str]:
     """What is in a file of LIBSVM text, which is read in blocks."""
-    from mpi_compress.problem.datasets.contents import contents_of
     from mpi_compress.problem.datasets.labels import listed
-    from mpi_compress.problem.datasets.table import digest
+    from mpi_compress.problem.datasets.table import contents_of, digest
 
     found = contents_of(file)
     length, norm = found.lengths, found.norms

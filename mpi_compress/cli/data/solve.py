@@ -53,7 +53,7 @@ def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
     from mpi_compress.job.loading import parse_job
     from mpi_compress.job.tables import ObjectiveTable
     from mpi_compress.problem.datasets import KNOWN
-    from mpi_compress.problem.datasets.contents import find_file
+    from mpi_compress.problem.datasets.table import find_file
 
     file = find_file(given)
     source = {"name": given} if given in KNOWN else {"path": str(file)}

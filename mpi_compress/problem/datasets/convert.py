@@ -120,7 +120,9 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
         UserError: no rows, labels that are no two classes, or values too large for the dtype.
     """
     labels, lengths, dim = _outline(spool, recipe)
-    n, classes = labels.size, _classes_of(labels, recipe)
+    n, classes = labels.size, recipe.classes
+    if classes is None:
+        classes = Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
     labels = classes.signs(labels, recipe.title)
     order = partitions[recipe.partition]().order(labels, recipe.seed)
     position = np.empty(n, dtype=np.int64)
@@ -164,12 +166,6 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
     return labels[: recipe.rows], lengths[: recipe.rows], dim
-
-
-def _classes_of(labels: Vector, recipe: Recipe) -> Classes:
-    if recipe.classes is not None:
-        return recipe.classes
-    return Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
 
 
 def scaled(rows: ParsedRows, how: Normalize, column_norms: Vector | None) -> NDArray[np.float64]:

@@ -55,6 +55,11 @@ class Generator(Part, ABC):
         n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
         return (n, dim, float(n) * dim) if n is not None and dim is not None else None
 
+    def blocks(self, n: int, rows: int) -> Iterator[tuple[np.random.Generator, int]]:
+        """A random stream and a number of rows for each block of n rows; the last one may be shorter."""
+        for c, start in enumerate(range(0, n, rows)):
+            yield self.stream(1, c), min(rows, n - start)
+
     def stream(self, *address: int) -> np.random.Generator:
         """A random stream for an address in this set, such as a chunk's number; streams do not depend on each other."""
         return np.random.default_rng([self.seed, *address])

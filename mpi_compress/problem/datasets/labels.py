@@ -1,4 +1,4 @@
-"""What labels mean."""
+"""The two classes that labels stand for."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ class Classes:
 
 
 def two_classes(labels: Vector, positive: list[float] | None, title: str) -> Classes:
-    """Those in `positive` against the rest, or the larger of two labels against the smaller.
+    """The labels in `positive` against the rest, or the larger of two labels against the smaller.
 
     Raises:
         UserError: one class only, or more than two without `positive`.

@@ -1,25 +1,21 @@
-
+"""The losses of the papers; each is a branch of `kernels.losses`."""
 
 import math
-from dataclasses import dataclass
 
 from mpi_compress.kernels.losses import HINGE, LEAST_SQUARES, LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE
 from mpi_compress.problem.losses.base import Loss, losses
 
 
 @losses.register("hinge")
-@dataclass(frozen=True)
 class Hinge(Loss):
     """The hinge loss of a support vector machine, which has a corner at y m = 1."""
 
     formula = "max(1 − y m, 0)"
     kernel = HINGE
-    curvature = math.inf
     solver = "hinge-dual"
 
 
 @losses.register("least-squares")
-@dataclass(frozen=True)
 class LeastSquares(Loss):
     """Half of the squared error, of real labels."""
 
@@ -31,7 +27,6 @@ class LeastSquares(Loss):
 
 
 @losses.register("logistic")
-@dataclass(frozen=True)
 class Logistic(Loss):
     """The logistic loss, of labels ±1."""
 
@@ -42,7 +37,6 @@ class Logistic(Loss):
 
 
 @losses.register("logistic-base2")
-@dataclass(frozen=True)
 class LogisticBase2(Loss):
     """The logistic loss in bits: 1 at a margin of 0."""
 
@@ -53,7 +47,6 @@ class LogisticBase2(Loss):
 
 
 @losses.register("squared-hinge")
-@dataclass(frozen=True)
 class SquaredHinge(Loss):
     """The squared hinge loss of a support vector machine."""
 
