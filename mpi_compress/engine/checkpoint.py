@@ -174,11 +174,7 @@ class Keeper:
         return save, reason, min(ask_in, self._saved_in + self.every.every) if isinstance(self.every.every, int) else ask_in
 
     def _save(self, states: States) -> None:
-        """Workers' states come one by one, so rank 0 never holds more than one of other ranks.
-
-        Raises:
-            UserError: at rank 0, the file cannot be written; the one before it stays.
-        """
+        """Save the run, worker by worker. UserError at rank 0 if the file cannot be written; the one before it stays."""
         workers = self._worker_frames(states.workers)
         if not self.exchange.is_root:
             self.exchange.collect(workers, None, np.uint8)

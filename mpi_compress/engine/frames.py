@@ -59,11 +59,7 @@ def dump(state: Any) -> Frame:
 
 
 def load(frame: Frame) -> Any:
-    """The state of a frame.
-
-    Raises:
-        pickle.UnpicklingError: the frame names something that is no state.
-    """
+    """The state of a frame; pickle.UnpicklingError if the frame names something that is no state."""
     return _StateUnpickler(io.BytesIO(frame.data)).load()
 
 

@@ -58,11 +58,7 @@ class GuardedObjective(Objective):
 
 
 def watched(algorithm: Algorithm) -> Algorithm:
-    """The same algorithm, whose states, messages and logs are checked.
-
-    Raises:
-        UserError: from its methods, if they give something else.
-    """
+    """The same algorithm; UserError if its methods give no states, messages or logs of the right kind."""
     name = getattr(algorithm, "name", type(algorithm).__name__)
 
     def watch(verb: str, look: Callable[..., str]) -> None:
@@ -95,11 +91,7 @@ def watched(algorithm: Algorithm) -> Algorithm:
 
 
 def check_logs(algorithm: Algorithm) -> None:
-    """Refuse the names of an algorithm's own columns if they cannot stand in a trace.
-
-    Raises:
-        ValueError: they are no names, or those of other columns.
-    """
+    """ValueError if the columns that an algorithm adds are no names, or those of other columns."""
     logs = algorithm.logs
     if isinstance(logs, str) or not all(isinstance(column, str) and column.isidentifier() for column in logs):
         raise ValueError(f'logs = {logs!r} should be names of columns, such as ("height",)')

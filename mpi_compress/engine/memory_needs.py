@@ -122,11 +122,7 @@ def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequen
 
 
 def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
-    """Refuse a job, for a plan, which knows of no host but this one.
-
-    Raises:
-        UserError: a single rank of a run needs more than is free here.
-    """
+    """For a plan, which knows this host alone: UserError if a single rank of a run needs more memory than is free here."""
     free = available()
     for spec in job.runs:
         shape, n_ranks = shape_of(spec), ranks or spec.workers.count + 1

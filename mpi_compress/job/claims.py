@@ -80,11 +80,7 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 
 def meets(condition: str, value: float) -> bool:
-    """Whether a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none.
-
-    Raises:
-        UserError: a condition of no such form.
-    """
+    """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. UserError if the condition has another form."""
     within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", condition)
     compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", condition)
     try:
@@ -121,11 +117,7 @@ def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], f
 
 
 def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr], float]) -> Question:
-    """What a call in a formula asks; `number` gives a level's value.
-
-    Raises:
-        ValueError: it asks nothing that a run could answer.
-    """
+    """What a call in a formula asks; `number` gives a level's value. ValueError if no run could answer it."""
     match call:
         case ast.Call(
             func=ast.Name(id="largest" | "smallest" | "mean" as over), args=[ast.Constant(value=str(formula)), of], keywords=[]

@@ -9,11 +9,7 @@ from mpi_compress.job.tables import OF_A_RUN
 
 
 def put(run: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key; missing tables on the way are made.
-
-    Raises:
-        UserError: a run has no such table, or what stands there is none.
-    """
+    """Set a dotted key and make the tables that it lacks; UserError if a run has no such table, or something else stands there."""
     *tables, last = key.split(".")
     if (tables or [last])[0] not in OF_A_RUN:
         raise UserError(f"{key}: {nearest((tables or [last])[0], OF_A_RUN, 'table')}")
@@ -46,11 +42,7 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def list_of_tables(tables: Mapping[str, Any], key: str, within: str = "") -> list[dict[str, Any]]:
-    """The tables headed [[key]], an empty list if there are none.
-
-    Raises:
-        UserError: what stands there is no list of tables.
-    """
+    """The tables headed [[key]], an empty list if there are none; UserError if what stands there is no list of tables."""
     value = tables.get(key, [])
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
         raise UserError(f"{within}{key}: should be tables, each headed [[{within}{key}]]")

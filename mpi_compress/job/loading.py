@@ -43,11 +43,7 @@ class Job:
         return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
 
     def only(self, label: str | None = None, index: int | None = None) -> "Job":
-        """The same job with the runs of one label, or one run.
-
-        Raises:
-            UserError: there is no such run.
-        """
+        """The same job with the runs of one label, or one run; UserError if there is no such run."""
         labels = [r.label for r in self.runs]
         if label is not None and label not in labels:
             raise UserError(f"--only: {nearest(label, labels, 'run')}")
@@ -247,20 +243,12 @@ def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return grid
 
 
-def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
+def _grid(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All points of [grid]: dotted keys, each with a list of values."""
-    axes: dict[str, list[Any]] = {}
-
-    def walk(node: Any, key: str) -> None:
-        if isinstance(node, Mapping):
-            for k, v in node.items():
-                walk(v, f"{key}.{k}" if key else k)
-        elif not isinstance(node, list) or not node:
-            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values, at least one")
-        elif key.split(".")[0] not in OF_A_RUN:
-            raise UserError(f"grid: {nearest(key.split('.')[0], OF_A_RUN, 'table')}")
-        else:
-            axes[key] = node
-
-    walk(table, prefix)
+    axes = dict(leaves(table))
+    for key, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"grid.{key}: {values!r} was given; it should be a list of values, at least one")
+        if (head := key.partition(".")[0]) not in OF_A_RUN:
+            raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

@@ -76,11 +76,7 @@ class RunSpec:
 
     @property
     def start_point(self) -> Vector | None:
-        """The last point of the result that the run starts from, if it does.
-
-        Raises:
-            UserError: there is no such result, or it has no last point.
-        """
+        """The last point of the result that the run starts from, None if it starts elsewhere; UserError if there is none."""
         at = self.start.at
         if at in ("zero", "optimum"):
             return None

@@ -40,22 +40,14 @@ class Spool:
     folder: Path
 
     def make(self) -> None:
-        """Make the folder.
-
-        Raises:
-            UserError: it cannot be written to.
-        """
+        """Make the folder; UserError if it cannot be written to."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
 
     def put(self, number: int, samples: Any, labels: Vector) -> None:
-        """Keep a block: a CSR matrix or an array (m, d).
-
-        Raises:
-            UserError: the disk is full, or the folder cannot be written to.
-        """
+        """Keep a block, a CSR matrix or an array (m, d); UserError if the disk is full or the folder cannot be written to."""
         if samples.shape[0] == 0:
             return
         matrix = scipy.sparse.csr_matrix(samples)
@@ -114,11 +106,7 @@ class Recipe:
 
 
 def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
-    """Write the data file.
-
-    Raises:
-        UserError: no rows, labels that are no two classes, or values too large for the dtype.
-    """
+    """Write the data file; UserError if there are no rows, no two classes, or values too large for the dtype."""
     labels, lengths, dim = _outline(spool, recipe)
     n, classes = labels.size, recipe.classes
     if classes is None:

@@ -89,11 +89,7 @@ def _join(parts: list[Path], whole: Path) -> None:
 
 
 def _verified(name: str, file: Path, base: str) -> str:
-    """SHA-256 of a file whose N and d are as published.
-
-    Raises:
-        UserError: they are not, or it is no LIBSVM text.
-    """
+    """SHA-256 of a file whose N and d are as published; UserError if they are not, or it is no LIBSVM text."""
     samples = largest = 0
     try:
         for _, a, labels in libsvm.read_blocks(file):

@@ -28,11 +28,7 @@ class Generator(Part, ABC):
         """The whole set, or one chunk of rows after the other where the whole is not to be in memory."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """The set in chunks of rows, in order.
-
-        Raises:
-            UserError: `make` gives no such rows.
-        """
+        """The set in chunks of rows, in order; UserError if `make` gives no such rows."""
         made = self.make()
         chunks = [made] if isinstance(made, tuple) else made
         if not isinstance(chunks, Iterable):

@@ -17,11 +17,7 @@ class Classes:
     minus: tuple[float, ...] = ()
 
     def signs(self, labels: Vector, title: str) -> Vector:
-        """±1 for labels (N,) of this set, or of its test set.
-
-        Raises:
-            UserError: a label is in neither.
-        """
+        """±1 for labels (N,) of this set, or of its test set; UserError if a label is in neither."""
         if not self.plus:
             return labels
         positive = np.isin(labels, self.plus)

@@ -95,11 +95,7 @@ def content_id(table: DataTable, folder: Path) -> str:
 
 
 def find_path(path: str, folder: Path, key: str) -> Path:
-    """A file by its path, here or beside the job.
-
-    Raises:
-        UserError: there is none.
-    """
+    """A file by its path, here or beside the job; UserError if there is none."""
     places = (Path(path), folder / path)
     for file in places:
         if file.is_file():
@@ -111,11 +107,7 @@ def find_path(path: str, folder: Path, key: str) -> Path:
 
 
 def find_set(name: str, key: str) -> Path:
-    """A set by its name, where sets are looked for.
-
-    Raises:
-        UserError: it is in none of the places; the error says how to get it.
-    """
+    """A set by its name, where sets are looked for; UserError, which says how to get it, if it is nowhere."""
     if "/" in name or "\\" in name:
         raise UserError(
             f"{key}: '{name}' is a path" + (f'; write path = "{name}"' if key == "data.name" else ", and there is no such file")
@@ -160,11 +152,7 @@ class Contents:
 
 
 def find_file(given: str) -> Path:
-    """A file by its path, or a set by its name.
-
-    Raises:
-        UserError: there is none, or it is no plain file.
-    """
+    """A file by its path, or a set by its name; UserError if there is none, or it is no plain file."""
     path = Path(given)
     if path.exists():
         if not path.is_file():
@@ -176,11 +164,7 @@ def find_file(given: str) -> Path:
 
 
 def contents_of(file: Path) -> Contents:
-    """The contents of a file of LIBSVM text, read in blocks.
-
-    Raises:
-        UserError: it holds no samples, or is no LIBSVM text.
-    """
+    """The contents of a file of LIBSVM text, read in blocks; UserError if it holds no samples, or is no LIBSVM text."""
     labels: dict[float, int] = {}
     lengths, norms, features, low, high = [], [], 0, np.inf, -np.inf
     for _, a, of_rows in libsvm.read_blocks(file):

@@ -34,11 +34,7 @@ SOLVERS = {"newton": Solver(newton.minimize, "gradient"), "hinge-dual": Solver(h
 
 
 def solver_of(loss: Loss) -> Solver:
-    """The solver that a loss states.
-
-    Raises:
-        UserError: it states none, or one that does not exist.
-    """
+    """The solver that a loss states; UserError if it states none, or one that does not exist."""
     if loss.solver is None:
         complaint = f"the loss '{loss.name}' states no solver; there are: {', '.join(SOLVERS)}"
     elif loss.solver not in SOLVERS:
@@ -49,11 +45,7 @@ def solver_of(loss: Loss) -> Solver:
 
 
 def minimize(f: Objective) -> Optimum:
-    """x* and f* of the whole objective, weight 1/N.
-
-    Raises:
-        UserError: its loss states no solver.
-    """
+    """x* and f* of the whole objective, weight 1/N; UserError if its loss states no solver."""
     return solver_of(f.loss).minimize(f)
 
 
@@ -65,11 +57,7 @@ def optimum_file(data: DataSet, loss: Loss, mu: float) -> Path:
 
 
 def optimum(data: DataSet, loss: Loss, mu: float) -> Optimum:
-    """The minimiser of (1/N) Σ ℓ + (µ/2)‖x‖², from the file beside the data if it is there.
-
-    Raises:
-        UserError: the loss states no solver.
-    """
+    """The minimiser of (1/N) Σ ℓ + (µ/2)‖x‖², from the file beside the data if it is there; UserError if the loss has no solver."""
     note = optimum_file(data, loss, mu)
     try:
         with h5py.File(note, "r", locking=False) as h5:
