@@ -80,11 +80,7 @@ def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange,
 def _update_until(
     updates: int, algorithm: SharedMemoryMethod, shared: Shared, observer: Observer, address: Callable[[int], tuple[Any, ...]]
 ) -> None:
-    """Let the workers hosted here update in turn until all workers together have made so many updates.
-
-    Args:
-        address: gives a worker's random draws.
-    """
+    """Let the workers hosted here update in turn until all have made so many updates; `address` gives a worker's draws."""
     objectives = observer.objectives
     while shared.updates.sum() < updates:
         for i, f in objectives.items():

@@ -110,9 +110,7 @@ def header_of(file: Path, run_id: str, schema: str) -> Header | None:
 
 
 class Keeper:
-    """Saves a run at intervals and when it is asked to end, and restores it.
-
-    Every rank has one, and all save in the same round.
+    """Saves a run at intervals and when it is asked to end, all ranks in the same round, and restores it.
 
     Args:
         place: where the run is saved, by rank 0.

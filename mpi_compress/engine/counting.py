@@ -21,9 +21,9 @@ class Clock:
 
 @dataclass
 class Counters:
-    """The counts and notes of rank 0. A checkpoint saves it as it is, and every field is part of its schema.
+    """The counts and notes of rank 0, saved by a checkpoint as they are.
 
-    Each column that `results.columns` says to be counted has a field of its name; one with a number for each worker has a list.
+    Each counted column of `results.columns` has a field of its name: a number, or a list of one for each worker.
     """
 
     wire_bits_up: list[int]  # (n,) of each worker

@@ -46,11 +46,7 @@ class Layout:
 
 
 class Tally:
-    """Takes workers' reports one by one in worker order: the largest of some fields, the sums of the others.
-
-    Args:
-        kept: the field that is kept for each worker as well.
-    """
+    """Folds workers' reports in worker order: the largest of some fields, the sums of others; one field is kept as it is."""
 
     def __init__(self, layout: Layout, kept: str):
         self._layout, self._kept_field = layout, kept
@@ -110,11 +106,7 @@ class Evaluator:
     theory: Theory | None = None
 
     def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], sends: float) -> Evaluation | None:
-        """f and ∇f at the iterate, the algorithm's columns among them; None but at rank 0.
-
-        Args:
-            sends: seconds that this rank has spent so far in what its workers send.
-        """
+        """The evaluation of the iterate, at rank 0; `sends` are the seconds that this rank has spent in what its workers send."""
         x = algorithm.iterate(node)
         layout = Layout(
             largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.T.size + 1 if self.theory else 0},

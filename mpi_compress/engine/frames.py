@@ -33,19 +33,12 @@ class FrameWriter:
 
 
 def frames_in(stored: BinaryIO) -> Iterator[Frame]:
-    """The frames of a checkpoint.
-
-    Raises:
-        EOFError: the file was cut.
-        ValueError: the file was changed.
-    """
+    """The frames of a checkpoint; EOFError if the file was cut, ValueError if it was changed."""
     while prefix := stored.read(_PREFIX.size):
         if len(prefix) < _PREFIX.size:
             raise EOFError
         size, crc = _PREFIX.unpack(prefix)
-        if size > os.fstat(stored.fileno()).st_size:
-            raise EOFError
-        frame = np.fromfile(stored, dtype=np.uint8, count=size)
+        frame = np.fromfile(stored, dtype=np.uint8, count=min(size, os.fstat(stored.fileno()).st_size))
         if frame.size < size:
             raise EOFError
         if zlib.crc32(frame.data) != crc:

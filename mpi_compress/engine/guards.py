@@ -11,6 +11,7 @@ from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.frames import unsavable
+from mpi_compress.engine.problems import checked_at
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
@@ -38,18 +39,12 @@ class GuardedObjective(Objective):
 
     def point(self, x: Any) -> Any:
         """x as kernels expect it."""
-        try:
-            if isinstance(x, ScaledVector):
-                return ScaledVector(arrays.floats(x.v, (self.dim,), "coordinates of x"), x.scale)
-            return arrays.floats(x, (self.dim,), "coordinates of x")
-        except ValueError as error:
-            raise UserError(f"gradient: {error}") from None
+        if isinstance(x, ScaledVector):
+            return ScaledVector(self.point(x.v), x.scale)
+        return checked_at("gradient", lambda: arrays.floats(x, (self.dim,), "coordinates of x"))
 
     def _rows(self, rows: Any) -> NDArray[np.uint64]:
-        try:
-            array = arrays.whole(rows, (np.size(rows),), "rows")
-        except ValueError as error:
-            raise UserError(f"gradient: {error}") from None
+        array = checked_at("gradient", lambda: arrays.whole(rows, (np.size(rows),), "rows"))
         most = len(self.rows) - 1
         if not (array.size and array.min() >= 0 and array.max() <= most):
             said = f"go from {array.min()} to {array.max()}" if array.size else "are none"

@@ -81,12 +81,9 @@ def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
 
 
 def rehearse(p: Prepared, sample: Rows) -> None:
-    """Play two rounds on two samples like the given one; by one rank of a host.
+    """Play two rounds on two samples like the given one; by one rank of a host. UserError if a user's part cannot be used.
 
     A user's algorithm may need more samples or workers, so its errors here are left to the run itself.
-
-    Raises:
-        UserError: another part of the user's gives what cannot be sent.
     """
     observer = Observer(Evaluator(Local(1), {0: _objective(p, sample)}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run

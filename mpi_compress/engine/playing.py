@@ -57,17 +57,11 @@ class Begun:
 
 
 def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str, Any] | None) -> Path:
-    """Host the workers, begin or go on, rehearse, play the rounds, and end.
+    """Play a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
 
     Args:
         rows: keeps the rows of the workers hosted here for the next run.
         tuned: what [tune] found, for the result.
-
-    Returns:
-        the result, or its .part where the run failed.
-
-    Raises:
-        Stopped: the run was asked to end; it is saved.
     """
     ranks, workers = how.ranks, p.spec.workers
     exchange = ranks.exchange(workers.count, workers.exchange, workers.master)

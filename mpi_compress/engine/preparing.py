@@ -47,13 +47,11 @@ class Prepared:
 
 
 def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
-    """Open a run's data, solve its problem and bind its algorithm; `problems` keeps what several runs share.
+    """Open a run's data, solve its problem and bind its algorithm; UserError with the place in the job if that is not possible.
 
     Args:
+        problems: keeps the problems that several runs share.
         force: do not check how much memory is free.
-
-    Raises:
-        UserError: what does not go together, or does not fit, with the place in the job.
     """
     try:
         key = key_of(spec)

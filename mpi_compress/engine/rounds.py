@@ -17,11 +17,7 @@ from mpi_compress.messages.link import REFUSED, Link, Message, attempt
 def run(
     algorithm: Algorithm, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Verdict, Vector]:
-    """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,).
-
-    Args:
-        keeper: saves the states, and gives back what was saved.
-    """
+    """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
     exchange, clock, finite = observer.exchange, observer.clock, True
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
@@ -48,7 +44,8 @@ def run(
         clock.update += now - begun
         clock.wall += now - start
         if not finite:
-            observer.refusals = _refusals(s, sent, down)
+            refused = {f"worker {i}": m.refusal for i, m in zip(s.workers, sent, strict=True)}
+            observer.refusals = {**refused, "the master": down.refusal}
         elif exchange.is_root:
             observer.count(uplink, arrived, downlink, down)
 
@@ -84,8 +81,3 @@ def _hear(algorithm: Algorithm, s: States, down: Message, downlink: Link, stream
     algorithm.all_hear(s.node, answer, Round(s.k, streams, Role.MASTER))
     s.k += 1
     return True
-
-
-def _refusals(s: States, sent: list[Message], down: Message) -> dict[str, OverflowError | None]:
-    """Who could not send, and why."""
-    return {**{f"worker {i}": m.refusal for i, m in zip(s.workers, sent, strict=True)}, "the master": down.refusal}

@@ -42,11 +42,7 @@ class Question:
 
 
 def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
-    """The claims of a job's [[claim]] tables on the runs of these labels.
-
-    Raises:
-        UserError: what no result can give a value: a wrong condition, a formula that cannot be read, a run that there is not.
-    """
+    """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value."""
     claims = [
         checked(Claim, point, f"claim {i + 1}") for i, table in enumerate(tables) for point in _points(table, f"claim {i + 1}")
     ]

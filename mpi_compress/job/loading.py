@@ -103,11 +103,7 @@ def parse_job(
     only: str | None = None,
     index: int | None = None,
 ) -> Job:
-    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` would take.
-
-    Raises:
-        UserError: one line with the place in the job, what was given, and what would do.
-    """
+    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     _import_plugins(tables.get("plugins", []), folder)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))

@@ -144,16 +144,12 @@ class _Tables:
 
 
 def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
-    """A run from its tables as they are written, every part built.
+    """A run from its tables as they are written, every part built; UserError with the place in the job and what would do.
 
     Args:
-        label: its name in figures.
         index: its number in the job.
-        folder: where files that it names may also be, the job's own.
-        named: whether errors say which run it is.
-
-    Raises:
-        UserError: one line with the place in the job, what was given, and what would do.
+        folder: the job's own, where files that it names may also be.
+        named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
     seed = written.get("seed", 0)

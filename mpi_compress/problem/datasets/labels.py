@@ -28,11 +28,7 @@ class Classes:
 
 
 def two_classes(labels: Vector, positive: list[float] | None, title: str) -> Classes:
-    """The labels in `positive` against the rest, or the larger of two labels against the smaller.
-
-    Raises:
-        UserError: one class only, or more than two without `positive`.
-    """
+    """The labels in `positive` against the rest, or the larger of two labels against the smaller; UserError if there are no two."""
     found = np.unique(labels)
     if positive is not None:
         unknown = sorted(set(positive) - set(found))

@@ -103,11 +103,7 @@ def open_data(table: DataTable, folder: Path, partition: str, seed: int, real_la
 
 
 def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
-    """The test set that goes with a training set: the same meaning of labels, the same normalisation, the same d.
-
-    Raises:
-        UserError: no such set or file, an index above d, or a label that the training set lacks.
-    """
+    """The test set of a training set, with its classes, normalisation and d; UserError if it is not there or does not fit."""
     if table.test is None:
         return None
     source = table.test_file(folder)

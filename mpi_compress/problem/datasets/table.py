@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, replace
+from mpi_compress.problem.datasets.cache import cache_folder, replace, sha256
 from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
 
@@ -131,8 +131,7 @@ def digest(file: Path) -> str:
         note = cache_folder() / "digests" / place
         if note.exists() and len(known := note.read_text()) == 64:
             return known
-        with file.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = sha256(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
     replace(note, lambda part: part.write_text(found))

@@ -29,10 +29,7 @@ _EPS = np.finfo(float).eps
 
 
 def minimize(f: Objective) -> Optimum:
-    """x* and f*: an interior-point method for small d, then dual coordinate ascent until the gap is small.
-
-    If µ = 0 there is no dual, and the gap stays at 1.
-    """
+    """x* and f*, by an interior-point method for small d, then dual coordinate ascent; with µ = 0 the gap stays at 1."""
     best = _Bracket(np.zeros(f.dim), 1.0, 1.0)
     if f.mu > 0:
         x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
