@@ -18,9 +18,9 @@ def run(
     algorithm: Algorithm, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Verdict, Vector]:
     """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
-    exchange, clock, finite = observer.exchange, observer.clock, True
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
+    exchange, clock, finite = observer.exchange, observer.clock, True
     hosted = _faster(OneByOne(algorithm, observer.objectives, s.workers, streams))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite)
