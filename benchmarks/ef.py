@@ -20,7 +20,7 @@ from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.fast.gradients import GradientsTogether
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.stop import Stop, Verdict
+from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
@@ -41,7 +41,7 @@ class Stopwatch(Observer):
 
     def look(self, k: int, *rest: Any) -> Verdict:
         if k == self.warm:
-            self.begun, self.sent = time.process_time(), self.counters.elements
+            self.begun, self.sent = time.process_time(), self.counters.elements_up
         return super().look(k, *rest)
 
     def _log(self, *arguments: Any) -> Verdict:
@@ -99,7 +99,7 @@ def ours(
         evaluator = Evaluator(Exchange(n), fs, mu if apart else 0.0)
         observer = Stopwatch(evaluator, setting.cost, stop, Log(N, every=every or 10**9))
         observer.warm, observer.logs = warm, bool(every)
-        engine.run(method, fs, Exchange(n), Streams(0), x_star + offset, observer)
+        engine.run(method, Streams(0), x_star + offset, observer)
         play.elements = (observer.counters.elements - observer.sent) / rounds / n  # type: ignore[attr-defined]
         return time.process_time() - observer.begun
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 from import_graph import FLOORS
 
 from mpi_compress.job import tables
-from mpi_compress.job.stop import Stop
+from mpi_compress.job.tables import Stop
 from mpi_compress.problem.datasets.table import DataTable
 
 ROOT = Path(__file__).parent.parent

@@ -108,9 +108,8 @@ def _add_info(parser: ArgumentParser) -> None:
 
 
 def _info(options: Namespace) -> int:
-    from mpi_compress.problem.datasets.contents import contents_of, find_file
     from mpi_compress.problem.datasets.labels import listed
-    from mpi_compress.problem.datasets.table import digest
+    from mpi_compress.problem.datasets.table import contents_of, digest, find_file
 
     file = find_file(options.file)
     found = contents_of(file)
@@ -169,7 +168,7 @@ def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
     from mpi_compress.job.loading import parse_job
     from mpi_compress.job.tables import ObjectiveTable
     from mpi_compress.problem.datasets import KNOWN
-    from mpi_compress.problem.datasets.contents import find_file
+    from mpi_compress.problem.datasets.table import find_file
 
     file = find_file(given)
     source = {"name": given} if given in KNOWN else {"path": str(file)}

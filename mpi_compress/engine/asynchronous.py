@@ -13,55 +13,38 @@ from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.engine.checkpoint import Keeper, States
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
 
-_GLANCE = 1e-3  # seconds between two looks of a rank that has nothing to do
+_GLANCE = 1e-3  # seconds between two looks of a rank that hosts no worker
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all ranks see, and write to."""
+    """The memory that all ranks of a host read and write."""
 
     x: Vector  # (d,) the iterate
-    updates: NDArray[np.int64]  # (n,) of each worker so far; each is written by that worker's rank alone, as are the next two
+    updates: NDArray[np.int64]  # (n,) of each worker so far; only the worker's own rank writes its number here and in the next two
     writes: NDArray[np.int64]  # (n,) coordinates written
-    retries: NDArray[np.int64]  # (n,) writes that another rank's came before
-
-    @staticmethod
-    def words(dim: int, n: int) -> int:
-        """How many words of 8 bytes it needs."""
-        return dim + 3 * n
+    retries: NDArray[np.int64]  # (n,) writes that another rank's write came before
 
     @classmethod
-    def within(cls, memory: NDArray[np.float64], dim: int, n: int) -> "Shared":
-        """Over `words` zeros, in their memory."""
-        counts = memory[dim:].view(np.int64).reshape(3, n)
-        return cls(memory[:dim], *counts)
+    def within(cls, memory: NDArray[np.float64], n: int) -> "Shared":
+        """Lies in d + 3n words of memory that are 0."""
+        return cls(memory[: -3 * n], *memory[-3 * n :].view(np.int64).reshape(3, n))
 
 
 def run(
-    algorithm: SharedMemoryMethod,
-    objectives: Mapping[int, Objective],
-    exchange: Exchange,
-    streams: Streams,
-    x0: Vector,
-    observer: Observer,
-    keeper: Keeper | None = None,
+    algorithm: SharedMemoryMethod, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Verdict, Vector]:
-    """Update until the observer ends it.  All ranks stand still while a row is logged; nothing else holds one up.
+    """Update until the observer ends the run; its verdict, and the last iterate (d,).
 
-    Round k is when the workers have made k·n updates in all, whoever made them; some ranks may be one ahead.
-
-    Args:
-        algorithm: one that shares memory, bound to its setting.
-
-    Returns:
-        the observer's verdict, and the last iterate (d,).
+    All ranks wait while a row is logged, and at no other time. Round k ends when all workers together have made k·n updates,
+    whichever of them made more; some ranks may be one update ahead.
     """
-    n, stop = exchange.n, observer.stop
-    shared = Shared.within(exchange.memory(Shared.words(x0.size, n)), x0.size, n)
+    exchange, objectives, stop = observer.exchange, observer.objectives, observer.stop
+    n = exchange.n
+    shared = Shared.within(exchange.memory(x0.size + 3 * n), n)
     workers: dict[int, Any] = {i: (shared, i) for i in objectives}
     pools = {i: _pool(algorithm.pool, streams, i) for i in objectives}
     k = _begin(shared, pools, exchange, x0, keeper)
@@ -75,13 +58,13 @@ def run(
             return verdict, shared.x.copy()
         start = time.perf_counter()
         k += observer.log.every if stop.rounds is None else min(observer.log.every, stop.rounds - k)
-        _update_until(k * n, algorithm, objectives, shared, observer, lambda i: (streams, Role.WORKER, i, pools[i]))
+        _update_until(k * n, algorithm, shared, observer, lambda i: (streams, Role.WORKER, i, pools[i]))
         exchange.meet()
         observer.clock.wall += time.perf_counter() - start
 
 
 def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange, x0: Vector, keeper: Keeper | None) -> int:
-    """Put the first state, or the one that was saved, into the shared memory; the round that it is of."""
+    """Put the first state, or the one that was saved, into the shared memory; returns its round."""
     first = States(0, Shared(x0, *np.zeros((3, exchange.n), dtype=np.int64)), None, dict.fromkeys(pools, 0))
     begin = first if keeper is None else keeper.restore(first)
     for pool, at in zip(pools.values(), begin.workers.values(), strict=True):
@@ -95,25 +78,17 @@ def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange,
 
 
 def _update_until(
-    updates: int,
-    algorithm: SharedMemoryMethod,
-    objectives: Mapping[int, Objective],
-    shared: Shared,
-    observer: Observer,
-    address: Callable[[int], tuple[Any, ...]],
+    updates: int, algorithm: SharedMemoryMethod, shared: Shared, observer: Observer, address: Callable[[int], tuple[Any, ...]]
 ) -> None:
-    """Let the workers hosted here update in turn until all workers together have made so many updates.
-
-    Args:
-        address: the random draws of a worker's rounds.
-    """
+    """Let the workers hosted here update in turn until all have made so many updates; `address` gives a worker's draws."""
+    objectives = observer.objectives
     while shared.updates.sum() < updates:
         for i, f in objectives.items():
             before = time.perf_counter()
             try:
                 algorithm.update(shared, i, f, Round(int(shared.updates[i]), *address(i)))
             except OverflowError as error:  # it has diverged, and every rank will see that
-                if np.isfinite(shared.x[0]):  # what comes after the first one is but its consequence
+                if np.isfinite(shared.x[0]):  # later errors follow from the first one
                     observer.refusals = {**observer.refusals, f"worker {i}": error}
                 shared.x[0] = np.nan
                 shared.updates[i] += 1

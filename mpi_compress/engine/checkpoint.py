@@ -1,8 +1,8 @@
-"""A run's whole state in a file beside its result: it goes on after whatever stopped it, on any ranks, to the same bytes.
+"""A run's whole state in a file beside its result: a stopped run goes on from it, on any ranks, to the same bytes.
 
-The file is a header, what every node and the master know, and each worker's memory by its number; never inside the HDF5 file,
-which a kill can tear. It is written, synced and then renamed, so it is always whole. Its header names the schema of all of it
-(`schema`), so that code with other states begins again.
+It holds a header, the states of node and master, and each worker's state in worker order. It is never part of the HDF5 file,
+which a kill can damage. It is written, synced and then renamed, so it is always whole. Its header names the schema of all
+states, so that code with other states begins again.
 """
 
 import os
@@ -19,11 +19,9 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, load
+from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, load, schema_of
 from mpi_compress.engine.observer import Observer
-from mpi_compress.engine.schema import schema_of
-from mpi_compress.job.stop import Verdict
-from mpi_compress.job.tables import Every
+from mpi_compress.job.tables import Every, Verdict
 from mpi_compress.results.writer import Mark, Recorder, sync
 
 _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
@@ -31,17 +29,17 @@ _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save o
 
 @dataclass
 class States:
-    """What a run knows before round k."""
+    """The states of a run before round k."""
 
     k: int
     node: Any
-    master: Any  # None where the master's part is not computed
+    master: Any  # None on ranks without the master
     workers: dict[int, Any]  # of the workers hosted here
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a checkpoint belongs to."""
+    """The run, the round and the schema of a checkpoint."""
 
     schema: str
     run_id: str
@@ -52,7 +50,7 @@ class Header:
 
 @dataclass(frozen=True)
 class _Common:
-    """What is saved once."""
+    """States that are saved once."""
 
     node: Any
     master: Any
@@ -61,7 +59,7 @@ class _Common:
 
 @dataclass(frozen=True)
 class _OfWorker:
-    """What is saved of each worker: its state, what its objective counted, and its share of its rank's seconds."""
+    """What is saved for each worker: its state, its objective's counts, and its share of its rank's seconds."""
 
     worker: Any
     samples: int
@@ -72,23 +70,17 @@ class _OfWorker:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is saved, and what it goes on from."""
+    """Where a run is saved, and the checkpoint that it goes on from."""
 
     file: Path
     run_id: str
     schema: str
-    header: Header | None  # of the checkpoint that the run goes on from, if it does
+    header: Header | None  # of the checkpoint to go on from; None: begin
 
 
 def schema_with(states: Any, columns: list[str]) -> str:
     """The schema of the checkpoints of a run, from its first states."""
-    version = metadata.version("mpi-compress")
-    return schema_of([Header, Mark, _Common, _OfWorker, Counters, states], [version, *columns])
-
-
-def path_of(result: Path) -> Path:
-    """The checkpoint that goes with a result."""
-    return result.with_name(result.name + ".ckpt")
+    return schema_of([Header, Mark, _Common, _OfWorker, Counters, states], [metadata.version("mpi-compress"), *columns])
 
 
 def _being_written(file: Path) -> Path:
@@ -96,13 +88,13 @@ def _being_written(file: Path) -> Path:
 
 
 def remove_checkpoint(file: Path) -> None:
-    """Remove a checkpoint, and what a program that was killed had written of the next one."""
+    """Remove a checkpoint, and an unfinished one that a killed program left."""
     file.unlink(missing_ok=True)
     _being_written(file).unlink(missing_ok=True)
 
 
 def read_header(file: Path) -> Header | None:
-    """The header of a checkpoint; None if there is none, or none that is whole and can be read."""
+    """The header of a checkpoint; None unless the file is there, whole and readable."""
     try:
         with file.open("rb") as stored:
             first, *_ = (load(frame) if i == 0 else None for i, frame in enumerate(frames_in(stored)))
@@ -112,15 +104,13 @@ def read_header(file: Path) -> Header | None:
 
 
 def header_of(file: Path, run_id: str, schema: str) -> Header | None:
-    """The header of a run's checkpoint; None if there is none that is whole, of this run and of this schema."""
+    """The header of a checkpoint if it is readable, and of this run and this schema."""
     found = read_header(file)
     return found if found and (vars(found).get("schema"), vars(found).get("run_id")) == (schema, run_id) else None
 
 
 class Keeper:
-    """Saves a run every so often and when it is asked to end, and gives back what was saved.
-
-    Every rank has one, and all do the same in the same round.
+    """Saves a run at intervals and when it is asked to end, all ranks in the same round, and restores it.
 
     Args:
         place: where the run is saved, by rank 0.
@@ -182,11 +172,7 @@ class Keeper:
         return save, reason, min(ask_in, self._saved_in + self.every.every) if isinstance(self.every.every, int) else ask_in
 
     def _save(self, states: States) -> None:
-        """Workers' states come one by one, so rank 0 never holds more than one of other ranks.
-
-        Raises:
-            UserError: at rank 0, the file cannot be written; the one before it stays.
-        """
+        """Save the run, worker by worker. UserError at rank 0 if the file cannot be written; the one before it stays."""
         workers = self._worker_frames(states.workers)
         if not self.exchange.is_root:
             self.exchange.collect(workers, None, np.uint8)

@@ -1,4 +1,4 @@
-"""What the messages of a run come to: bits, coordinates and costs; and its clock."""
+"""Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
+from mpi_compress.results.columns import named
 
 
 @dataclass
@@ -14,19 +15,22 @@ class Clock:
 
     wall: float = 0.0
     sends: float = 0.0  # in what workers send: gradients, compression and coding
-    update: float = 0.0  # in the master's answer and in hearing it
+    update: float = 0.0  # in the master's answer and in taking it over
     evaluate: float = 0.0
 
 
 @dataclass
 class Counters:
-    """What rank 0 has counted and noted so far. A checkpoint saves it as it is, and every field is part of its schema."""
+    """The counts and notes of rank 0, saved by a checkpoint as they are.
 
-    wire_up: list[int]  # (n,) bits of each worker
-    paper_up: list[float]  # (n,)
-    elements: int = 0  # coordinates sent up
-    wire_down: int = 0
-    paper_down: float = 0.0
+    Each counted column of `results.columns` has a field of its name: a number, or a list of one for each worker.
+    """
+
+    wire_bits_up: list[int]  # (n,) of each worker
+    paper_bits_up: list[float]  # (n,)
+    wire_bits_down: int = 0
+    paper_bits_down: float = 0.0
+    elements_up: int = 0  # coordinates
     cost_up: float = 0.0
     cost_down: float = 0.0
     clock: Clock = field(default_factory=Clock)
@@ -38,8 +42,18 @@ class Counters:
 
     @classmethod
     def of(cls, n: int) -> "Counters":
-        """Of a run of n workers that has not begun."""
+        """Those of a run of n workers before its first round."""
         return cls([0] * n, [0.0] * n)
+
+    @property
+    def trace(self) -> dict[str, float]:
+        """The counted columns of a row of the trace."""
+        return {name: sum(v) if isinstance(v := getattr(self, name), list) else v for name in named("counter")}
+
+    @property
+    def workers(self) -> dict[str, list[float]]:
+        """The counted columns of a row of /workers."""
+        return {name: [*v] for name in named("counter") if isinstance(v := getattr(self, name), list)}
 
     @property
     def seconds(self) -> float:
@@ -48,21 +62,22 @@ class Counters:
 
     def add_up(self, uplink: Link, arrived: Sequence[Message], cost: CostModel) -> None:
         """Count every worker's message of a round, in worker order; paper bits are those of what was decoded."""
-        wire_up, paper_up, cost_up, elements_up, before = self.wire_up, self.paper_up, self.cost_up, self.elements, None
+        wire_up, paper_up = self.wire_bits_up, self.paper_bits_up
+        elements_up, cost_up, before = self.elements_up, self.cost_up, None
         for i, message in enumerate(arrived):
             if message is not before:  # silent workers hosted together share one message
-                content = message.content or uplink.unpack(message)
+                content, before = message.content or uplink.unpack(message), message
                 wire, paper, elements = message.wire_bits, uplink.paper_bits(content), content.elements
-                each, before = cost.of(wire, paper), message
+                each = cost.of(wire, paper)
             wire_up[i] += wire
             paper_up[i] += paper
-            cost_up += each
             elements_up += elements
-        self.cost_up, self.elements = cost_up, elements_up
+            cost_up += each
+        self.elements_up, self.cost_up = elements_up, cost_up
 
     def add_down(self, downlink: Link, down: Message, cost: CostModel) -> None:
         """Count the master's message, once for each worker."""
-        n, paper = len(self.wire_up), downlink.paper_bits(downlink.unpack(down))
-        self.wire_down += n * down.wire_bits
-        self.paper_down += n * paper
+        n, paper = len(self.wire_bits_up), downlink.paper_bits(downlink.unpack(down))
+        self.wire_bits_down += n * down.wire_bits
+        self.paper_bits_down += n * paper
         self.cost_down += n * cost.of(down.wire_bits, paper)

@@ -1,11 +1,13 @@
 """f and ∇f at a point, over all workers: off the clock, and off the bit count."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.algorithms.base import Method
-from mpi_compress.engine.reports import Layout, Tally
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, squared_norm
@@ -13,13 +15,57 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 
 
-@dataclass(frozen=True)
-class Seconds:
-    """Seconds so far, each of the rank that took most."""
+class Layout:
+    """Where named fields lie in the vector that a worker reports of a point, so that one message carries them to rank 0.
 
-    compute: float  # in gradients
-    pack: float  # in compression and coding
-    borrowed: float  # the part of `compute` that evaluations spent
+    Args:
+        largest: names and lengths of the fields of which the largest over workers is wanted.
+        added: names and lengths of those whose sum is wanted; None, for the last one only: whatever is left, perhaps nothing.
+    """
+
+    def __init__(self, largest: Mapping[str, int], added: Mapping[str, int | None]):
+        names, lengths = [*largest, *added], [*largest.values(), *added.values()]
+        ends = list(itertools.accumulate(length or 0 for length in lengths))
+        self._places = {
+            name: slice(end - (length or 0), None if length is None else end)
+            for name, length, end in zip(names, lengths, ends, strict=True)
+        }
+        self._known, self.n_largest = ends[-1], sum(largest.values())
+
+    def pack(self, **fields: Any) -> Vector:
+        """The vector of these fields, numbers or arrays of one axis."""
+        open_ended = sum(np.size(fields[name]) for name, place in self._places.items() if place.stop is None)
+        out = np.empty(self._known + open_ended)
+        for name, place in self._places.items():
+            out[place] = fields[name]
+        return out
+
+    def field(self, name: str, report: Vector) -> Vector:
+        """A field of a report, in the report's own memory."""
+        return report[self._places[name]]
+
+
+class Tally:
+    """Folds workers' reports in worker order: the largest of some fields, the sums of others; one field is kept as it is."""
+
+    def __init__(self, layout: Layout, kept: str):
+        self._layout, self._kept_field = layout, kept
+        self._folded: Vector = np.empty(0)
+        self.kept: list[Vector] = []
+
+    def add(self, report: Vector) -> None:
+        """Take the next worker's report."""
+        n = self._layout.n_largest
+        if not self.kept:
+            self._folded = report.copy()
+        else:
+            np.maximum(self._folded[:n], report[:n], out=self._folded[:n])
+            self._folded[n:] += report[n:]
+        self.kept.append(self._layout.field(self._kept_field, report).copy())
+
+    def __getitem__(self, name: str) -> Vector:
+        """The largest over workers of a field, or its sum."""
+        return self._layout.field(name, self._folded)
 
 
 @dataclass(frozen=True)
@@ -29,7 +75,9 @@ class Evaluation:
     loss: float  # f(x), regulariser included
     grad_norm: float  # ‖∇f(x)‖
     samples: float  # evaluated by the algorithm so far, all workers
-    seconds: Seconds
+    compute: float  # seconds in gradients so far, as the next two of the rank that took most
+    pack: float  # in compression and coding
+    borrowed: float  # the part of `compute` that evaluations spent
     columns: Mapping[str, float]  # of the trace: the algorithm's, and those that follow from x
     of_workers: Mapping[str, list[float]]  # columns of /workers, (n,) each
     theory: Mapping[str, Any] = field(default_factory=dict)
@@ -58,22 +106,15 @@ class Evaluator:
     theory: Theory | None = None
 
     def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], sends: float) -> Evaluation | None:
-        """f and ∇f at the iterate, the algorithm's columns among them; None but at rank 0.
-
-        Args:
-            sends: seconds that this rank has spent so far in what its workers send.
-        """
+        """The evaluation of the iterate, at rank 0; `sends` are the seconds that this rank has spent in what its workers send."""
         x = algorithm.iterate(node)
-        layout = self._layout(algorithm, x.size)
+        layout = Layout(
+            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.T.size + 1 if self.theory else 0},
+            added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": x.size, "vector": None},
+        )
         tally = Tally(layout, "logs")
         self.exchange.collect(self._reports(layout, x, algorithm, workers, sends), tally)
         return self._evaluation(tally, x, algorithm, node) if self.exchange.is_root else None
-
-    def _layout(self, algorithm: Method, dim: int) -> Layout:
-        return Layout(
-            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.n_peaks if self.theory else 0},
-            added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": dim, "vector": None},
-        )
 
     def _reports(self, layout: Layout, x: Vector, algorithm: Method, workers: Mapping[int, Any], sends: float) -> Iterator[Vector]:
         """The report of every worker hosted here."""
@@ -104,5 +145,5 @@ class Evaluator:
         if self.theory:
             theory = self.theory.row(gradient, tally["peaks"], float(tally["moment"][0] / n), mean_square)
         of_workers = {name: [float(kept[j]) for kept in tally.kept] for j, name in enumerate(algorithm.logs)}
-        seconds = Seconds(*(float(tally[name][0]) for name in ("compute", "pack", "borrowed")))
-        return Evaluation(loss, norm(gradient), float(tally["samples"][0]), seconds, columns, of_workers, theory)
+        samples, compute, pack, borrowed = (float(tally[name][0]) for name in ("samples", "compute", "pack", "borrowed"))
+        return Evaluation(loss, norm(gradient), samples, compute, pack, borrowed, columns, of_workers, theory)

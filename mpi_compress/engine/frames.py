@@ -3,15 +3,16 @@
 A frame holds arrays, numbers and dataclasses; nothing else is built from one.
 """
 
+import hashlib
 import io
 import os
 import pickle
 import struct
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, BinaryIO, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,19 +33,12 @@ class FrameWriter:
 
 
 def frames_in(stored: BinaryIO) -> Iterator[Frame]:
-    """The frames of a checkpoint.
-
-    Raises:
-        EOFError: the file was cut.
-        ValueError: the file was changed.
-    """
+    """The frames of a checkpoint; EOFError if the file was cut, ValueError if it was changed."""
     while prefix := stored.read(_PREFIX.size):
         if len(prefix) < _PREFIX.size:
             raise EOFError
         size, crc = _PREFIX.unpack(prefix)
-        if size > os.fstat(stored.fileno()).st_size:
-            raise EOFError
-        frame = np.fromfile(stored, dtype=np.uint8, count=size)
+        frame = np.fromfile(stored, dtype=np.uint8, count=min(size, os.fstat(stored.fileno()).st_size))
         if frame.size < size:
             raise EOFError
         if zlib.crc32(frame.data) != crc:
@@ -58,11 +52,7 @@ def dump(state: Any) -> Frame:
 
 
 def load(frame: Frame) -> Any:
-    """The state of a frame.
-
-    Raises:
-        pickle.UnpicklingError: the frame names something that is no state.
-    """
+    """The state of a frame; pickle.UnpicklingError if the frame names something that is no state."""
     return _StateUnpickler(io.BytesIO(frame.data)).load()
 
 
@@ -104,3 +94,48 @@ class _StateUnpickler(pickle.Unpickler):
         if not (isinstance(found, type) and is_dataclass(found)):
             raise pickle.UnpicklingError(f"{module}.{name} does not belong in a checkpoint")
         return found
+
+
+def schema_of(states: Iterable[Any], columns: Iterable[str]) -> str:
+    """A hash of how states, instances or their classes, are laid out, and of the columns of a trace."""
+    seen: set[type] = set()
+    lines = [line for state in states for line in _layout(state, seen)]
+    return hashlib.sha256("\n".join([*lines, "columns", *columns]).encode()).hexdigest()[:16]
+
+
+def _layout(state: Any, seen: set[type]) -> Iterator[str]:
+    """A line for each kind of value in a state, in the order of its fields; each dataclass once."""
+    kind = state if isinstance(state, type) else type(state)
+    yield f"{kind.__module__}.{kind.__qualname__}"
+    if is_dataclass(kind):
+        if kind not in seen:
+            seen.add(kind)
+            yield from _fields(kind, seen)
+        if state is not kind:
+            for field in fields(kind):
+                if is_dataclass(type(value := getattr(state, field.name, None))) and type(value) not in seen:
+                    yield from _layout(value, seen)
+    elif isinstance(state, Mapping):
+        for key, value in state.items():
+            yield repr(key)
+            yield from _layout(value, seen)
+    elif isinstance(state, list | tuple):
+        for value in state:
+            yield from _layout(value, seen)
+
+
+def _fields(kind: type, seen: set[type]) -> Iterator[str]:
+    """The fields of a dataclass, and of those that the types of its fields name."""
+    for field in fields(kind):
+        yield f"{field.name}: {field.type!r}"
+        for named in _named(field.type):
+            if named not in seen:
+                yield from _layout(named, seen)
+
+
+def _named(hint: Any) -> Iterator[type]:
+    """The dataclasses in the type of a field."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+    for inner in get_args(hint):
+        yield from _named(inner)

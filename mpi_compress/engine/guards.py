@@ -1,4 +1,4 @@
-"""What parts that are not of this package hand over, brought into the form that kernels take for granted, or refused."""
+"""Checks of users' parts: their values are converted to the form that kernels expect, or refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +11,7 @@ from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.frames import unsavable
+from mpi_compress.engine.problems import checked_at
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
@@ -19,7 +20,7 @@ from mpi_compress.results.columns import TAKEN
 
 
 class GuardedObjective(Objective):
-    """One for an algorithm that is not of this package: points and rows are looked at, and gradients are copies."""
+    """The objective for a user's algorithm: points and rows are checked, and gradients are copies."""
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         value, gradient = super().value_and_gradient(self.point(x))
@@ -37,19 +38,13 @@ class GuardedObjective(Objective):
         return super().add_sparse_gradient(out, self.point(x), self._rows(rows))
 
     def point(self, x: Any) -> Any:
-        """x as kernels take it."""
-        try:
-            if isinstance(x, ScaledVector):
-                return ScaledVector(arrays.floats(x.v, (self.dim,), "coordinates of x"), x.scale)
-            return arrays.floats(x, (self.dim,), "coordinates of x")
-        except ValueError as error:
-            raise UserError(f"gradient: {error}") from None
+        """x as kernels expect it."""
+        if isinstance(x, ScaledVector):
+            return ScaledVector(self.point(x.v), x.scale)
+        return checked_at("gradient", lambda: arrays.floats(x, (self.dim,), "coordinates of x"))
 
     def _rows(self, rows: Any) -> NDArray[np.uint64]:
-        try:
-            array = arrays.whole(rows, (np.size(rows),), "rows")
-        except ValueError as error:
-            raise UserError(f"gradient: {error}") from None
+        array = checked_at("gradient", lambda: arrays.whole(rows, (np.size(rows),), "rows"))
         most = len(self.rows) - 1
         if not (array.size and array.min() >= 0 and array.max() <= most):
             said = f"go from {array.min()} to {array.max()}" if array.size else "are none"
@@ -58,12 +53,8 @@ class GuardedObjective(Objective):
 
 
 def watched(algorithm: Algorithm) -> Algorithm:
-    """The same algorithm, whose states, messages and logs are looked at.
-
-    Raises:
-        UserError: from its verbs, where they give something else.
-    """
-    name = _name(algorithm)
+    """The same algorithm; UserError if its methods give no states, messages or logs of the right kind."""
+    name = getattr(algorithm, "name", type(algorithm).__name__)
 
     def watch(verb: str, look: Callable[..., str]) -> None:
         unwatched = getattr(algorithm, verb)
@@ -95,18 +86,9 @@ def watched(algorithm: Algorithm) -> Algorithm:
 
 
 def check_logs(algorithm: Algorithm) -> None:
-    """Refuse columns of an algorithm's own that could not stand in a trace.
-
-    Raises:
-        ValueError: they are no names, or those of other columns.
-    """
+    """ValueError if the columns that an algorithm adds are no names, or those of other columns."""
     logs = algorithm.logs
     if isinstance(logs, str) or not all(isinstance(column, str) and column.isidentifier() for column in logs):
         raise ValueError(f'logs = {logs!r} should be names of columns, such as ("height",)')
     if taken := sorted(TAKEN.intersection(logs)):
         raise ValueError(f"logs: '{taken[0]}' is a column that every run has; give it another name")
-
-
-def _name(part: Any) -> str:
-    """What jobs call a part."""
-    return getattr(part, "name", type(part).__name__)

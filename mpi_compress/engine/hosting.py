@@ -1,4 +1,7 @@
-"""What a rank hosts: the rows of its workers and their objectives, kept from one run to the next."""
+"""What a rank hosts: the rows of its workers, kept from one run to the next, and their objectives.
+
+Before a run, two rounds on two samples compile every kernel and show the kinds of its states.
+"""
 
 import pickle
 from collections.abc import Callable, Mapping
@@ -6,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.algorithms.base import Method
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
+from mpi_compress.core.streams import Streams
+from mpi_compress.engine import asynchronous, rounds
+from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.guards import GuardedObjective
+from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.preparing import Prepared
 from mpi_compress.engine.problems import Problem
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
+from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
@@ -29,7 +39,7 @@ class HostedRows:
         self._rows: dict[int, Rows] = {}
 
     def of(self, p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[int, Rows]:
-        """Those of a run; read anew only where the run before had others."""
+        """The rows of a run's workers; they are read again only if the run before had others."""
         data, workers = p.problem.data, p.spec.workers
         key = (data.file, workers.count, workers.exchange, workers.master)
         if key != self._key:
@@ -54,12 +64,12 @@ def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]
 
 
 def objective_class(p: Prepared) -> type[Objective]:
-    """Objectives that look at what they are asked, for an algorithm that is not of this package."""
+    """The class of a run's objectives; that for a user's algorithm checks its arguments."""
     return Objective if is_ours(p.algorithm) else GuardedObjective
 
 
 def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
-    """The columns that every run has from its point alone: ‖x − x*‖ where x* is known, those of a test set where there is one."""
+    """The columns that follow from a point alone: ‖x − x*‖ if x* is known, and the test set's if there is one."""
     x_star, test = problem.x_star, problem.test
     held_out = HeldOut(test.read(0, test.n_samples), losses[problem.loss]()) if test is not None else None
 
@@ -68,3 +78,56 @@ def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
         return {**distance, **(held_out.columns(x) if held_out else {})}
 
     return columns
+
+
+def rehearse(p: Prepared, sample: Rows) -> None:
+    """Play two rounds on two samples like the given one; by one rank of a host. UserError if a user's part cannot be used.
+
+    A user's algorithm may need more samples or workers, so its errors here are left to the run itself.
+    """
+    observer = Observer(Evaluator(Exchange(1), {0: _objective(p, sample)}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
+    algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
+    try:
+        loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
+    except UserError as error:
+        if is_ours(algorithm):
+            raise type(error)(f"{p.spec.where}{error}") from None
+    except Exception:
+        if is_ours(algorithm):
+            raise
+
+
+def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:
+    """The loop that plays an algorithm: in rounds, or with workers that share memory."""
+    return asynchronous.run if algorithm.shares_memory else rounds.run
+
+
+def first_states(p: Prepared, sample: Rows) -> Any:
+    """States of the kinds that the run's algorithm makes, for the schema of its checkpoints.
+
+    A user's algorithm that cannot start on two samples has none: its source, which is part of the run id, is enough.
+    """
+    algorithm = p.spec.algorithm.within(p.algorithm.setting)
+    if algorithm.shares_memory:
+        return asynchronous.Shared
+    try:
+        node = algorithm.start(_start(p))
+        return node, algorithm.start_worker(node, _objective(p, sample)), algorithm.start_master(node)
+    except Exception:
+        if is_ours(algorithm):
+            raise
+        return None
+
+
+def _start(p: Prepared) -> Vector:
+    return np.full(p.problem.data.dim, 1e-3)
+
+
+def _objective(p: Prepared, sample: Rows) -> Objective:
+    """An objective of two samples, sparse or dense and with the type of floats of the run's rows."""
+    dim, dtype = p.problem.data.dim, sample.matrix[-1].dtype
+    if len(sample.matrix) == 3:
+        matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))
+    else:
+        matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
+    return objective_class(p)(Rows(matrix, np.array([1.0, -1.0]), dim), losses[p.problem.loss](), 0.5, p.problem.mu)

@@ -33,8 +33,7 @@ class Shape:
     nonzeros: float
 
     def bytes(self, dtype: str, share: float = 1.0) -> float:
-        """Bytes of a share of the rows in memory, sparse or dense, whichever takes less; with labels and, of sparse rows, their
-        starts in the set and in each shard."""
+        """Bytes of a share of the rows in memory, sparse or dense, whichever is less, with labels and starts of sparse rows."""
         item = 4 if dtype == "float32" else 8
         if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
             return share * self.samples * (self.dim * item + 8)
@@ -42,8 +41,7 @@ class Shape:
 
 
 def shape_of(spec: RunSpec) -> Shape | None:
-    """The size of a run's set without parsing it: from what an earlier run has cached, from what is published, or from its
-    generator; None where none of them knows."""
+    """The size of a run's set without parsing it, from the cache, its generator or what is published; None if none has it."""
     table = spec.data
     file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
     try:
@@ -51,13 +49,11 @@ def shape_of(spec: RunSpec) -> Shape | None:
             return Shape(*(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))
     except (OSError, KeyError):
         pass
-    known = KNOWN.get(table.name or "")
+    known, size = KNOWN.get(table.name or ""), None
     if table.generator is not None:
         size = table.build_generator().size()
     elif known is not None and known.samples and known.nonzeros:
         size = known.samples, known.dim, float(known.nonzeros)
-    else:
-        size = None
     if size is None:
         return None
     samples = min(size[0], table.rows or size[0])
@@ -65,15 +61,14 @@ def shape_of(spec: RunSpec) -> Shape | None:
 
 
 def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:
-    """Bytes on each rank, Python itself left out.
-
-    Args:
-        solve: whether rank 0 will look for λmax and x* on the whole set, before any round.
-    """
+    """Bytes on each rank, Python itself left out; `solve`: rank 0 first computes λmax and x* on the whole set."""
     n, vector = spec.workers.count, 8.0 * shape.dim
     message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
     found = []
-    for rank, workers in enumerate(_hosted(spec, ranks)):
+    dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
+    hosts = ranks - 1 if dedicated else ranks
+    hosted = [0] * dedicated + [len(block(n, hosts, r)) for r in range(hosts)]
+    for rank, workers in enumerate(hosted):
         rows = shape.bytes(spec.data.dtype, workers / n)
         playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * workers)
         if rank == 0 or spec.workers.exchange == "allgather":
@@ -84,13 +79,6 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
         solving = shape.bytes(spec.data.dtype) + vector * _VECTORS_OF_A_SOLVER + 8.0 * 6 * shape.samples + small
         found[0] = max(found[0], solving)
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]
-
-
-def _hosted(spec: RunSpec, ranks: int) -> list[int]:
-    """How many workers each rank hosts."""
-    dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
-    hosts = ranks - 1 if dedicated else ranks
-    return [0] * dedicated + [len(block(spec.workers.count, hosts, r)) for r in range(hosts)]
 
 
 def text(spec: RunSpec, ranks: int | None = None) -> str:
@@ -106,14 +94,7 @@ def text(spec: RunSpec, ranks: int | None = None) -> str:
 
 
 def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:
-    """Refuse a run that this host has no memory for. Every rank calls it before anything large is made or read.
-
-    Args:
-        here: the ranks of this host.
-
-    Raises:
-        UserError: the ranks of this host need more than is free on it.
-    """
+    """UserError if the ranks `here`, of this host, need more than is free on it; called before anything large is made or read."""
     each = needs(spec, shape, ranks, solve)
     wanted, free = sum(each[r] for r in here), available()
     if wanted > free:
@@ -124,11 +105,7 @@ def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequen
 
 
 def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
-    """Refuse a job, for a plan, which knows of no host but this one.
-
-    Raises:
-        UserError: a single rank of a run needs more than is free here.
-    """
+    """For a plan, which knows this host alone: UserError if a single rank of a run needs more memory than is free here."""
     free = available()
     for spec in job.runs:
         shape, n_ranks = shape_of(spec), ranks or spec.workers.count + 1

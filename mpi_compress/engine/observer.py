@@ -1,18 +1,27 @@
-"""Watches a run: counts its messages, logs its rows, and decides when it ends."""
+"""Watches a run: counts its messages, logs its rows, and decides whether it ends, as what, and why."""
 
+import math
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.algorithms.base import Method
+from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.engine.counting import Clock, Counters
-from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.rows import Row, row_of
-from mpi_compress.engine.verdicts import Refusals, is_spent, not_finite_after, verdict_at, verdict_without_update
-from mpi_compress.job.stop import Stop, Verdict
+from mpi_compress.engine.evaluation import Evaluation, Evaluator
+from mpi_compress.exchange import Exchange
+from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
+from mpi_compress.results.writer import Row
+
+Refusals = Mapping[str, OverflowError | None]
+"""Who, on this rank, could not send in a round that is not finite, and why; None: it could."""
+
+_LONGEST = 300  # letters of the reason that an error gives
+_SMALLER = "a smaller step size may help"
 
 
 def ignore(*_: Any) -> None:
@@ -65,7 +74,7 @@ class Observer:
         if verdict or k % self.log.every == 0:
             verdict = max(verdict, self._log(k, algorithm, node, workers))
         elif self.exchange.is_root:
-            self.log.progress(k, None, sum(self.counters.wire_up))
+            self.log.progress(k, None, sum(self.counters.wire_bits_up))
         self.clock.evaluate += time.perf_counter() - begun
         return verdict
 
@@ -74,17 +83,82 @@ class Observer:
         c, log = self.counters, self.log
         if k == c.logged:
             return Verdict.GO_ON
-        first, c.logged = c.logged < 0, k
-        verdict = Verdict.GO_ON
+        first, c.logged, verdict = c.logged < 0, k, Verdict.GO_ON
         point = self.evaluator.evaluate(algorithm, node, workers, c.clock.sends)
         if point is not None:
-            c.borrowed, c.last_loss = point.seconds.borrowed, point.loss
+            c.borrowed, c.last_loss = point.borrowed, point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
             log.sink(row_of(k, c, point, log.n_samples, log.f_star))
-            log.progress(k, point.loss, sum(c.wire_up))
+            log.progress(k, point.loss, sum(c.wire_bits_up))
             verdict = verdict_at(self.stop, point.loss, log.f_star, point.distance, c.start_distance)
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED and not self.reason:
-            self.reason = not_finite_after(k)
+            self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)
         return verdict
+
+
+def is_spent(stop: Stop, counters: Counters) -> bool:
+    """Whether a run has sent or taken as much as it may; at rank 0."""
+    return (stop.wire_bits_up is not None and sum(counters.wire_bits_up) >= stop.wire_bits_up) or (
+        stop.seconds is not None and counters.seconds >= stop.seconds
+    )
+
+
+def verdict_at(stop: Stop, loss: float, f_star: float, distance: float, start_distance: float) -> Verdict:
+    """The verdict on a point."""
+    if not math.isfinite(loss):
+        return Verdict.DIVERGED
+    return Verdict.COMPLETE if stop.is_met(loss, loss - f_star, distance, start_distance) else Verdict.GO_ON
+
+
+def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Verdict, str]:
+    """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged.
+
+    A run whose loss has risen has diverged, whatever its precision. All ranks call it together.
+    """
+    errors = {who: error for who, error in refusals.items() if error is not None}
+    exhausted = any(isinstance(error, PrecisionExhausted) for error in errors.values())
+    first, last = counters.first_loss, counters.last_loss
+    if exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
+        return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+
+    def reason(given: list[str]) -> str:
+        refusal = next(filter(None, given), "")
+        if last > first:
+            return f"{refusal}; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
+        return refusal or f": {_SMALLER}"
+
+    given = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
+    return Verdict.DIVERGED, f"the update of round {k} is not finite{exchange.consult(given, reason)}"
+
+
+def _text(error: Exception) -> str:
+    """An error's text in one line that is not too long, and that HDF5 can hold."""
+    text = str(error.args[-1]) if error.args else ""
+    return textwrap.shorten(text.replace("\0", " "), _LONGEST) or f"{type(error).__name__} without a text"
+
+
+def row_of(k: int, c: Counters, e: Evaluation, n_samples: int, f_star: float) -> Row:
+    """The row of round k; `n_samples` make an epoch."""
+    return Row(
+        trace={
+            "round": k,
+            "epoch": e.samples / n_samples,
+            "loss": e.loss,
+            "suboptimality": e.loss - f_star,
+            "grad_norm": e.grad_norm,
+            **c.trace,
+            **e.columns,
+        },
+        workers={**c.workers, **e.of_workers},
+        timing={
+            "seconds": c.seconds,
+            "compute": e.compute,
+            "pack": e.pack,
+            "exchange": max(0.0, c.seconds - e.compute - e.pack - c.clock.update),
+            "update": c.clock.update,
+            "evaluate": max(0.0, c.clock.evaluate - e.borrowed),
+        },
+        theory=dict(e.theory),
+    )

@@ -1,8 +1,10 @@
-"""One run, from its first row or its checkpoint to its file."""
+"""One run: begun, or gone on with from its checkpoint, and played to its end."""
 
 import json
+import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,40 +12,56 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import Progress, bits_text, print_line
 from mpi_compress.core.registry import is_ours
-from mpi_compress.core.signals import Stopped
+from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine.beginning import DONE, Begun, How, begin_in_turn
-from mpi_compress.engine.checkpoint import Keeper, Place, path_of, remove_checkpoint, schema_with
+from mpi_compress.engine.checkpoint import Header, Keeper, Place, header_of, remove_checkpoint, schema_with
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.guards import watched
-from mpi_compress.engine.hosting import HostedRows, columns_of, objectives_of
+from mpi_compress.engine.hosting import HostedRows, columns_of, first_states, loop_of, objectives_of, rehearse
 from mpi_compress.engine.observer import Log, Observer, ignore
-from mpi_compress.engine.preparing import Prepared
-from mpi_compress.engine.provenance import attributes_of
-from mpi_compress.engine.rehearsal import first_states, loop_of, rehearse
+from mpi_compress.engine.preparing import Prepared, attributes_of
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
-from mpi_compress.exchange.ranks import at_root
-from mpi_compress.job.stop import Verdict
+from mpi_compress.exchange.ranks import Ranks, at_root
+from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
-from mpi_compress.results.files import part_of
-from mpi_compress.results.writer import Recorder
+from mpi_compress.results.files import checkpoint_of, part_of
+from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
+
+DONE = "done"
+_LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is writing: at first, and at most
+_AGAIN = "run the same command again to go on"
+
+
+@dataclass(frozen=True)
+class How:
+    """How runs are played."""
+
+    ranks: Ranks
+    fresh: bool
+    quiet: bool
+    force: bool
+    interrupts: Interrupts
+    shared: bool = False  # with other processes, as the trials of [tune] are: a run that another one plays is waited for
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that can be played, or the reason why it is not; at rank 0."""
+
+    recorder: Recorder | None = None
+    header: Header | None = None  # of the checkpoint to go on from
+    instead: str = ""  # DONE, or why waiting for another process ended
 
 
 def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str, Any] | None) -> Path:
-    """Host the workers, begin or go on, rehearse, play the rounds, and end.
+    """Play a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
 
     Args:
         rows: keeps the rows of the workers hosted here for the next run.
         tuned: what [tune] found, for the result.
-
-    Returns:
-        the result, or its .part where the run failed.
-
-    Raises:
-        Stopped: the run was asked to end; it is saved.
     """
     ranks, workers = how.ranks, p.spec.workers
     exchange = ranks.exchange(workers.count, workers.exchange, workers.master)
@@ -59,7 +77,8 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
         keeper = _keeper(p, evaluator, begun.recorder, place, how, progress)
         try:
             ranks.first_on_each_host(partial(rehearse, p, sample))
-            verdict, x = _play(p, keeper)
+            algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
+            verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
             if begun.recorder is not None:
                 _end(begun.recorder, verdict, keeper, x)
         except BaseException as error:
@@ -68,11 +87,8 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
     return _report(p, file, verdict, keeper, how)
 
 
-_AGAIN = "run the same command again to go on"
-
-
 def _host(p: Prepared, exchange: Exchange, how: How, rows: HostedRows) -> Evaluator:
-    """The objectives of the workers hosted here, and what evaluates them all."""
+    """The evaluator, with the objectives of the workers hosted here."""
     objectives = objectives_of(p, rows.of(p, exchange, how.ranks))
     further = columns_of(p.problem) if how.ranks.is_root else None
     theory = Theory.of(p.algorithm) if p.spec.log.theory else None
@@ -89,23 +105,16 @@ def _begin(
         **({} if tuned is None else {"tuned": json.dumps(tuned)}),
     }
     names = how.ranks.on_root(lambda: schema_with(first_states(p, sample), [schema(), *p.algorithm.logs]))
-    begun = at_root(how.ranks, partial(begin_in_turn, file, p, attributes, names, how)) or Begun()
+    begun = at_root(how.ranks, partial(_begin_in_turn, file, p, attributes, names, how)) or Begun()
     header, instead = how.ranks.on_root(lambda: (begun.header, begun.instead))
-    return Begun(begun.recorder, header, instead), Place(path_of(file), p.run_id, names, header)
+    return Begun(begun.recorder, header, instead), Place(checkpoint_of(file), p.run_id, names, header)
 
 
 def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place: Place, how: How, progress: Progress) -> Keeper:
-    """What saves the run, with what observes it."""
+    """The run's keeper, with its observer."""
     sink = recorder.append if recorder else ignore
     log = Log(p.problem.data.n_samples, p.problem.f_star, p.spec.log.every, sink, progress)
     return Keeper(place, p.spec.checkpoint, Observer(evaluator, p.spec.cost, p.spec.stop, log), recorder, how.interrupts.wish)
-
-
-def _play(p: Prepared, keeper: Keeper) -> tuple[Verdict, Vector]:
-    """All rounds; those of a user's algorithm are watched."""
-    algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
-    streams, observer = Streams(p.spec.seed), keeper.observer
-    return loop_of(algorithm)(algorithm, keeper.objectives, keeper.exchange, streams, p.x0, observer, keeper)
 
 
 def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> None:
@@ -119,11 +128,7 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> Non
 
 
 def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | None, how: How) -> Path:
-    """Keep what there is. A run that fails in a single process does not keep the others from being played.
-
-    Raises:
-        BaseException: the error, where the other runs cannot be played.
-    """
+    """Keep the rows so far. The error is raised again, unless the other runs can be played: those of a single process."""
     if recorder is not None:
         recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
     if isinstance(error, Exception) and not isinstance(error, UserError) and how.ranks.size == 1:
@@ -135,15 +140,56 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
 
 
 def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How) -> Path:
-    """Print how the run ended, at rank 0.
-
-    Raises:
-        Stopped: it was asked to end.
-    """
+    """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
     if verdict is Verdict.STOPPED:
         raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {_AGAIN}")
     if how.ranks.is_root and not how.quiet:
         observer = keeper.observer
         why = f" ({observer.reason})" if observer.reason else ""
-        print_line(f"{p.spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.counters.wire_up))} up, {file}")
+        print_line(f"{p.spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.counters.wire_bits_up))} up, {file}")
     return file
+
+
+def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str, how: How) -> Begun:
+    """Begin; if another process plays the run, wait for it where runs are shared, else raise BeingWritten. At rank 0."""
+    pause, longest = _LOOK_SECONDS
+    waited = False
+    while True:
+        if how.shared and file.exists() and (waited or not how.fresh):
+            return Begun(instead=DONE)
+        try:
+            return _opened(file, p, attributes, schema, how)
+        except BeingWritten:
+            if not how.shared:
+                raise
+        if not waited and not how.quiet:
+            print_line(f"{p.spec.label}: another process plays this trial; waiting for it")
+        waited = True
+        if wish := how.interrupts.wish():
+            return Begun(instead=wish)
+        time.sleep(pause)
+        pause = min(1.5 * pause, longest)
+
+
+def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str, how: How) -> Begun:
+    """The result's recorder, and the checkpoint to go on from."""
+    checkpoint, header = checkpoint_of(file), None
+
+    def saved() -> Mark | None:
+        nonlocal header
+        if not how.fresh and checkpoint.exists():
+            header = header_of(checkpoint, p.run_id, schema)
+            if header is None:
+                print_line(f"{p.spec.label}: begins again, for {checkpoint} is damaged, or of another version")
+        return header.mark if header else None
+
+    try:
+        recorder = Recorder(file, attributes, saved)
+    except LostRows as lost:
+        print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
+        recorder, header = Recorder(file, attributes), None
+    if header is None:
+        remove_checkpoint(checkpoint)
+    elif not how.quiet:
+        print_line(f"{p.spec.label}: goes on from round {header.k}")
+    return Begun(recorder, header)

@@ -1,8 +1,15 @@
-"""A run that can be played: its data, its algorithm bound to them, the point where it starts."""
+"""A run that can be played: its data, its algorithm bound to them, the point where it starts, and where it comes from."""
 
+import json
+import os
+import platform
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +19,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.engine.guards import check_logs
 from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shape_of
-from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_idle_workers, refuse_smoothness
+from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_smoothness
+from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
@@ -21,7 +29,7 @@ from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
-from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.store import DataSet, open_data
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 
@@ -38,13 +46,11 @@ class Prepared:
 
 
 def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
-    """Open a run's data, solve its problem and bind its algorithm; `problems` keeps what several runs share.
+    """Open a run's data, solve its problem and bind its algorithm; UserError with the place in the job if that is not possible.
 
     Args:
-        force: do not look at how much memory there is.
-
-    Raises:
-        UserError: what does not go together, or does not fit, with the place in the job.
+        problems: keeps the problems that several runs share.
+        force: do not check how much memory is free.
     """
     try:
         key = key_of(spec)
@@ -62,7 +68,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
 
 
 def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
-    """A run's data and what they decide, once it is clear that there is memory for them."""
+    """A run's problem, once it is clear that there is memory for its data."""
 
     def refuse(shape: Shape, solve: bool) -> None:
         ranks.each(partial(refuse_what_cannot_fit, spec, shape, ranks.size, ranks.ranks_here, solve))
@@ -71,17 +77,19 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     if shape is not None:
         refuse(shape, solve=False)
     data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, ranks)
-    ranks.on_root(partial(refuse_idle_workers, spec, data))
+    ranks.on_root(partial(_refuse_idle_workers, spec, data))
     if not force:
         refuse(Shape(data.n_samples, data.dim, data.nonzeros), solve=not is_large(data) or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
 
-def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
-    """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that. M = 0: all noise counts as σ².
+def _refuse_idle_workers(spec: RunSpec, data: DataSet) -> None:
+    if spec.workers.count > data.n_samples:
+        raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
 
-    At rank 0 only.
-    """
+
+def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
+    """The run, its uplink's compressor settled by the gradients' noise at x0 if it needs that (M = 0); at rank 0."""
     compressor = spec.up.compressor
     if not compressor.needs_noise:
         return spec
@@ -92,7 +100,7 @@ def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
 
 
 def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
-    """The quantities that formulas may name; ‖∇f(x0)‖ where one does. At rank 0 only."""
+    """The quantities that formulas may name, ‖∇f(x0)‖ only if one does. At rank 0."""
     known = problem.numbers(spec.workers.count)
     if "g0" in spec.algorithm.names():
         f = Objective(problem.data.read(0, problem.data.n_samples), losses[problem.loss](), 1 / problem.data.n_samples, problem.mu)
@@ -120,7 +128,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
 
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
-    """The link of a direction, "up" or "down"; one that looks at every message where a part is not of this package."""
+    """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
     if not spec.algorithm.settles(table.compressor, way):
         checked_at(f"{way}.compressor", partial(table.compressor.check, dim))
     trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
@@ -137,3 +145,41 @@ def _start(spec: RunSpec, problem: Problem) -> Vector:
     if x0.size != dim:
         raise UserError(f"start.at: the last point of {at} has {x0.size} coordinates; d = {dim}")
     return x0 + spec.start.offset
+
+
+def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
+    """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
+    packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
+    return {
+        "job": p.spec.toml(),
+        "label": p.spec.label,
+        "run_id": p.run_id,
+        "reason": "",
+        "data": p.spec.data.shown,
+        "n_workers": exchange.n,
+        "n_ranks": ranks.size,
+        "n_samples": p.problem.data.n_samples,
+        "dim": p.problem.data.dim,
+        "L": p.problem.L,
+        **({} if p.problem.L_max is None else {"L_max": p.problem.L_max}),
+        "mu": p.problem.mu,
+        "f_star": p.problem.f_star,
+        "f_star_accuracy": p.problem.f_star_accuracy,
+        "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
+        "versions": json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}),
+        "mpi_library": ranks.library,
+        "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str:
+    """The commit of this package's own checkout; "" where it is installed from elsewhere."""
+    checkout = Path(__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return ""
+    describe = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(describe, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,4 +1,4 @@
-"""What a job's data and objective decide: the regulariser, smoothness, the minimiser."""
+"""The problem of a run: its data and loss, with the regulariser, the smoothness and the minimiser."""
 
 import json
 import math
@@ -28,7 +28,7 @@ _SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, objective and workers of a run, with what their data decide."""
+    """Data and objective of a run, with their constants."""
 
     data: DataSet
     loss: str
@@ -43,7 +43,7 @@ class Problem:
     test: DataSet | None = None
 
     def numbers(self, n: int) -> dict[str, float]:
-        """What formulas may name."""
+        """The quantities that formulas may name."""
         known = {"mu": self.mu, "n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
         if not losses[self.loss]().smooth:
             return known
@@ -58,7 +58,7 @@ def key_of(spec: RunSpec) -> str:
 
 
 def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
-    """What the data decide, and the test set. At rank 0 only."""
+    """The problem of a run on its data, with the test set. At rank 0."""
     objective = spec.objective
     loss = losses[objective.loss]()
     test = open_test(spec.data, spec.folder, data)
@@ -102,7 +102,7 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
 
 
 def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
-    """Whether a run asks for L_max or L_rms, for L_row, and whether it cannot do without x*."""
+    """Whether a run needs L_max or L_rms, whether it needs L_row, and whether it needs x*."""
     names = spec.algorithm.names()
     falls = spec.stop.suboptimality is not None or spec.stop.relative_distance is not None
     optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or falls
@@ -134,14 +134,8 @@ def is_large(data: DataSet) -> bool:
     return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
-def refuse_idle_workers(spec: RunSpec, data: DataSet) -> None:
-    """Refuse more workers than samples."""
-    if spec.workers.count > data.n_samples:
-        raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
-
-
 def refuse_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
-    """Refuse a formula in L where the loss has none."""
+    """Refuse a formula in L if the loss is not smooth."""
     loss = spec.objective.loss
     if formula is None or losses[loss]().smooth:
         return
@@ -154,7 +148,7 @@ def refuse_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
 
 
 def checked_at(where: str, build: Callable[[], T]) -> T:
-    """What `build` gives; where it refuses a value, the error names the place in the job."""
+    """The result of `build`; if it refuses a value, the error names the place in the job."""
     try:
         return build()
     except UserError:

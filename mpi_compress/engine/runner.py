@@ -1,4 +1,4 @@
-"""From a job to its results: what all runs need is prepared first; then they are played one by one."""
+"""From a job to its results: all runs are prepared first, then played one by one."""
 
 import math
 import tempfile
@@ -11,15 +11,14 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
-from mpi_compress.engine.beginning import How
 from mpi_compress.engine.hosting import HostedRows
-from mpi_compress.engine.playing import play
+from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.stop import Stop
+from mpi_compress.job.tables import Stop
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, read
 
@@ -36,13 +35,13 @@ def run(
 ) -> list[Run]:
     """Run a job: in this process, or on the ranks of an mpi4py communicator.
 
-    Runs whose results are there already are not run again, but with `fresh`.
+    A run whose result exists is not run again, unless `fresh`.
 
     Args:
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
         quiet: print no progress and no summary on stderr, only what goes wrong.
-        force: try also what needs more memory than there is.
-        interrupts: may ask a run to end before it is done.
+        force: try also runs that need more memory than is free.
+        interrupts: asks a run to end before it is done.
 
     Returns:
         the results in the job's order, at rank 0; nothing elsewhere.
@@ -87,11 +86,7 @@ def _run(job: Job, out: Path, how: How) -> list[Run]:
 
 
 def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int, Mapping[str, Any]]:
-    """Play the trials of the runs that have a [tune], and put the best values into `specs`.
-
-    Returns:
-        what [tune] found for each of these runs, by its number in the job.
-    """
+    """Play the trials of the runs that have a [tune], and put the best values into `specs`; returns them by number of run."""
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
     trials = {trial.toml(): trial for spec in tuned.values() for trial in spec.trials}  # runs of several seeds share them
     if not trials:
@@ -106,7 +101,7 @@ def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int,
 def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
     """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only.
 
-    Runs that came down to a level of [stop] are better than others, and among them the one that took the fewest rounds.
+    Runs that reached a level of [stop] are better than others; the best of them took the fewest rounds.
     """
     assert spec.tune is not None
     merits: list[float] = []
@@ -126,7 +121,7 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
 
 
 def _came_down(run: Run, stop: Stop) -> bool:
-    """Whether a run ended at a level of its [stop]."""
+    """True if a run ended at a level of its [stop]."""
     loss, suboptimality, distance = (run.trace.get(name, [math.nan]) for name in ("loss", "suboptimality", "distance"))
     return run.status == "complete" and stop.is_met(loss[-1], suboptimality[-1], distance[-1], distance[0])
 

@@ -74,13 +74,8 @@ class Theory:
         """Attributes of the result that hold for the whole run."""
         return {"curve": algorithm.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
 
-    @property
-    def n_peaks(self) -> int:
-        return self.T.size + 1
-
     def of_worker(self, algorithm: Method, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
-        """The report of worker i, g = ∇f_i(x): −ω(T) for all T and −improvement; and E‖g_i‖², for minibatches drawn with
-        replacement."""
+        """Of worker i with g = ∇f_i(x): −ω(T) for all T and −improvement; and E‖g_i‖², minibatches drawn with replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
         noise = 0.0 if algorithm.batch is None else sampling_noise(f, x) / algorithm.batch
         return -np.append(omega, algorithm.improvement(g)), squared_norm(g) + noise

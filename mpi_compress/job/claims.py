@@ -1,4 +1,4 @@
-"""Claims: what a paper says, as data. Formulas are parsed, never `eval`ed; `figures.verdicts` holds claims against results.
+"""Claims: the statements of a paper, as data. Formulas are parsed, never `eval`ed; `figures.verdicts` holds claims against results.
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
@@ -42,11 +42,7 @@ class Question:
 
 
 def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
-    """The claims of a job's [[claim]] tables on the runs of these labels.
-
-    Raises:
-        UserError: what no result can give a value: a wrong condition, a formula that cannot be read, a run that there is not.
-    """
+    """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value."""
     claims = [
         checked(Claim, point, f"claim {i + 1}") for i, table in enumerate(tables) for point in _points(table, f"claim {i + 1}")
     ]
@@ -80,11 +76,7 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 
 def meets(condition: str, value: float) -> bool:
-    """Whether a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none.
-
-    Raises:
-        UserError: a condition of no such form.
-    """
+    """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. UserError if the condition has another form."""
     within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", condition)
     compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", condition)
     try:
@@ -121,11 +113,7 @@ def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], f
 
 
 def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr], float]) -> Question:
-    """What a call in a formula asks; `number` gives a level's value.
-
-    Raises:
-        ValueError: it asks nothing that a run could answer.
-    """
+    """What a call in a formula asks; `number` gives a level's value. ValueError if no run could answer it."""
     match call:
         case ast.Call(
             func=ast.Name(id="largest" | "smallest" | "mean" as over), args=[ast.Constant(value=str(formula)), of], keywords=[]

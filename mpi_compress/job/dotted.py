@@ -1,4 +1,4 @@
-"""Tables as TOML gives them: dotted keys, lists of tables, and keys that nobody knows."""
+"""Tables as TOML gives them: dotted keys, lists of tables, and unknown keys."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +9,7 @@ from mpi_compress.job.tables import OF_A_RUN
 
 
 def put(run: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key; tables on the way are made where they are missing.
-
-    Raises:
-        UserError: a run has no such table, or what stands there is none.
-    """
+    """Set a dotted key and make the tables that it lacks; UserError if a run has no such table, or something else stands there."""
     *tables, last = key.split(".")
     if (tables or [last])[0] not in OF_A_RUN:
         raise UserError(f"{key}: {nearest((tables or [last])[0], OF_A_RUN, 'table')}")
@@ -46,11 +42,7 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def list_of_tables(tables: Mapping[str, Any], key: str, within: str = "") -> list[dict[str, Any]]:
-    """The tables headed [[key]]; none, where there are none.
-
-    Raises:
-        UserError: what stands there is no list of tables.
-    """
+    """The tables headed [[key]], an empty list if there are none; UserError if what stands there is no list of tables."""
     value = tables.get(key, [])
     if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
         raise UserError(f"{within}{key}: should be tables, each headed [[{within}{key}]]")
@@ -65,5 +57,5 @@ def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -
 
 
 def plain(value: Any) -> str:
-    """A value as labels have it."""
+    """A value as labels show it."""
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)

@@ -4,7 +4,7 @@ import copy
 import itertools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -43,21 +43,13 @@ class Job:
         return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
 
     def only(self, label: str | None = None, index: int | None = None) -> "Job":
-        """The same job with the runs of one label, or one run.
-
-        Raises:
-            UserError: there is no such run.
-        """
-        runs = self.runs
-        if label is not None:
-            runs = [r for r in runs if r.label == label]
-            if not runs:
-                raise UserError(f"--only: {nearest(label, [r.label for r in self.runs], 'run')}")
-        if index is not None:
-            if not 0 <= index < len(self.runs):
-                raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(self.runs) - 1}")
-            runs = [r for r in runs if r is self.runs[index]]
-        return replace(self, runs=runs)
+        """The same job with the runs of one label, or one run; UserError if there is no such run."""
+        labels = [r.label for r in self.runs]
+        if label is not None and label not in labels:
+            raise UserError(f"--only: {nearest(label, labels, 'run')}")
+        if index is not None and not 0 <= index < len(labels):
+            raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
+        return replace(self, runs=[r for i, r in enumerate(self.runs) if label in (None, r.label) and index in (None, i)])
 
 
 def load_job(
@@ -73,17 +65,18 @@ def load_job(
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
         only: take the runs of this label.
         index: take the run of this number.
-        full: at full size, as the job's table [full] of values by dotted key says.
+        full: with the values by dotted key of the job's table [full].
 
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do.
     """
     path = Path(file)
     tables = _toml(path)
+    plain_values = {key: value.item() if isinstance(value, np.generic) else value for key, value in (overrides or {}).items()}
     try:
         if full:
             tables = _at_full_size(tables)
-        job = parse_job(tables, job_name(path), path.parent, _plain_values(overrides or {}), only, index).only(only, index)
+        job = parse_job(tables, job_name(path), path.parent, plain_values, only, index).only(only, index)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for errors that only the data show
@@ -102,24 +95,6 @@ def _toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _plain_values(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts NumPy scalars to Python numbers."""
-    return {key: value.item() if isinstance(value, np.generic) else value for key, value in overrides.items()}
-
-
-@dataclass(frozen=True)
-class _Overrides:
-    """Values by dotted key for the runs that `Job.only` takes."""
-
-    values: Mapping[str, Any]
-    only: str | None
-    index: int | None
-
-    def of(self, label: str, index: int) -> Mapping[str, Any]:
-        """Those of one run."""
-        return self.values if self.only in (None, label) and self.index in (None, index) else {}
-
-
 def parse_job(
     tables: Mapping[str, Any],
     name: str,
@@ -128,20 +103,20 @@ def parse_job(
     only: str | None = None,
     index: int | None = None,
 ) -> Job:
-    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` would take.
-
-    Raises:
-        UserError: one line with the place in the job, what was given, and what would do.
-    """
+    """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     _import_plugins(tables.get("plugins", []), folder)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
     title = title or PurePath(name).name
+
+    def changed(label: str, number: int) -> Mapping[str, Any]:
+        return overrides if only in (None, label) and index in (None, number) else {}
+
     runs: list[RunSpec] = []
     for own in list_of_tables(tables, "run") or [{"label": title}]:
-        runs += _runs(tables, own, len(runs), folder, _Overrides(overrides, only, index))
+        runs += _runs(tables, own, len(runs), folder, changed)
     labels = [r.label for r in runs]
     figure = _figure(tables.get("figure", {}), labels)
     claimed = claims.of_job(list_of_tables(tables, "claim"), labels)
@@ -150,8 +125,10 @@ def parse_job(
     return Job(name, title, paper, runs, figure, claimed)
 
 
-def _runs(tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, overrides: _Overrides) -> list[RunSpec]:
-    """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on."""
+def _runs(
+    tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, changed: Callable[[str, int], Mapping[str, Any]]
+) -> list[RunSpec]:
+    """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
     label = _label(own, "run: label" if "run" in tables else "title")
     where = f'run "{label}"'
     refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
@@ -162,7 +139,7 @@ def _runs(tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder:
         suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
         name_in_figures, index = f"{label}, {suffix}" if suffix else label, first + len(runs)
         run = copy.deepcopy(written)
-        for key, value in {**point, **overrides.of(name_in_figures, index)}.items():
+        for key, value in {**point, **changed(name_in_figures, index)}.items():
             put(run, key, value)
         _settle_data(run, folder, f"{where}: data")
         spec = run_spec(name_in_figures, index, run, folder, len(tables.get("run", [])) > 1)
@@ -195,7 +172,7 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
 
 
 def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overriding: Any) -> None:
-    """Refuse what [full] cannot mean, though only --full asks for it."""
+    """Refuse a wrong [full], also where --full was not given."""
     at_full_size = _at_full_size(tables)
     try:
         parse_job(at_full_size, name, folder, {})
@@ -207,7 +184,7 @@ def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overri
 
 
 def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """A job's tables with what its [full] says in all runs, and with its [[full.run]] and [[full.claim]] tables."""
+    """A job's tables with the values of its [full] in all runs, and with its [[full.run]] and [[full.claim]] tables."""
     full = tables.get("full", {})
     if not isinstance(full, Mapping):
         raise UserError(f'full: {full!r} was given; it should be a table, [full], of values such as "stop.rounds" = 1000')
@@ -227,7 +204,7 @@ def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
-    """Where [data] names a set that is not here, put the first of its `stand-in` tables that is."""
+    """If the set of [data] is not here, put the first of its `stand-in` tables that is."""
     table = run.get("data")
     if not isinstance(table, dict) or "stand-in" not in table:
         return
@@ -262,20 +239,12 @@ def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return grid
 
 
-def _grid(table: Any, prefix: str = "") -> list[dict[str, Any]]:
+def _grid(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All points of [grid]: dotted keys, each with a list of values."""
-    axes: dict[str, list[Any]] = {}
-
-    def walk(node: Any, key: str) -> None:
-        if isinstance(node, Mapping):
-            for k, v in node.items():
-                walk(v, f"{key}.{k}" if key else k)
-        elif not isinstance(node, list) or not node:
-            raise UserError(f"grid.{key}: {node!r} was given; it should be a list of values, at least one")
-        elif key.split(".")[0] not in OF_A_RUN:
-            raise UserError(f"grid: {nearest(key.split('.')[0], OF_A_RUN, 'table')}")
-        else:
-            axes[key] = node
-
-    walk(table, prefix)
+    axes = dict(leaves(table))
+    for key, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"grid.{key}: {values!r} was given; it should be a list of values, at least one")
+        if (head := key.partition(".")[0]) not in OF_A_RUN:
+            raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

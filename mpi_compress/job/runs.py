@@ -15,8 +15,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
-from mpi_compress.job.stop import Stop
-from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, TuneTable, WorkersTable
+from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, TuneTable, WorkersTable
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import CostModel, costs
@@ -56,8 +55,8 @@ class RunSpec:
 
     @property
     def run_id(self) -> str:
-        """A hash of what decides the numbers: what the user wrote, but for layout and checkpoints, and the content of the files,
-        those of the user's own parts among them."""
+        """A hash of what decides the numbers: the user's tables without layout and checkpoints, and the content of all files, the
+        source of users' parts included."""
         deciding = copy.deepcopy(dict(self.written))
         for key in ("checkpoint", "plugins"):
             deciding.pop(key, None)
@@ -77,11 +76,7 @@ class RunSpec:
 
     @property
     def start_point(self) -> Vector | None:
-        """The last point of the result that the run starts from, if it does.
-
-        Raises:
-            UserError: there is no such result, or it has no last point.
-        """
+        """The last point of the result that the run starts from, None if it starts elsewhere; UserError if there is none."""
         at = self.start.at
         if at in ("zero", "optimum"):
             return None
@@ -103,28 +98,25 @@ class RunSpec:
 
     @property
     def trials(self) -> list["RunSpec"]:
-        """The runs that settle what is to be tuned, one for each value."""
-        assert self.tune is not None
-        return [self._trial(value) for value in self.tune.values]
-
-    def _trial(self, value: Any) -> "RunSpec":
-        tune, written = self.tune, copy.deepcopy(dict(self.written))
+        """The runs that tune the parameter, one for each value."""
+        tune = self.tune
         assert tune is not None
-        del written["tune"]
-        put(written, tune.parameter, value)
-        if tune.rounds is not None:
-            written["stop"] = {"rounds": tune.rounds}
-        if tune.seed is not None:
-            written["seed"] = tune.seed
-        trial = run_spec(f"{self.label}, {tune.parameter} = {plain(value)}", self.index, written, self.folder, False)
-        return replace(trial, where=self.where)
+        fixed: dict[str, Any] = {"stop": {"rounds": tune.rounds}} if tune.rounds is not None else {}
+        fixed |= {"seed": tune.seed} if tune.seed is not None else {}
+        label = f"{self.label}, {tune.parameter} = "
+        return [self._with({tune.parameter: value, **fixed}, label + plain(value), without="tune") for value in tune.values]
 
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id does not change."""
         assert self.tune is not None
-        written = copy.deepcopy(dict(self.written))
-        put(written, self.tune.parameter, value)
-        return replace(run_spec(self.label, self.index, written, self.folder, False), written=self.written, where=self.where)
+        return replace(self._with({self.tune.parameter: value}, self.label), written=self.written)
+
+    def _with(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
+        """This run under another label, with other values by dotted key."""
+        written = copy.deepcopy({k: v for k, v in self.written.items() if k != without})
+        for key, value in values.items():
+            put(written, key, value)
+        return replace(run_spec(label, self.index, written, self.folder, False), where=self.where)
 
     def toml(self) -> str:
         """A job of this run alone."""
@@ -152,16 +144,12 @@ class _Tables:
 
 
 def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, named: bool) -> RunSpec:
-    """A run from its tables as they are written, every part built.
+    """A run from its tables as they are written, every part built; UserError with the place in the job and what would do.
 
     Args:
-        label: its name in figures.
         index: its number in the job.
-        folder: where files that it names may also be, the job's own.
-        named: whether errors say which run it is.
-
-    Raises:
-        UserError: one line with the place in the job, what was given, and what would do.
+        folder: the job's own, where files that it names may also be.
+        named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
     seed = written.get("seed", 0)
@@ -193,7 +181,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
 
 
 def _with_a_value(written: dict[str, Any], tune: TuneTable) -> dict[str, Any]:
-    """The tables with the first value to try, where they say none."""
+    """The tables, with the first value to try if they have none."""
     if lacks(written, tune.parameter):
         written = copy.deepcopy(written)
         put(written, tune.parameter, tune.values[0])
@@ -218,7 +206,7 @@ def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
 
 
 def check_trials(spec: RunSpec) -> None:
-    """Refuse a value that cannot be tried before anything is."""
+    """Refuse a value that cannot be tried before any is tried."""
     try:
         spec.trials  # noqa: B018
     except UserError as error:
@@ -250,8 +238,7 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
         spec = {"name": compressor.codec, **spec}
     codec = codecs.build(spec, f"{where}.codec")
     if not codec.writes(compressor.makes):
-        fitting = [name for name in codecs if _writes(name, compressor.makes)]
-        can = ", ".join(fitting)
+        can = ", ".join(name for name in codecs if _writes(name, compressor.makes))
         raise UserError(f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; these can: {can}")
     return LinkTable(compressor, codec)
 
@@ -265,7 +252,7 @@ def _writes(name: str, kind: type[Compressed]) -> bool:
 
 
 def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
-    """The uplink of an algorithm where a job names none."""
+    """The uplink of an algorithm if a job names none."""
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:

@@ -1,8 +1,9 @@
-"""The tables of a job file, each refusing what it cannot mean; those of parts, data and [stop] stand elsewhere."""
+"""The tables of a job file, each checked when it is built; [data] and the parts have modules of their own."""
 
 import fnmatch
+import math
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from enum import IntEnum
 from typing import Any, Literal
 
 from mpi_compress.core.errors import nearest
@@ -12,6 +13,52 @@ from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.partitions import partitions
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A job's [stop]: whichever comes first. Loss, suboptimality and distance are looked at in logged rounds."""
+
+    rounds: int | None = None
+    loss: float | None = None
+    suboptimality: float | None = None
+    relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
+    wire_bits_up: float | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if all(v is None for v in vars(self).values()):
+            raise ValueError("rounds = … is needed, or loss, suboptimality, relative_distance, wire_bits_up, seconds")
+        for key, value in vars(self).items():
+            if value is None:
+                continue
+            if not -math.inf < value < math.inf:
+                raise ValueError(f"{key} = {value} is no finite number")
+            if value < 0:
+                raise ValueError(f"{key} = {value} must be 0 or more")
+
+    def is_met(self, loss: float, suboptimality: float, distance: float, start: float) -> bool:
+        """Whether a run has come down to a level; `start` is ‖x0 − x*‖."""
+        return (
+            (self.loss is not None and loss <= self.loss)
+            or (self.suboptimality is not None and suboptimality <= self.suboptimality)
+            or (self.relative_distance is not None and distance <= self.relative_distance * start)
+        )
+
+    @property
+    def each_round(self) -> bool:
+        """Whether a run may end in any round, which only the root sees."""
+        return self.wire_bits_up is not None or self.seconds is not None
+
+
+class Verdict(IntEnum):
+    """Whether a run goes on after a round, or how it ended."""
+
+    GO_ON = 0
+    COMPLETE = 1
+    DIVERGED = 2
+    STOPPED = 3  # before it was done, its state saved
+
 
 OF_A_RUN = (
     "seed", "data", "objective", "workers", "algorithm", "up", "down", "cost", "start", "stop", "log", "checkpoint", "tune",
@@ -66,7 +113,7 @@ class StartTable:
     offset: float = 0.0  # added to every coordinate
 
     def __post_init__(self) -> None:
-        if not isfinite(self.offset):
+        if not math.isfinite(self.offset):
             raise ValueError(f"offset = {self.offset} is no finite number")
 
 
@@ -99,7 +146,7 @@ class Every:
 
 @dataclass(frozen=True)
 class TuneTable:
-    """A job's [tune]: the value of a parameter is the one, of some, whose run comes furthest."""
+    """A job's [tune]: a parameter gets the best of some values, by a trial run of each."""
 
     parameter: str  # its dotted key, such as "algorithm.step"
     values: list[Any]
@@ -124,7 +171,7 @@ def _refuse_empty(**columns: str | None) -> None:
 
 @dataclass(frozen=True)
 class PanelTable:
-    """A job's [[figure.panel]]; what it does not say is as the figure's."""
+    """A job's [[figure.panel]]; keys left out are as in [figure]."""
 
     title: str = ""
     runs: list[str] = field(default_factory=lambda: ["*"])  # labels, or patterns of them such as "*, c2 = 0.25"

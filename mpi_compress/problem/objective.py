@@ -28,7 +28,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What is known of f_i: its value and gradient at a point."""
+    """The value of f_i at a point, kept with its gradient."""
 
     point: Point
     value: float
@@ -40,7 +40,7 @@ class Neighbours(Protocol):
     """A way to evaluate the functions of all workers hosted here together."""
 
     def evaluate(self, point: Point, charged: bool) -> bool:
-        """Let all of them `keep` what they are at a point; False: it was not done."""
+        """Evaluate all of them at a point and let each `keep` its value; False if that was not done."""
 
 
 class Objective:
@@ -69,13 +69,19 @@ class Objective:
     def dim(self) -> int:
         return self.rows.dim
 
+    def margins(self, x: Vector) -> Vector:
+        """a_j·x (N_i,) of every sample, a new array."""
+        out = np.empty(self._n)
+        kernels.margins(self.rows.matrix, x, out)
+        return out
+
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
         kept = self._found(x)
         return (kept.value, self._gradient) if kept else self.at(Point.at(x))
 
     def at(self, point: Point) -> tuple[float, Vector]:
-        """The same at a point."""
+        """f_i and ∇f_i (d,) at a point, off the algorithm's count."""
         kept = self._found(point.x)
         if kept is None:
             kept = self._evaluated_by_neighbours(point, charged=False)
@@ -119,8 +125,7 @@ class Objective:
         z, scale = _parts(x)
         weight = self.weight * self._n / rows.size
         kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
-        self.samples += rows.size
-        self.seconds += time.perf_counter() - start
+        self.charge(time.perf_counter() - start, rows.size)
 
     @property
     def gradients_are_sparse(self) -> bool:
@@ -137,8 +142,7 @@ class Objective:
         growth = kernels.add_touching(
             indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out, held
         )
-        self.samples += rows.size
-        self.seconds += time.perf_counter() - start
+        self.charge(time.perf_counter() - start, rows.size)
         return (held if rows.size == 1 else np.unique(held)), growth
 
     def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:
@@ -150,13 +154,13 @@ class Objective:
         self._work[held] = 0.0
         return Sparse(self.dim, held, values)
 
-    def charge(self, seconds: float) -> None:
-        """Count a full gradient."""
+    def charge(self, seconds: float, samples: int | None = None) -> None:
+        """Count a gradient of so many samples; None: of all."""
         self.seconds += seconds
-        self.samples += self._n
+        self.samples += self._n if samples is None else samples
 
     def keep(self, evaluated: Evaluated) -> Evaluated:
-        """Note that the gradient's buffer holds ∇f_i at a point."""
+        """Keep an evaluation; the gradient's buffer holds ∇f_i at its point."""
         self._kept = evaluated
         return evaluated
 

@@ -16,10 +16,8 @@ _ROWS_AT_ONCE = 8192
 
 def sampling_noise(f: Objective, x: Vector) -> float:
     """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
-    margins = np.empty(len(f.rows))
-    kernels.margins(f.rows.matrix, x, margins)
     slopes = np.empty(len(f.rows))
-    loss_kernels.slopes(f.loss.kernel, f.rows.labels, margins, slopes)
+    loss_kernels.slopes(f.loss.kernel, f.rows.labels, f.margins(x), slopes)
     second_moment = 0.0
     for start in range(0, len(f.rows), _ROWS_AT_ONCE):
         a, s = _block(f.rows, slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
@@ -31,10 +29,8 @@ def sampling_noise(f: Objective, x: Vector) -> float:
 
 def curvature_at(f: Objective, x: Vector) -> Vector:
     """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
-    margins = np.empty(len(f.rows))
-    kernels.margins(f.rows.matrix, x, margins)
     out = np.empty(len(f.rows))
-    loss_kernels.curvatures(f.loss.kernel, f.rows.labels, margins, out)
+    loss_kernels.curvatures(f.loss.kernel, f.rows.labels, f.margins(x), out)
     return out * f.weight
 
 

@@ -1,7 +1,8 @@
 """The columns of results, one row of one table each: what writes, reads, draws and lists columns reads this table.
 
-A further column of the trace is a row here, and the line that counts or computes it. Columns that a user's own algorithm adds need
-no row: they are floats, and their name is their label.
+A further column of the trace is a row here, and the line that computes it; for a counted one, that is a field of its name in
+`engine.counting.Counters` and the line that counts. Columns that a user's own algorithm adds need no row: they are floats, and
+their name is their label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,9 +36,9 @@ class Column:
     unit: str
     label: str  # its name in figures and pages
     since: Literal["counter", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds", "setting"]
-    """Where it comes from: what is counted of messages; f and ∇f at the row's point; that point alone; the algorithm; the clock;
-    the improvements of [log] theory. The file does not hold: result, which `derive` computes from other columns; curves over T and
-    bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
+    """Where it comes from: what is counted of messages; the round, f and ∇f at the row's point; that point alone; the algorithm;
+    the clock; the improvements of [log] theory. The file does not hold: result, which `derive` computes from other columns; curves
+    over T and bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
     table: Literal["trace", "workers", "timing", "theory", ""] = "trace"  # the group of the file that holds it; "": none
     workers: bool = False  # whether /workers has it too, one number a worker
     falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise
@@ -68,8 +69,8 @@ def _kappa(run: Result) -> NDArray:
 
 
 COLUMNS = (
-    Column("round", "int64", "", "round", "counter"),
-    Column("epoch", "float64", "", "passes over the data", "counter"),
+    Column("round", "int64", "", "round", "evaluation"),
+    Column("epoch", "float64", "", "passes over the data", "evaluation"),
     Column("loss", "float64", "", "loss f(x)", "evaluation"),
     Column("suboptimality", "float64", "", "suboptimality f(x) − f*", "evaluation", falls=True),
     Column("grad_norm", "float64", "", "gradient norm ‖∇f(x)‖", "evaluation", falls=True),

@@ -16,7 +16,7 @@ from mpi_compress.algorithms.dqgd import DQGD
 from mpi_compress.algorithms.iade import IADE
 from mpi_compress.algorithms.iade_sgd import IADESGD
 from mpi_compress.cli.show import summary
-from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Verdict
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
 HEADER = 64 + 32 + 64  # the coder's few bits, the length, M

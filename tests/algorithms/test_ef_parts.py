@@ -10,7 +10,7 @@ from mpi_compress import UserError
 from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.job.stop import Verdict
+from mpi_compress.job.tables import Verdict
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.store import open_data

@@ -16,7 +16,8 @@ from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
 from mpi_compress.engine import checkpoint, counting, frames, observer, playing
-from mpi_compress.engine.schema import schema_of
+from mpi_compress.engine.frames import schema_of
+from mpi_compress.results.files import checkpoint_of
 
 LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
 
@@ -144,7 +145,7 @@ def test_a_checkpoint_of_code_with_other_fields_is_begun_again(larger, small_job
             for module in (observer, checkpoint):
                 monkeypatch.setattr(module, "Counters", LargerCounters)
         case "the columns":
-            monkeypatch.setattr(playing, "TAKEN", {*playing.TAKEN, "more"})
+            monkeypatch.setattr(playing, "schema", lambda: "more")
     begins_again_in_one_line(job, tmp_path, capfd)
 
 
@@ -205,7 +206,7 @@ def test_a_schema_names_every_field_of_every_state_and_every_column():
 
 def test_what_a_kill_left_of_a_checkpoint_goes_with_the_run(small_job, tmp_path):
     (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
-    left = checkpoint.path_of(run.file).with_suffix(".ckpt.new")
+    left = checkpoint_of(run.file).with_suffix(".ckpt.new")
     left.write_bytes(b"half a checkpoint")
     mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path, fresh=True)
     assert not left.exists()

@@ -13,7 +13,7 @@ from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.stop import Stop
+from mpi_compress.job.tables import Stop
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
@@ -95,7 +95,7 @@ def play(p, algorithm, up, rounds, look=lambda k, node, workers: None, x0=None, 
 
     stop, cost = Stop(rounds=rounds), method.setting.cost
     watch = Watch(Evaluator(Exchange(p.count), p.fs, p.apart), cost, stop, Log(p.N, sink=rows.append))
-    verdict, x = engine.run(method, p.fs, Exchange(p.count), Streams(seed), start(p, x0), watch)
+    verdict, x = engine.run(method, Streams(seed), start(p, x0), watch)
     trace = {c: np.array([r.trace[c] for r in rows]) for c in rows[0].trace}
     return SimpleNamespace(method=method, x=x, verdict=verdict, reason=watch.reason, trace=trace, rows=rows)
 

@@ -8,7 +8,6 @@ from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.engine.checkpoint import path_of
 from mpi_compress.results.files import checkpoint_of, folders_of, job_name, new_file, part_of, result_file
 
 ROUNDS = 30
@@ -68,7 +67,6 @@ def test_a_result_is_where_it_is_whole_then_where_it_was_begun_then_where_it_goe
     assert found() == "fig1"
     new.touch()
     assert found() == "cat/fig1"
-    assert path_of(new) == checkpoint_of(new)
 
 
 def test_trials_of_earlier_versions_are_found(tmp_path):

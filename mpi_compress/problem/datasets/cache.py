@@ -1,5 +1,6 @@
 """Where parsed sets, optima and downloads are kept, and how a file gets there: whole or not at all."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Callable
@@ -17,12 +18,9 @@ def cache_folder() -> Path:
 
 
 def replace(file: Path, fill: Callable[[Path], object]) -> None:
-    """Write `file` whole or not at all: `fill(part)` writes beside it, then the part takes its name.
+    """Write `file` whole or not at all: `fill(part)` writes beside it, then the part takes its name; UserError if it cannot.
 
-    Several may do so at once, threads, processes and hosts: each has a part of its own, and the last one to finish stays.
-
-    Raises:
-        UserError: it cannot be written there.
+    Several threads, processes and hosts may do so at once: each has a part of its own, and the last one to finish stays.
     """
     file = file.resolve() if file.is_symlink() else file
     if file.exists() and not file.is_file():
@@ -36,6 +34,11 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
         raise UserError(f"{file.parent}: cannot be written to: {error.strerror or error}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def safe(name: str) -> str:

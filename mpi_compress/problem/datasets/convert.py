@@ -4,22 +4,84 @@ The file is HDF5 with contiguous arrays: labels (N,), and indptr (N+1,), indices
 is smaller. It depends only on the rows and their order, and carries a checksum.
 """
 
+import shutil
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
+import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import convert as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.labels import Classes, two_classes
-from mpi_compress.problem.datasets.spool import ParsedRows, Spool
 from mpi_compress.problem.datasets.table import Normalize
 from mpi_compress.problem.partitions import partitions
+
+
+class ParsedRows(NamedTuple):
+    """Parsed rows in CSR form."""
+
+    labels: Vector  # (m,)
+    indptr: NDArray[np.int64]  # (m+1,)
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spool:
+    """A folder of blocks, each in a file of its own."""
+
+    folder: Path
+
+    def make(self) -> None:
+        """Make the folder; UserError if it cannot be written to."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+
+    def put(self, number: int, samples: Any, labels: Vector) -> None:
+        """Keep a block, a CSR matrix or an array (m, d); UserError if the disk is full or the folder cannot be written to."""
+        if samples.shape[0] == 0:
+            return
+        matrix = scipy.sparse.csr_matrix(samples)
+        matrix.sort_indices()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            np.savez(
+                self.folder / f"{number:08d}.npz",
+                labels=labels.astype(np.float64, copy=False),
+                indptr=matrix.indptr.astype(np.int64),
+                indices=matrix.indices.astype(np.uint32),
+                values=matrix.data.astype(np.float64, copy=False),
+            )
+        except OSError as error:
+            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+
+    def blocks(self) -> Iterator[ParsedRows]:
+        """All blocks, in order."""
+        for file in sorted(self.folder.glob("*.npz")):
+            with np.load(file) as block:
+                yield ParsedRows(block["labels"], block["indptr"], block["indices"], block["values"])
+
+    def outline(self) -> tuple[Vector, NDArray[np.int64], int]:
+        """Labels (N,) and lengths (N,) of all rows, and the largest index + 1."""
+        labels, lengths, dim = [np.empty(0)], [np.empty(0, dtype=np.int64)], 0
+        for rows in self.blocks():
+            labels.append(rows.labels)
+            lengths.append(np.diff(rows.indptr))
+            dim = max(dim, int(rows.indices.max()) + 1 if rows.indices.size else 0)
+        return np.concatenate(labels), np.concatenate(lengths), dim
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
 
 Place = tuple[int, tuple[int, ...], str]  # offset in the file, shape, type
 DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
@@ -44,13 +106,11 @@ class Recipe:
 
 
 def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
-    """Write the data file.
-
-    Raises:
-        UserError: no rows, labels that are no two classes, or values too large for the dtype.
-    """
+    """Write the data file; UserError if there are no rows, no two classes, or values too large for the dtype."""
     labels, lengths, dim = _outline(spool, recipe)
-    n, classes = labels.size, _classes_of(labels, recipe)
+    n, classes = labels.size, recipe.classes
+    if classes is None:
+        classes = Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
     labels = classes.signs(labels, recipe.title)
     order = partitions[recipe.partition]().order(labels, recipe.seed)
     position = np.empty(n, dtype=np.int64)
@@ -94,12 +154,6 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
     return labels[: recipe.rows], lengths[: recipe.rows], dim
-
-
-def _classes_of(labels: Vector, recipe: Recipe) -> Classes:
-    if recipe.classes is not None:
-        return recipe.classes
-    return Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
 
 
 def scaled(rows: ParsedRows, how: Normalize, column_norms: Vector | None) -> NDArray[np.float64]:

@@ -1,7 +1,6 @@
 """Sets of the LIBSVM collection: fetched, joined where a paper joins them, and checked against their published shape."""
 
 import bz2
-import hashlib
 import os
 import shutil
 import sys
@@ -13,7 +12,7 @@ from tqdm import tqdm
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder
+from mpi_compress.problem.datasets.cache import cache_folder, sha256
 from mpi_compress.problem.datasets.download import download
 from mpi_compress.problem.datasets.known import KNOWN
 
@@ -42,7 +41,7 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
     suffix = Path(files[0]).suffix
     target, sums = folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
     before = sums.read_text()[:64].strip() if sums.exists() else ""
-    if before and target.exists() and before == _sha256(target):
+    if before and target.exists() and before == sha256(target):
         report(f"{name}: there already, {target}")
         return target
     base = (url or collection()).rstrip("/") + "/"
@@ -89,11 +88,7 @@ def _join(parts: list[Path], whole: Path) -> None:
 
 
 def _verified(name: str, file: Path, base: str) -> str:
-    """SHA-256 of a file whose N and d are as published.
-
-    Raises:
-        UserError: they are not, or it is no LIBSVM text.
-    """
+    """SHA-256 of a file whose N and d are as published; UserError if they are not, or it is no LIBSVM text."""
     samples = largest = 0
     try:
         for _, a, labels in libsvm.read_blocks(file):
@@ -106,12 +101,7 @@ def _verified(name: str, file: Path, base: str) -> str:
     mismatch = KNOWN[name].mismatch(samples, largest)
     if mismatch:
         raise UserError(f"{base}: what came for {name} is not what was published: {mismatch}")
-    return _sha256(file)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return sha256(file)
 
 
 class _Transfer:

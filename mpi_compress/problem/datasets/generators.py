@@ -28,11 +28,7 @@ class Generator(Part, ABC):
         """The whole set, or one chunk of rows after the other where the whole is not to be in memory."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """The set in chunks of rows, in order.
-
-        Raises:
-            UserError: `make` gives no such rows.
-        """
+        """The set in chunks of rows, in order; UserError if `make` gives no such rows."""
         made = self.make()
         chunks = [made] if isinstance(made, tuple) else made
         if not isinstance(chunks, Iterable):
@@ -54,6 +50,11 @@ class Generator(Part, ABC):
         """N, d and an estimate of the nonzeros (N·d unless overridden), if they are known before anything is made."""
         n, dim = getattr(self, "samples", None), getattr(self, "dim", None)
         return (n, dim, float(n) * dim) if n is not None and dim is not None else None
+
+    def blocks(self, n: int, rows: int) -> Iterator[tuple[np.random.Generator, int]]:
+        """A random stream and a number of rows for each block of n rows; the last one may be shorter."""
+        for c, start in enumerate(range(0, n, rows)):
+            yield self.stream(1, c), min(rows, n - start)
 
     def stream(self, *address: int) -> np.random.Generator:
         """A random stream for an address in this set, such as a chunk's number; streams do not depend on each other."""

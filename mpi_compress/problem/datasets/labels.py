@@ -1,4 +1,4 @@
-"""What labels mean."""
+"""The two classes that labels stand for."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +17,7 @@ class Classes:
     minus: tuple[float, ...] = ()
 
     def signs(self, labels: Vector, title: str) -> Vector:
-        """±1 for labels (N,) of this set, or of its test set.
-
-        Raises:
-            UserError: a label is in neither.
-        """
+        """±1 for labels (N,) of this set, or of its test set; UserError if a label is in neither."""
         if not self.plus:
             return labels
         positive = np.isin(labels, self.plus)
@@ -32,11 +28,7 @@ class Classes:
 
 
 def two_classes(labels: Vector, positive: list[float] | None, title: str) -> Classes:
-    """Those in `positive` against the rest, or the larger of two labels against the smaller.
-
-    Raises:
-        UserError: one class only, or more than two without `positive`.
-    """
+    """The labels in `positive` against the rest, or the larger of two labels against the smaller; UserError if there are no two."""
     found = np.unique(labels)
     if positive is not None:
         unknown = sorted(set(positive) - set(found))

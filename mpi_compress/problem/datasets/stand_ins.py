@@ -1,4 +1,4 @@
-"""Sets like real ones that cannot always be had: of their size, sparsity and scale, and under names of their own."""
+"""Generated sets of the size, sparsity and scale of real ones, for where those cannot be had."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -45,11 +45,11 @@ class _Words(Generator):
         whole = self.stream(0)
         w = whole.standard_normal(self.dim)
         names = self.names(whole)
-        for c, start in enumerate(range(0, self.samples, self._ROWS)):
-            yield self._chunk(self.stream(1, c), min(self._ROWS, self.samples - start), w, names)
+        for rng, rows in self.blocks(self.samples, self._ROWS):
+            yield self._chunk(rng, rows, w, names)
 
     def names(self, rng: np.random.Generator) -> NDArray[np.int64] | None:
-        """Which index the j-th most frequent feature has; None: j."""
+        """The index (d,) of the j-th most frequent feature; None: j."""
         return None
 
     @abstractmethod
@@ -141,8 +141,7 @@ class GisetteLike(Generator):
 
     def make(self) -> Iterator[Chunk]:
         w = self.stream(0).standard_normal(self.dim) / np.sqrt(self.dim)
-        for c, start in enumerate(range(0, self.samples, self._ROWS)):
-            rng, rows = self.stream(1, c), min(self._ROWS, self.samples - start)
+        for rng, rows in self.blocks(self.samples, self._ROWS):
             a = rng.uniform(-1.0, 1.0, (rows, self.dim))
             a[rng.random(a.shape) < self.empty] = -1.0
             yield a, np.where((a + self.empty) @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)

@@ -8,8 +8,9 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,13 +21,13 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
-from mpi_compress.problem.datasets.convert import Recipe, assemble, checksum
+from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
 from mpi_compress.problem.datasets.labels import Classes
-from mpi_compress.problem.datasets.spool import Spool
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, digest
 from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.rows import Rows
 
+Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples, labels
 _FORMAT = 2
 _sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified
 
@@ -92,31 +93,17 @@ def open_data(table: DataTable, folder: Path, partition: str, seed: int, real_la
         UserError: no such set or file, no LIBSVM text, or labels that are no two classes.
     """
     ranks = ranks or Ranks()
-    file, sound = ranks.on_root(lambda: _cached(table, folder, partition, seed, real_labels))
-    if not sound:
+    file = ranks.on_root(lambda: cached_file(table, folder, partition, seed, real_labels))
+    if not ranks.on_root(lambda: _is_sound(file)):
         recipe = Recipe(
             table.title, table.normalize, table.dtype, table.known_dim, table.rows, partition, seed, table.positive, real_labels
         )
-        spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
-        try:
-            ranks.on_root(spool.make)
-            readers = ranks.that_see(spool.folder)
-            ranks.each(
-                lambda: _parse(table, folder, spool, readers.index(ranks.rank), len(readers)) if ranks.rank in readers else None
-            )
-            ranks.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
-        finally:
-            if ranks.is_root:
-                spool.remove()
+        _build(file, recipe, ranks, partial(_parsed, table, folder), table.rows)
     return ranks.on_root(lambda: _described(file, table.title))
 
 
 def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
-    """The test set that goes with a training set: the same meaning of labels, the same normalisation, the same d.
-
-    Raises:
-        UserError: no such set or file, an index above d, or a label that the training set lacks.
-    """
+    """The test set of a training set, with its classes, normalisation and d; UserError if it is not there or does not fit."""
     if table.test is None:
         return None
     source = table.test_file(folder)
@@ -125,13 +112,7 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     if not _is_sound(file):
         classes, normalize, norms = data.treatment()
         recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)
-        spool = Spool(file.with_name(f"{file.name}.{os.getpid()}.rows"))
-        try:
-            for block in libsvm.read_blocks(source, data.dim):
-                spool.put(*block)
-            replace(file, lambda part: assemble(spool, recipe, part))
-        finally:
-            spool.remove()
+        _build(file, recipe, Ranks(), partial(libsvm.read_blocks, source, data.dim))
     return _described(file, title)
 
 
@@ -143,11 +124,6 @@ def cached_file(table: DataTable, folder: Path, partition: str, seed: int, real_
     recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, real_labels]
     key = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
-
-
-def _cached(table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool) -> tuple[Path, bool]:
-    file = cached_file(table, folder, partition, seed, real_labels)
-    return file, _is_sound(file)
 
 
 def _is_sound(file: Path) -> bool:
@@ -167,23 +143,43 @@ def _is_sound(file: Path) -> bool:
     return True
 
 
-def _parse(table: DataTable, folder: Path, spool: Spool, part: int, parts: int) -> None:
-    """This rank's blocks to the spool. Where only the first rows are wanted, the first rank reads as far as it must."""
+def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Blocks], rows: int | None = None) -> None:
+    """Make a cached file; ranks that see rank 0's cache parse a share each.
+
+    Args:
+        parsed: gives the blocks of a share, by its number and the number of shares.
+        rows: the number of rows after which the rest need not be parsed.
+    """
+    spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
+
+    def parse() -> None:
+        if ranks.rank in readers:
+            taken = 0
+            for number, samples, labels in parsed(readers.index(ranks.rank), len(readers)):
+                spool.put(number, samples, labels)
+                taken += labels.size
+                if rows is not None and taken >= rows:
+                    break
+
+    try:
+        ranks.on_root(spool.make)
+        readers = ranks.that_see(spool.folder)
+        ranks.each(parse)
+        ranks.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
+    finally:
+        if ranks.is_root:
+            spool.remove()
+
+
+def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Blocks:
+    """The blocks of a share. A generator, or a file of which only the first rows are wanted, is one share."""
     if table.generator is not None or table.rows is not None:
         if part > 0:
-            return
+            return iter(())
         part, parts = 0, 1
-    blocks: Iterator[tuple[int, Any, Vector]]
     if table.generator is not None:
-        blocks = ((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
-    else:
-        blocks = libsvm.read_blocks(table.file(folder), table.known_dim, part, parts)
-    rows = 0
-    for number, samples, labels in blocks:
-        spool.put(number, samples, labels)
-        rows += labels.size
-        if table.rows is not None and rows >= table.rows:
-            break
+        return ((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
+    return libsvm.read_blocks(table.file(folder), table.known_dim, part, parts)
 
 
 def _described(file: Path, title: str) -> DataSet:

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, replace
+from mpi_compress.problem.datasets.cache import cache_folder, replace, sha256
 from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
 
@@ -51,7 +54,7 @@ class DataTable:
         return f"{self.title}, a stand-in for {self.stand_in_for}" if self.stand_in_for else self.title
 
     def is_here(self, folder: Path) -> bool:
-        """True if the samples are at hand without fetching anything."""
+        """True if the samples need not be fetched."""
         try:
             return self.generator is not None or self.file(folder).is_file()
         except UserError:
@@ -92,11 +95,7 @@ def content_id(table: DataTable, folder: Path) -> str:
 
 
 def find_path(path: str, folder: Path, key: str) -> Path:
-    """A file by its path, here or beside the job.
-
-    Raises:
-        UserError: there is none.
-    """
+    """A file by its path, here or beside the job; UserError if there is none."""
     places = (Path(path), folder / path)
     for file in places:
         if file.is_file():
@@ -108,11 +107,7 @@ def find_path(path: str, folder: Path, key: str) -> Path:
 
 
 def find_set(name: str, key: str) -> Path:
-    """A set by its name, where sets are looked for.
-
-    Raises:
-        UserError: it is in none of the places; the error says how to get it.
-    """
+    """A set by its name, where sets are looked for; UserError, which says how to get it, if it is nowhere."""
     if "/" in name or "\\" in name:
         raise UserError(
             f"{key}: '{name}' is a path" + (f'; write path = "{name}"' if key == "data.name" else ", and there is no such file")
@@ -136,9 +131,52 @@ def digest(file: Path) -> str:
         note = cache_folder() / "digests" / place
         if note.exists() and len(known := note.read_text()) == 64:
             return known
-        with file.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = sha256(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
     replace(note, lambda part: part.write_text(found))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """A summary of n samples; `published` compares it with the published set of the file's name, "" if there is none."""
+
+    lengths: NDArray[np.int32]  # (n,) nonzeros of each row
+    norms: NDArray[np.float64]  # (n,) of each row
+    labels: dict[float, int]  # how many samples have each
+    features: int  # the largest index; 0: there are no nonzeros
+    range: tuple[float, float]  # of the values
+    published: str
+
+
+def find_file(given: str) -> Path:
+    """A file by its path, or a set by its name; UserError if there is none, or it is no plain file."""
+    path = Path(given)
+    if path.exists():
+        if not path.is_file():
+            raise UserError(f"{path}: is {'a folder' if path.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
+        return path
+    if path.suffix in libsvm.SUFFIXES[1:] or len(path.parts) > 1:
+        raise UserError(f"{path}: there is no such file")
+    return find_set(given, "data")
+
+
+def contents_of(file: Path) -> Contents:
+    """The contents of a file of LIBSVM text, read in blocks; UserError if it holds no samples, or is no LIBSVM text."""
+    labels: dict[float, int] = {}
+    lengths, norms, features, low, high = [], [], 0, np.inf, -np.inf
+    for _, a, of_rows in libsvm.read_blocks(file):
+        for label, count in zip(*np.unique(of_rows, return_counts=True), strict=True):
+            labels[float(label)] = labels.get(float(label), 0) + int(count)
+        lengths.append(np.diff(a.indptr))
+        norms.append(np.sqrt(np.asarray(a.multiply(a).sum(axis=1)).ravel()))
+        if a.nnz:
+            features = max(features, int(a.indices.max()) + 1)
+            low, high = min(low, a.data.min()), max(high, a.data.max())
+    if not labels:
+        raise UserError(f"{file}: holds no samples")
+    length = np.concatenate(lengths)
+    name = file.name.removesuffix(file.suffix) if file.suffix in libsvm.SUFFIXES else file.name
+    published = KNOWN[name].mismatch(length.size, features) or "as published" if name in KNOWN else ""
+    return Contents(length, np.concatenate(norms), labels, features, (low, high), published)

@@ -1,4 +1,4 @@
-"""Losses of one sample: ℓ(y, m) for a label y and a margin m = a·x. One file, one loss."""
+"""Losses of one sample: ℓ(y, m) for a label y and a margin m = a·x."""
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.losses.base import Loss, losses

@@ -28,11 +28,12 @@ _EPS = np.finfo(float).eps
 
 
 def minimize(f: Objective) -> Optimum:
-    """x* and f*: an interior-point method for small d, then dual coordinate ascent until the gap is small.
-
-    If µ = 0 there is no dual, and the gap stays at 1.
-    """
-    best = _minimized(f) if f.mu > 0 else _Bracket(np.zeros(f.dim), 1.0, 1.0)
+    """x* and f*, by an interior-point method for small d, then dual coordinate ascent; with µ = 0 the gap stays at 1."""
+    best = _Bracket(np.zeros(f.dim), 1.0, 1.0)
+    if f.mu > 0:
+        x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
+        best = _bracket(f, alpha, x)
+        best = best if best.gap <= GAP else _coordinate_ascent(f, alpha, best)
     return Optimum(best.x, best.value, best.gap + 4 * _EPS * best.value, best.gap)
 
 
@@ -42,12 +43,6 @@ class _Bracket(NamedTuple):
     x: Vector  # (d,)
     value: float  # P(x)
     gap: float  # P(x) − D(α) for the α that was looked at
-
-
-def _minimized(f: Objective) -> _Bracket:
-    x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
-    best = _bracket(f, alpha, x)
-    return best if best.gap <= GAP else _coordinate_ascent(f, alpha, best)
 
 
 def _bracket(f: Objective, alpha: Vector, other: Vector | None = None) -> _Bracket:
@@ -133,21 +128,14 @@ def _interior_point(f: Objective) -> tuple[Vector, Vector]:
 
 def _direction(f: Objective, p: _Point, theta: Vector, factor: Any, to_s: Any, to_xi: Any) -> _Point:
     """Newton's direction towards α s = to_s and β ξ = to_xi."""
-    off = _margins(f, p.x) + p.xi - 1.0 - p.s
+    off = f.rows.labels * f.margins(p.x) + p.xi - 1.0 - p.s
     rho = to_s / p.alpha - p.s - off - to_xi / p.beta + p.xi
     rhs = _combined(f, p.alpha + theta * rho) - f.mu * p.x
     x = scipy.linalg.cho_solve(factor, rhs, check_finite=False)
-    along = _margins(f, x)
+    along = f.rows.labels * f.margins(x)
     alpha = theta * (rho - along)
     xi = (to_xi - p.beta * p.xi + p.xi * alpha) / p.beta
     return _Point(x, alpha, -alpha, along + xi + off, xi)
-
-
-def _margins(f: Objective, x: Vector) -> Vector:
-    """B x (N,)."""
-    out = np.empty(len(f.rows))
-    kernels.margins(f.rows.matrix, x, out)
-    return f.rows.labels * out
 
 
 def _combined(f: Objective, weights: Vector) -> Vector:

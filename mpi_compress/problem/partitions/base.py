@@ -19,12 +19,7 @@ class Partition(Part, ABC):
 
     @abstractmethod
     def order(self, labels: Vector, seed: int) -> NDArray[np.int64]:
-        """The rows (N,) of a file in the order in which they are dealt.
-
-        Args:
-            labels: (N,), ±1 or numbers to be fitted.
-            seed: the run's.
-        """
+        """The rows (N,) of a file in the order in which they are dealt; labels (N,) are ±1 or numbers, the seed is the run's."""
 
 
 partitions: Registry[Partition] = Registry("partition", Partition)
