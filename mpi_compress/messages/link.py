@@ -70,7 +70,8 @@ class Link:
         kind = type(self.compressor)
         compressor = object.__new__(kind)  # many times faster than copy.copy
         for name in kind.__dataclass_fields__:  # `makes` is one of them: parameters may decide it
-            object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
+            if hasattr(self.compressor, name):  # an unregistered compressor has no `name`
+                object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
