@@ -157,7 +157,7 @@ def test_a_run_that_diverges_is_not_taken_for_one_that_is_done():
     assert run.trace["loss"][-1] > run.trace["loss"][0]
 
 
-def test_defaults_are_settled_before_the_run_and_told(tmp_path):
+def test_defaults_are_settled_before_the_run_and_printed(tmp_path):
     run = run_of(tmp_path, {"name": "iade"}, rounds=20)
     settled = json.loads(run.attrs["settled"])
     assert settled["level"] == pytest.approx(run.trace["grad_norm"][0], rel=1e-12)
@@ -333,5 +333,5 @@ def test_a_level_or_a_start_whose_square_overflows_ends_like_any_other(algorithm
 
 
 @pytest.mark.parametrize("cls", [AIADE, DQGD, IADE, IADESGD], ids=lambda c: c.name)
-def test_what_a_link_is_where_a_job_says_nothing_is_told(cls):
+def test_what_a_link_is_where_a_job_says_nothing_is_refused(cls):
     assert "floats of 32 bits" in " ".join(cls.__doc__.split())

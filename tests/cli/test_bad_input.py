@@ -75,7 +75,7 @@ def test_on_three_ranks_all_learn_of_it_from_rank_0(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["decreasing index", "broken TOML", "k above d", "results cannot be written"])
-def test_under_mpiexec_one_rank_tells_it_and_all_end(name, tmp_path):
+def test_under_mpiexec_one_rank_reports_it_and_all_end(name, tmp_path):
     case = next(c for c in CASES if c.name == name)
     job = case.write(tmp_path / "case")
     done = command("run", job, "--out", tmp_path / "case" / case.out, ranks=3)

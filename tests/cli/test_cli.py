@@ -75,7 +75,7 @@ def test_plot_of_results_goes_beside_the_first(done, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == files[0].replace(".h5", ".png")
 
 
-def test_show_tells_where_time_and_bits_went(done, capsys):
+def test_show_prints_where_time_and_bits_went(done, capsys):
     _, results = done
     (file,) = results.glob("small/CAT-*.h5")
     assert main(["show", str(file)]) == 0
@@ -164,7 +164,7 @@ def test_wrong_input_ends_in_one_line_and_status_2(arguments, complaint, done, c
 
 
 @pytest.mark.parametrize("arguments", [["run", "--nope", "x.toml"], ["plan", "x.toml", "--ranks", "-3"], []], ids=str)
-def test_wrong_usage_is_told_in_one_line_by_one_rank(arguments):
+def test_wrong_usage_is_one_line_by_one_rank(arguments):
     for ranks in (None, 3):
         said = command(*arguments, ranks=ranks)
         assert said.returncode == 2
@@ -261,7 +261,7 @@ def test_a_label_in_any_letters_can_be_printed_and_names_a_file(small_job, tmp_p
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_what_cannot_be_printed_is_told_in_one_line(unbuffered, small_job):
+def test_what_cannot_be_printed_is_one_line(unbuffered, small_job):
     line, variables = [str(BIN / "mpi-compress"), "plan", str(small_job)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=variables)

@@ -45,7 +45,7 @@ def test_the_script_says_what_was_asked_for(small_job, tmp_path, capsys, monkeyp
     assert not list(tmp_path.rglob("submit*"))
 
 
-def test_a_rank_for_each_worker_and_the_master_unless_told_and_only_what_is_asked(small_job, tmp_path, capsys):
+def test_a_rank_for_each_worker_and_the_master_unless_asked_otherwise_and_only_what_is_asked(small_job, tmp_path, capsys):
     text = printed(capsys, small_job, "--only", "CAT", "--launcher", "srun", "--mpi", "pmix", "--out", tmp_path)
     assert "#SBATCH --ntasks=8\n" in text
     assert "#SBATCH --array=4\n" in text
@@ -72,7 +72,7 @@ def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
         ([], "there is no sbatch here; --dry-run prints the script"),
     ],
 )
-def test_what_cannot_be_submitted_is_told(options, complaint, small_job, tmp_path, capfd, monkeypatch):
+def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["submit", str(small_job), "--out", str(tmp_path), *options]) == 2
     assert complaint in capfd.readouterr().err

@@ -35,7 +35,7 @@ def job(tmp_path):
     return file
 
 
-def test_plan_tells_what_a_run_then_needs(job, tmp_path):
+def test_plan_prints_what_a_run_then_needs(job, tmp_path):
     job.write_text(JOB.format(samples=100_000))
     spec = load_job(job).runs[0]
     told = footprint.PROCESS + footprint.needs(spec, footprint.shape_of(spec), 1)[0]

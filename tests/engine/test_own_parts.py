@@ -121,13 +121,13 @@ WRONG = {
 
 @pytest.mark.parametrize("body", WRONG)
 @pytest.mark.parametrize("codec", ["fixed", "rice"])
-def test_what_is_no_compressed_vector_is_told_in_one_line(body, codec, tmp_path):
+def test_what_is_no_compressed_vector_is_one_line(body, codec, tmp_path):
     file = written(tmp_path, compressor(body), codec=codec)
     with pytest.raises(UserError, match=f"^{re.escape(str(file))}: mine, compress: {WRONG[body]}"):
         mc.run(mc.load_job(file), out=tmp_path)
 
 
-def test_workers_without_rounds_are_told_too(tmp_path):
+def test_workers_without_rounds_are_reported_too(tmp_path):
     body = "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i + 100 * (t.k == 3), v[i])"
     file = written(tmp_path, compressor(body), algorithm="async-sgd")
     file.write_text(file.read_text().replace('name = "async-sgd"', 'name = "async-sgd", step = 0.01, batch = 1'))
@@ -135,7 +135,7 @@ def test_workers_without_rounds_are_told_too(tmp_path):
         mc.run(mc.load_job(file), out=tmp_path)
 
 
-def test_what_receivers_need_and_are_not_told_is_named(tmp_path):
+def test_what_receivers_need_and_do_not_get_is_named(tmp_path):
     body = "return Lattice(np.rint(v / 0.1).astype(np.int64), 0.05 * v.size**0.5, 1e3)"
     source = "from mpi_compress.messages.kinds import Lattice\n" + compressor(body, field="makes = Lattice")
     file = written(tmp_path, source, codec="lattice", algorithm="gd")
@@ -143,7 +143,7 @@ def test_what_receivers_need_and_are_not_told_is_named(tmp_path):
         mc.run(mc.load_job(file), out=tmp_path)
 
 
-def test_under_mpi_it_is_told_once(tmp_path):
+def test_under_mpi_it_is_reported_once(tmp_path):
     said = command("run", written(tmp_path, compressor("return v")), "--out", tmp_path, ranks=3)
     assert said.returncode == 2
     assert said.stderr.count("it should be a Compressed") == 1
@@ -225,7 +225,7 @@ TOP = {"algorithm": "mine", "compressor": '{ name = "top-k", k = 3 }'}
         ("return self.up.encode(mc.Sparse(20, [7, 7], [1.0, 2.0]))", ANSWERS, "compress: indices have 7 more than once"),
     ],
 )
-def test_an_algorithm_that_sends_no_message_is_told_so(sends, answers, says, tmp_path):
+def test_an_algorithm_that_sends_no_message_is_refused(sends, answers, says, tmp_path):
     file = written(tmp_path, ALGORITHM.format(sends=sends, answers=answers), **TOP)
     with pytest.raises(UserError, match=re.escape(says)):
         mc.run(mc.load_job(file), out=tmp_path)
@@ -274,7 +274,7 @@ def test_gradients_may_be_kept_and_changed(natural, careful, tmp_path):
         ("node.x, [0.5]", "gradient: rows are of type float64; they should be whole numbers"),
     ],
 )
-def test_what_is_no_point_or_no_row_is_told(asked, says, tmp_path):
+def test_what_is_no_point_or_no_row_is_refused(asked, says, tmp_path):
     file = written(tmp_path, ALGORITHM.format(sends=f"return self.up.pack(f.gradient({asked}), t)", answers=ANSWERS), **TOP)
     with pytest.raises(UserError, match=f"^{re.escape(str(file))}: {says}"):
         mc.run(mc.load_job(file), out=tmp_path)
@@ -309,7 +309,7 @@ def test_states_that_a_checkpoint_cannot_hold_are_refused_before_the_first_round
         assert mc.run(mc.load_job(file), out=tmp_path)[0].status == "complete"
 
 
-def test_a_worker_that_holds_the_nodes_array_is_told_so(tmp_path):
+def test_a_worker_that_holds_the_nodes_array_is_refused(tmp_path):
     worker = "    def start_worker(self, node, f):\n        return Node(node.x)\n"
     file = written(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS) + "\n" + worker, **TOP)
     with pytest.raises(UserError, match="mine, start_worker: its state shares memory with another"):
@@ -401,7 +401,7 @@ def test_a_codec_may_write_bytes_of_any_kind(encoded, tmp_path):
         ("out", "mc.Sparse(dim, out.indices, out.values[:1]), end", "mine, decode: values have shape (1,); it should be (3,)"),
     ],
 )
-def test_a_codec_that_gives_something_else_is_told_so(encoded, decoded, says, tmp_path):
+def test_a_codec_that_gives_something_else_is_refused(encoded, decoded, says, tmp_path):
     file = written(tmp_path, CODEC.format(encoded=encoded, decoded=decoded), **OWN_CODEC)
     with pytest.raises(UserError, match=re.escape(says)):
         mc.run(mc.load_job(file), out=tmp_path)
@@ -460,7 +460,7 @@ OWN_DATA = {"data": 'generator = "mine"', "compressor": '{ name = "top-k", k = 3
 
 @pytest.mark.parametrize("made", ["return a, y[:-1]", "return a", "return a, y, y", "pass", "return a[:, 0], y", "return a, ['x'] * 30",
                                   "return a.astype(object), y", "return 1j * a, y", "yield a", "yield a, y[1:]"])  # fmt: skip
-def test_a_generator_that_makes_no_labelled_rows_is_told_so(made, tmp_path):
+def test_a_generator_that_makes_no_labelled_rows_is_refused(made, tmp_path):
     file = written(tmp_path, GENERATOR.format(made=made), **OWN_DATA)
     with pytest.raises(UserError, match=r"data.generator: make of mine gives .*; it should be numbers \(m, d\)"):
         mc.run(mc.load_job(file), out=tmp_path)

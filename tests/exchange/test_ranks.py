@@ -93,7 +93,7 @@ def test_one_process_on_purpose_inside_an_allocation(small_job, tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [None, 3])
-def test_a_wrong_job_is_told_once(ranks, small_job, tmp_path):
+def test_a_wrong_job_is_reported_once(ranks, small_job, tmp_path):
     small_job.write_text(small_job.read_text().replace("top-k", "topp"))
     done = command("run", small_job, "--out", tmp_path, ranks=ranks)
     assert done.returncode == 2

@@ -113,7 +113,7 @@ def test_what_a_claim_cannot_mean_is_refused_with_the_job(value, holds, complain
     "value",
     ["los('GD')", "1 / (loss('GD') - loss('top'))", "log(round('GD') - 40)", "(loss('GD') - 9)**0.5", "smallest('a / b', 't*')"],
 )
-def test_what_only_results_can_tell_is_left_to_them(value, tmp_path):
+def test_what_only_results_can_show_is_left_to_them(value, tmp_path):
     file = tmp_path / "job.toml"
     file.write_text(f'{JOB}[[claim]]\nid = "X"\nsays = "so"\nvalue = "{value}"\nholds = "< inf"\n')
     assert len(load_job(file).claims) == 1
@@ -131,7 +131,7 @@ def test_a_claim_whose_value_is_no_number_does_not_hold(job):
         assert judged(job, value, "> 1").holds is False
 
 
-def test_the_command_tells_each_claim_and_ends_with_1_where_one_fails(job, capfd):
+def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capfd):
     claimed = job.with_name("two.toml")
     good = '[[claim]]\nid = "A"\nsays = "three a message"\nvalue = "elements_up(\'top\')"\nholds = "in [360, 360]"\npaper = 360\n'
     bad = '[[claim]]\nid = "B"\nsays = "no loss"\nvalue = "loss(\'GD\')"\nholds = "<= 0"\n'
@@ -201,7 +201,7 @@ def test_the_smallest_over_runs_is_a_number_where_one_has_diverged(tmp_path):
         assert verdicts.check(load_job(file), done)[0].values == [good.trace["grad_norm"][-1]]
 
 
-def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reached_are_told(job):
+def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reached_are_reported(job):
     verdict = judged(job, "log(loss('GD') - loss('GD'))", "> 0")
     assert np.isnan(verdict.median)
     assert verdict.outcome == "does not hold"

@@ -147,7 +147,7 @@ def test_a_file_that_is_no_job_is_named(tmp_path):
         ("import no_such_module_here", "no module 'no_such_module_here'"),
     ],
 )
-def test_a_plugin_that_cannot_be_imported_is_told_in_one_line(text, complaint, tmp_path):
+def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path):
     name = f"plugin_of_{len(text)}"
     (tmp_path / f"{name}.py").write_text(text)
     with pytest.raises(UserError) as refusal:

@@ -122,7 +122,7 @@ def test_sets_are_disjoint_where_numpy_finds_no_common_index():
         assert bits.disjoint(a, b) == (np.intersect1d(a, b).size == 0)
 
 
-def test_floats_are_numpys_and_overflow_is_told():
+def test_floats_are_numpys_and_overflow_is_refused():
     values = np.array([0.0, -0.0, 1.1, -1e-300, 5e-324, np.inf, np.nan, 3e38])
     for nbits in (32, 64):
         out = np.empty(8 * nbits // 8, dtype=np.uint8)

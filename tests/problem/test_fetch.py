@@ -192,7 +192,7 @@ def test_another_file_than_before_is_refused(site, sets, capfd):
 
 
 @pytest.mark.parametrize(("status", "says"), [(404, "the server says 404 Not Found"), (503, "the server says 503")])
-def test_what_the_server_says_is_told(site, sets, capfd, status, says):
+def test_what_the_server_says_is_refused(site, sets, capfd, status, says):
     site.status = status
     assert says in refused(["tiny"], capfd)
     assert len(site.asked) == (1 if status == 404 else download.ATTEMPTS)  # a 404 will not pass by waiting

@@ -163,7 +163,7 @@ def test_hinge_gradient_is_a_subgradient():
 
 
 @ALL
-def test_held_out_loss_is_the_mean_and_accuracy_the_share_told_right(name):
+def test_held_out_loss_is_the_mean_and_accuracy_the_share_classified_right(name):
     rng = np.random.default_rng(6)
     m, y = rng.standard_normal(101), np.where(rng.random(101) < 0.5, 1.0, -1.0)
     m[0] = 0.0  # counts as −1

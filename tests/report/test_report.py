@@ -239,7 +239,7 @@ at = { loss = 0.65 }
         assert s["columns"]["loss"] <= 0.65
 
 
-def test_the_table_links_jobs_and_tells_their_state(folder, found):
+def test_the_table_links_jobs_and_shows_their_state(folder, found):
     page.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
     assert (

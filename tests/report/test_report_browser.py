@@ -152,7 +152,7 @@ def test_seeds_are_a_band_and_bounds_a_line(visit):
     assert job(opened).locator(".legend").text_content().count("(2 seeds)") == 3
 
 
-def test_hovering_tells_the_values(visit):
+def test_hovering_shows_the_values(visit):
     opened = visit()
     marker = job(opened).locator(".graph .trace .points path").nth(20).bounding_box()
     opened.mouse.move(marker["x"] + marker["width"] / 2, marker["y"] + marker["height"] / 2)

@@ -217,7 +217,7 @@ def test_columns_that_follow_from_others(tmp_path):
         (lambda h5: h5.__setitem__("trace/group/loss", 3), "cannot be read as HDF5"),
     ],
 )
-def test_a_damaged_result_is_told_in_one_line(damage, says, tmp_path):
+def test_a_damaged_result_is_one_line(damage, says, tmp_path):
     (run,) = results_with(tmp_path, ["a"])
     with h5py.File(run.file, "r+") as h5:
         damage(h5)
@@ -308,7 +308,7 @@ def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
         mc.plot(runs, **{"x": "round", "y": "loss", **asked})
 
 
-def test_letters_that_the_font_lacks_are_told_in_one_line(tmp_path, capfd):
+def test_letters_that_the_font_lacks_are_one_line(tmp_path, capfd):
     import matplotlib as mpl
 
     mpl.use("agg")
