@@ -100,7 +100,7 @@ def ours(
         observer = Stopwatch(evaluator, setting.cost, stop, Log(N, every=every or 10**9))
         observer.warm, observer.logs = warm, bool(every)
         engine.run(method, Streams(0), x_star + offset, observer)
-        play.elements = (observer.counters.elements - observer.sent) / rounds / n  # type: ignore[attr-defined]
+        play.elements = (observer.counters.elements_up - observer.sent) / rounds / n  # type: ignore[attr-defined]
         return time.process_time() - observer.begun
 
     return play
