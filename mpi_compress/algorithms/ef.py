@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from mpi_compress.algorithms.averaging import Average, IterateMean
 from mpi_compress.algorithms.base import Setting, algorithms
 from mpi_compress.algorithms.descent import kept_by_regulariser
-from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_error, first_regime, note_round
+from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime, note_round
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Sampling
@@ -53,8 +53,12 @@ class EF(ErrorFeedback):
     masking: bool = False
 
     def within(self, setting: Setting) -> "EF":
-        kind = self.forms[self.form] if self.momentum else EF
-        return ErrorFeedback.within(kind(**{f.name: getattr(self, f.name) for f in fields(self)}), setting)
+        form = self.forms[self.form] if self.momentum else EF
+        if isinstance(self, form):
+            return super().within(setting)
+        if type(self) is not EF:
+            raise ValueError(f"{type(self).__name__} derives from EF; with momentum it should derive from {form.__name__}")
+        return form(**{f.name: getattr(self, f.name) for f in fields(self)}).within(setting)
 
     def check(self) -> None:
         super().check()
@@ -65,9 +69,6 @@ class EF(ErrorFeedback):
 
     def start(self, x0: Vector) -> Node:
         return Node(ScaledVector(x0.copy()), IterateMean.begun(self.average, x0), first_regime(self.up.compressor, x0))
-
-    def start_worker(self, node: Node, f: Objective) -> ErrorMemory:
-        return first_error(self, f)
 
     def worker_sends(self, node: Node, worker: ErrorMemory, f: Objective, t: Round) -> Message:
         γ, link = self.gamma(t.k), self.uplink(node, t.k)

@@ -41,6 +41,9 @@ class ErrorFeedback(Algorithm):
         if self.reset is not None and self.reset < 1:
             raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
 
+    def start_worker(self, node: Any, f: Objective) -> ErrorMemory:
+        return first_error(self, f)
+
     def uplink(self, node: Any, k: int) -> Link:
         return in_round(self.up, self.gamma(k), node.regime)
 

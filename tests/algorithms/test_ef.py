@@ -1,16 +1,19 @@
 """Error feedback against plain NumPy loops, and what the hard-threshold paper proves of it."""
 
 import lzma
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from helpers import plain_ef
 from helpers.plain_ef import Shards, top
 from helpers.plain_ef import threshold as above
+from helpers.plays import play, problem
 from helpers.running import run_of
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
+from mpi_compress.algorithms.ef import EF
 
 
 def shards(run, count=5):
@@ -62,3 +65,21 @@ def test_trajectories_on_madelon_equal_a_plain_implementation(algorithm, up, pla
     assert np.linalg.norm(run.x - xs[-1]) <= 1e-10 * np.linalg.norm(xs[-1])
     losses = np.array([f.loss(x) for x in xs[::100]])
     assert np.max(np.abs(run.trace["loss"] / losses - 1)) <= 1e-10
+
+
+@dataclass(frozen=True)
+class Half(EF):
+    """Error feedback that a user derived: half of every answer."""
+
+    def master_answers(self, node, master, ups, t):
+        mean = self.mean(ups)
+        return self.down.pack(mc.Dense(mean.dense() / 2), t)
+
+
+def test_what_derives_from_error_feedback_keeps_its_own_lines():
+    p = problem()
+    half, whole = (play(p, method, {"name": "identity"}, 5) for method in (Half(step=0.2), EF(step=0.1)))
+    assert type(half.method) is Half
+    np.testing.assert_allclose(half.x, whole.x, rtol=1e-12)
+    with pytest.raises(ValueError, match="Half derives from EF; with momentum it should derive from MomentumOfGradients"):
+        play(p, Half(step=0.1, momentum=0.5), {"name": "identity"}, 1)
