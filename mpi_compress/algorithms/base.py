@@ -124,9 +124,13 @@ class Method(Part, ABC):
     def batches(self) -> Batches | None:
         return None if self.batch is None else Batches(self.batch, self.sampling)
 
-    def rows(self, f: Objective, t: Round) -> NDArray[np.uint64] | None:
-        """The rows of a worker's minibatch of round t.k; None: all of its shard."""
-        return None if self.batches is None else self.batches.rows(len(f.rows), t)
+    def rows(self, f: Objective, t: Round, number: int | None = None) -> NDArray[np.uint64] | None:
+        """The rows of a worker's minibatch of round t.k; None: all of its shard.
+
+        Args:
+            number: the minibatch's, from 0 on, where not every round takes one.
+        """
+        return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
 
     @property
     def logs(self) -> Sequence[str]:
@@ -233,4 +237,4 @@ def exact_downlink(algorithm: Algorithm) -> None:
         )
 
 
-algorithms: Registry[Any] = Registry("algorithm", Method)
+algorithms: Registry[Any] = Registry("algorithm", Method, own="Algorithm")

@@ -16,7 +16,7 @@ class Descending(Protocol):
     mean: IterateMean | None  # of the iterates, where it is wanted
 
 
-def check_descent(method: Method, average: Average = "last") -> None:
+def check_descent(method: Method, average: Average) -> None:
     """Check the batch, and the weights of a mean of iterates.
 
     Raises:
@@ -27,7 +27,7 @@ def check_descent(method: Method, average: Average = "last") -> None:
     weight_ratio(average, method.step, method.setting.numbers["mu"], 1)
 
 
-def descend(method: Method, average: Average, node: "Descending", g: Compressed, k: int) -> None:
+def descend(method: Method, average: Average, node: Descending, g: Compressed, k: int) -> None:
     """x ← x − γ_k (g + ∇r(x)), and x into the mean of the iterates, if one is wanted."""
     γ = method.gamma(k)
     shrink(node.x, kept_by_regulariser(method, γ))

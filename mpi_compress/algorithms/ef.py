@@ -87,4 +87,4 @@ class EF(ErrorFeedback):
         γ = self.gamma(t.k)
         node.x.shrink(kept_by_regulariser(self, γ), at_once=self.batch is None)
         node.x.add(down, -γ)
-        note_round(self, self.average, node, down, t.k)
+        note_round(self, node, down, t.k)

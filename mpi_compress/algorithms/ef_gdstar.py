@@ -86,4 +86,4 @@ class EFGDStar(ErrorFeedback):
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         node.x.add(down, -self.gamma(t.k))
-        note_round(self, self.average, node, down, t.k)
+        note_round(self, node, down, t.k)

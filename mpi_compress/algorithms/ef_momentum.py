@@ -49,7 +49,7 @@ class MomentumOfGradients(ef.EF):
         node.m *= self.momentum
         down.add_to(node.m)
         node.x.add(node.m, -γ)
-        note_round(self, self.average, node, down, t.k)
+        note_round(self, node, down, t.k)
 
 
 @dataclass

@@ -26,6 +26,7 @@ class ErrorFeedback(Algorithm):
     logs = LOGS
     feedback: bool = True  # false: e is dropped after every round
     reset: int | None = None  # e is dropped after every so many rounds
+    average: Average = "last"  # the point to evaluate
 
     def within(self, setting: Setting) -> Self:
         bound = super().within(setting)
@@ -37,7 +38,7 @@ class ErrorFeedback(Algorithm):
         return way == "up" and compressor.follows == "step"
 
     def check(self) -> None:
-        check_descent(self, getattr(self, "average", "last"))
+        check_descent(self, self.average)
         if self.reset is not None and self.reset < 1:
             raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
 
@@ -79,10 +80,10 @@ def first_regime(compressor: Compressor, x0: Vector) -> Regime | None:
     return Regime(np.zeros_like(x0)) if compressor.follows == "regime" else None
 
 
-def note_round(method: Algorithm, average: Average, node: Any, down: Compressed, k: int) -> None:
+def note_round(method: ErrorFeedback, node: Any, down: Compressed, k: int) -> None:
     """What a node keeps of round k beside its iterate: the mean of iterates, silent rounds, ACCORDION's regime."""
     if node.mean is not None:
-        take_in(method, average, node.mean, node.x.dense(), k + 1)
+        take_in(method, method.average, node.mean, node.x.dense(), k + 1)
     node.silent += down.elements == 0
     if node.regime is not None:
         rows = math.ceil(method.setting.numbers["N"] / method.setting.n)

@@ -5,12 +5,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.algorithms.averaging import Average, IterateMean
 from mpi_compress.algorithms.base import Algorithm, algorithms
 from mpi_compress.algorithms.descent import check_descent, descend, take_in
-from mpi_compress.algorithms.sampling import Batches, Sampling
+from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.sent_variance import SentVariance, measured, variance_columns, variance_logs
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
@@ -68,15 +67,6 @@ class SVRG(Algorithm):
         return k % (self.steps + 1) == 0
 
     @cached_property
-    def drawn(self) -> Batches:
-        return Batches(self.batch, self.sampling)
-
-    def rows(self, f: Objective, t: Round) -> NDArray[np.uint64]:
-        """The rows of a worker's minibatch B; steps are counted without the full rounds."""
-        step = t.k - t.k // (self.steps + 1) - 1
-        return self.drawn.rows(len(f.rows), t, step)
-
-    @cached_property
     def whole(self) -> tuple[Link, Link]:
         """The links of a full gradient, up and down."""
         return (self.up, self.down) if self.compress_full else (exact(self.up), exact(self.down))
@@ -96,7 +86,7 @@ class SVRG(Algorithm):
     def worker_sends(self, node: Node, worker: SentVariance | None, f: Objective, t: Round) -> Message:
         if self.is_full(t.k):
             return self.uplink(node, t.k).pack(f.gradient(node.x), t)
-        rows = self.rows(f, t)
+        rows = self.rows(f, t, t.k - t.k // (self.steps + 1) - 1)  # the steps so far, without the full rounds
         g = f.gradient(node.x, rows).copy()
         g -= f.gradient(node.w, rows)
         g += node.h

@@ -54,10 +54,11 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     Args:
         kind: what users call such a part.
         base: the class that all of them are derived from.
+        own: the name of the class that users derive theirs from, if it is not `base`.
     """
 
-    def __init__(self, kind: str, base: Any):
-        self.kind, self.base = kind, base
+    def __init__(self, kind: str, base: Any, own: str = ""):
+        self.kind, self.base, self.own = kind, base, own or base.__name__
         self._parts: dict[str, type[P]] = {}
         self._of_modules: dict[tuple[str, str], type[P]] = {}  # by module and name, hidden ones too
         registries.append(self)
@@ -74,7 +75,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
         def put(cls: C) -> C:
             if not (isinstance(cls, type) and issubclass(cls, self.base)):
-                raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.base.__name__}")
+                raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.own}")
             if is_ours(self._parts.get(name)) and not is_ours(cls):
                 raise ValueError(f"'{name}' is the name of a {self.kind} of mpi_compress; give {cls.__name__} another")
             part = cast(type[P], cls)

@@ -12,7 +12,7 @@ from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Point
 
 
 class Layout:
@@ -120,8 +120,9 @@ class Evaluator:
         """The report of every worker hosted here."""
         compute = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
+        point = Point.at(x)
         for i, f in self.objectives.items():
-            value, gradient = f.value_and_gradient(x)
+            value, gradient = f.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
             vector = algorithm.worker_vector(workers[i])
             yield layout.pack(

@@ -14,7 +14,7 @@ from mpi_compress.engine.frames import unsavable
 from mpi_compress.engine.problems import checked_at
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Objective, Point
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.results.columns import TAKEN
 
@@ -23,7 +23,10 @@ class GuardedObjective(Objective):
     """The objective for a user's algorithm: points and rows are checked, and gradients are copies."""
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
-        value, gradient = super().value_and_gradient(self.point(x))
+        return self.at(Point(self.point(x)))
+
+    def at(self, point: Point) -> tuple[float, Vector]:
+        value, gradient = super().at(Point.at(self.point(point.x)))
         return value, gradient.copy()
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:

@@ -215,6 +215,12 @@ SENDS, ANSWERS = "return self.up.pack(f.gradient(node.x), t)", "return self.down
 TOP = {"algorithm": "mine", "compressor": '{ name = "top-k", k = 3 }'}
 
 
+def test_what_is_no_algorithm_is_refused_by_the_name_that_users_derive_from(tmp_path):
+    source = ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("(mc.Algorithm)", "")
+    with pytest.raises(UserError, match="TypeError: Mine is no algorithm: derive it from Algorithm"):
+        mc.load_job(written(tmp_path, source, **TOP))
+
+
 @pytest.mark.parametrize(
     ("sends", "answers", "says"),
     [
