@@ -66,6 +66,10 @@ class SVRG(Algorithm):
         """True if round k sets the reference point."""
         return k % (self.steps + 1) == 0
 
+    def steps_before(self, k: int) -> int:
+        """The rounds before k that were no full rounds: each took a minibatch."""
+        return k - k // (self.steps + 1) - 1
+
     @cached_property
     def whole(self) -> tuple[Link, Link]:
         """The links of a full gradient, up and down."""
@@ -86,7 +90,7 @@ class SVRG(Algorithm):
     def worker_sends(self, node: Node, worker: SentVariance | None, f: Objective, t: Round) -> Message:
         if self.is_full(t.k):
             return self.uplink(node, t.k).pack(f.gradient(node.x), t)
-        rows = self.rows(f, t, t.k - t.k // (self.steps + 1) - 1)  # the steps so far, without the full rounds
+        rows = self.rows(f, t, self.steps_before(t.k))
         g = f.gradient(node.x, rows).copy()
         g -= f.gradient(node.w, rows)
         g += node.h
