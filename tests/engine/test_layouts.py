@@ -88,7 +88,6 @@ class Way(NamedTuple):
 ONE = "one process"  # what all others are compared with
 WAYS = {
     ONE: Way(tuple(JOBS), (Layout(),)),
-    "two ranks": Way(ON_RANKS, (Layout(2),)),
     "three ranks": Way(ON_RANKS, (Layout(3),)),
     "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
     "three ranks, the master hosts workers": Way(ON_RANKS, (Layout(3, MASTER_WORKS),)),
@@ -100,6 +99,7 @@ WAYS = {
 }
 SLOW_WAYS = {
     "one rank": Way(ON_RANKS, (Layout(1),)),
+    "two ranks": Way(ON_RANKS, (Layout(2),)),
     "ten ranks, more than seven workers need": Way(ON_RANKS, (Layout(10),)),
     "allgather on ten ranks, more than seven workers need": Way(ON_RANKS, (Layout(10, ALLGATHER),)),
     "twenty-one ranks": Way(ON_RANKS, (Layout(21),)),
