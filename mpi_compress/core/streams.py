@@ -20,6 +20,8 @@ class Role(IntEnum):
     BATCH = 1  # a worker's minibatch: the same rows, whatever the compressor
     MASTER = 2
     SHARED = 3  # every node draws the same: costs no bits
+    MODEL = 4  # a worker's model: dropout, noise
+    START = 5  # x0
 
 
 class Streams:
@@ -103,6 +105,10 @@ class Round:
     def batch_at(self, k: int) -> Generator:
         """The k-th stream of this worker's minibatches, each of which serves several rounds. Valid until the next one."""
         return self._streams.at(Role.BATCH, self.who, k)
+
+    def model_draw(self) -> Generator:
+        """The stream of this worker's model in this round, from its start each time. Valid until the next one."""
+        return self._streams.at(Role.MODEL, self.who, self.k)
 
     @property
     def shared(self) -> Generator:

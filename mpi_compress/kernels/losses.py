@@ -7,7 +7,7 @@ import numpy as np
 
 from mpi_compress.kernels import kernel
 
-LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES, HINGE = CODES = range(5)
+LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES, HINGE, SMOOTH_HINGE, SQUARED_SIGMOID = CODES = range(7)
 _LN2 = np.log(2.0)
 
 
@@ -30,19 +30,29 @@ def loss_and_slope(loss, y, m):
         return short, -y if short > 0.0 else 0.0
     if loss == LEAST_SQUARES:
         return 0.5 * (m - y) * (m - y), m - y
+    if loss == SMOOTH_HINGE:
+        short = 1.0 - y * m
+        if short >= 1.0:
+            return short - 0.5, -y
+        short = max(short, 0.0)
+        return 0.5 * short * short, -y * short
+    if loss == SQUARED_SIGMOID:
+        e = np.exp(-abs(y * m))
+        s = (e if y * m >= 0.0 else 1.0) / (1.0 + e)  # σ(−y m)
+        return s * s, -2.0 * y * s * s * (1.0 - s)
     return np.nan, np.nan
 
 
 @kernel
-def slopes(loss, labels, margins, out):
-    """out (N,): ∂ℓ/∂m of every sample."""
-    for i in range(out.size):
-        out[i] = loss_and_slope(loss, labels[i], margins[i])[1]
+def losses_and_slopes(loss, labels, margins, values, slopes):
+    """values (N,), slopes (N,): ℓ and ∂ℓ/∂m of every sample."""
+    for i in range(values.size):
+        values[i], slopes[i] = loss_and_slope(loss, labels[i], margins[i])
 
 
 @kernel
 def curvatures(loss, labels, margins, out):
-    """out (N,): ∂²ℓ/∂m² of every sample; for the squared hinge a generalised second derivative, for the hinge 0."""
+    """out (N,): ∂²ℓ/∂m² of every sample; for the hinges a generalised second derivative."""
     for i in range(out.size):
         z = labels[i] * margins[i]
         if loss == LOGISTIC or loss == LOGISTIC_BASE2:
@@ -54,6 +64,12 @@ def curvatures(loss, labels, margins, out):
             out[i] = 2.0 if z < 1.0 else 0.0
         elif loss == LEAST_SQUARES:
             out[i] = 1.0
+        elif loss == SMOOTH_HINGE:
+            out[i] = 1.0 if 0.0 < z < 1.0 else 0.0
+        elif loss == SQUARED_SIGMOID:
+            e = np.exp(-abs(z))
+            s = (e if z >= 0.0 else 1.0) / (1.0 + e)
+            out[i] = 2.0 * s * s * (1.0 - s) * (2.0 - 3.0 * s)
         else:
             out[i] = 0.0 if loss == HINGE else np.nan
 

@@ -5,12 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
+from mpi_compress.problem.data_terms import data_term
 from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model
+from mpi_compress.problem.own_parts import checked_penalty
+from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 
@@ -44,30 +50,33 @@ class Neighbours(Protocol):
 
 
 class Objective:
-    """f_i(x) = weight · Σ_{j ∈ D_i} ℓ(y_j, a_j·x) + (µ/2)‖x‖², with weight = n/N.
+    """f_i(x) = weight · Σ_{j ∈ D_i} ℓ_j(x) + (µ/2)‖x‖² + r(x), with weight = n/N and a smooth penalty r, if there is one.
+
+    ℓ_j(x) is a loss ℓ(y_j, a_j·x) of a margin, or a model's loss of row j.
 
     A returned gradient is valid until the next call. The last evaluation is kept with a copy of its point, and is found again by
     any equal point: a round that is logged needs f and ∇f at x, and does not pay twice. `samples` and `seconds` count what the
     algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
     """
 
-    def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
+    def __init__(self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None):
         self.rows, self.loss, self.weight, self.mu = rows, loss, float(weight), float(mu)
+        self.penalty = checked_penalty(penalty) if penalty is not None else None
+        self.term = data_term(rows, loss, self.weight, self.mu)
         self.neighbours: Neighbours | None = None
+        self.round: Round | None = None  # the worker's, whose draws a random model uses
         self.samples = 0
         self.seconds = 0.0
         self.borrowed = 0.0
         self._n = len(rows)
-        self._cuts = np.array([0, self._n], dtype=np.uint64)
-        self._value = np.zeros(1)
-        self._gradient = np.zeros(rows.dim)
+        self._gradient = np.zeros(self.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept: Evaluated | None = None
         self._wasted = False  # True if something computed ahead was dropped
 
     @property
     def dim(self) -> int:
-        return self.rows.dim
+        return self.term.dim
 
     def margins(self, x: Vector) -> Vector:
         """a_j·x (N_i,) of every sample, a new array."""
@@ -87,8 +96,8 @@ class Objective:
             kept = self._evaluated_by_neighbours(point, charged=False)
         if kept is None:
             start = time.perf_counter()
-            self._compute(point.x)
-            kept = self.keep(Evaluated(point, float(self._value[0]), time.perf_counter() - start, charged=False))
+            value = self._compute(point.x)
+            kept = self.keep(Evaluated(point, value, time.perf_counter() - start, charged=False))
         return kept.value, self._gradient
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
@@ -101,12 +110,13 @@ class Objective:
         return self._gradient
 
     def _full_gradient(self, x: Vector) -> Vector:
-        kept = self._found(x)
-        if kept is None and self.neighbours is not None:
+        draw = self._draw()
+        kept = self._found(x) if draw is None else None
+        if kept is None and draw is None and self.neighbours is not None:
             kept = self._evaluated_by_neighbours(Point.at(x), charged=True)
         if kept is None:
             start = time.perf_counter()
-            self._compute(x)
+            self._compute(x, draw)
             self.charge(time.perf_counter() - start)
             return self._gradient
         if kept.charged:
@@ -122,28 +132,22 @@ class Objective:
             out += self.gradient(x)
             return
         start = time.perf_counter()
-        z, scale = _parts(x)
-        weight = self.weight * self._n / rows.size
-        kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
+        self.term.add_gradient(out, x, rows, self._draw())
+        if self.penalty is not None:
+            out += self.penalty.gradient(x.dense() if isinstance(x, ScaledVector) else x)
         self.charge(time.perf_counter() - start, rows.size)
 
     @property
     def gradients_are_sparse(self) -> bool:
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
-        return len(self.rows.matrix) == 3 and self.mu == 0.0
+        return self.term.is_sparse and self.penalty is None
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         start = time.perf_counter()
-        z, scale = _parts(x)
-        indptr, indices, values = self.rows.matrix
-        held = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
-        weight = self.weight * self._n / rows.size
-        growth = kernels.add_touching(
-            indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out, held
-        )
+        held, growth = self.term.add_sparse_gradient(out, x, rows)
         self.charge(time.perf_counter() - start, rows.size)
-        return (held if rows.size == 1 else np.unique(held)), growth
+        return held, growth
 
     def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:
         """`gradient` where `gradients_are_sparse`, as a sparse vector."""
@@ -192,15 +196,15 @@ class Objective:
         done = self.neighbours is not None and self.neighbours.evaluate(point, charged)
         return self._kept if done else None
 
-    def _compute(self, x: Vector) -> None:
-        """Value and gradient at x, into their buffers."""
+    def _draw(self) -> Generator | None:
+        """The random numbers of a model that draws, the same in all gradients of a round; None for any other function."""
+        return self.round.model_draw() if self.loss.random and self.round is not None else None
+
+    def _compute(self, x: Vector, draw: Generator | None = None) -> float:
+        """The value at x; the gradient goes to its buffer."""
         self._kept = None
-        kernels.losses_and_gradients(
-            self.rows.matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
-            self._gradient.reshape(1, -1),
-        )  # fmt: skip
-
-
-def _parts(x: Vector | ScaledVector) -> tuple[Vector, float]:
-    """z (d,) and a scale with x = scale · z."""
-    return (x.v, x.scale) if isinstance(x, ScaledVector) else (x, 1.0)
+        value = self.term.evaluate(x, self._gradient, draw)
+        if self.penalty is not None:
+            value += self.penalty.value(x)
+            self._gradient += self.penalty.gradient(x)
+        return value

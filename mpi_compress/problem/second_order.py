@@ -1,13 +1,15 @@
 """Second derivatives of f_i, and the noise of its sampled gradients."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
 
-from mpi_compress.kernels import losses as loss_kernels
 from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 
@@ -16,22 +18,42 @@ _ROWS_AT_ONCE = 8192
 
 def sampling_noise(f: Objective, x: Vector) -> float:
     """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
-    slopes = np.empty(len(f.rows))
-    loss_kernels.slopes(f.loss.kernel, f.rows.labels, f.margins(x), slopes)
+    if isinstance(f.loss, Model):
+        return _noise_of_rows(f, x)
+    slopes = f.term.loss.value_and_slope(f.rows.labels, f.margins(x))[1]
     second_moment = 0.0
     for start in range(0, len(f.rows), _ROWS_AT_ONCE):
         a, s = _block(f.rows, slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
         squares = a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a)
         second_moment += float(np.square(f.weight * len(f.rows) * s) @ np.ravel(squares)) / len(f.rows)
     mean = f.value_and_gradient(x)[1] - f.mu * x
+    if f.penalty is not None:
+        mean -= f.penalty.gradient(x)
     return max(second_moment - float(mean @ mean), 0.0)
+
+
+def _noise_of_rows(f: Objective, x: Vector) -> float:
+    """`sampling_noise` of a model, by the gradients of all rows one by one."""
+    mean, total = f.value_and_gradient(x)[1], 0.0
+    for j in range(len(f.rows)):
+        g = np.zeros(f.dim)
+        f.term.add_gradient(g, x, np.array([j], dtype=np.uint64), None)
+        total += squared_norm(g - mean) / len(f.rows)
+    return total
 
 
 def curvature_at(f: Objective, x: Vector) -> Vector:
     """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
-    out = np.empty(len(f.rows))
-    loss_kernels.curvatures(f.loss.kernel, f.rows.labels, f.margins(x), out)
-    return out * f.weight
+    return f.term.loss.second_derivative(f.rows.labels, f.margins(x)) * f.weight
+
+
+def hessian_at(f: Objective, x: Vector) -> Callable[[Vector], Vector]:
+    """v ↦ ∇²f_i(x) · v, both (d,)."""
+    if isinstance(f.loss, Model):
+        share = f.weight * len(f.rows)
+        return lambda v: share * f.loss.hessian_product(x, f.rows, v) + f.mu * v
+    curvature = curvature_at(f, x)
+    return lambda v: hessian_product(f, curvature, v)
 
 
 def hessian_product(f: Objective, curvature: Vector, v: Vector) -> Vector:

@@ -1,36 +1,62 @@
-"""The contract of a loss: what is known of it is stated by its class, and never inferred."""
+"""The contract of a loss of a margin: what is known of it is stated by its class, and never inferred."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
-from mpi_compress.kernels.losses import CODES
+from mpi_compress.kernels import losses as kernels
+from mpi_compress.messages.kinds import Vector
+
+_DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their rounding, and more
 
 
 @dataclass(frozen=True)
 class Loss(Part):
     """ℓ(y, m) of a sample with label y and margin m = a·x.
 
-    A loss is computed by one branch of `mpi_compress.kernels.losses`, and is refused if it states none that exists.
+    A loss gives its values and slopes on arrays; one with a branch of its own in `mpi_compress.kernels.losses` states its code
+    instead, and is then computed in one pass over the rows.
     """
 
     formula: ClassVar[str] = ""
     kernel: ClassVar[int | None] = None  # the code of its branch in kernels.losses
-    curvature: ClassVar[float] = math.inf  # bounds ∂²ℓ/∂m², so L = curvature · λmax(AᵀA)/N + µ; ∞: f is not smooth
+    curvature: ClassVar[float] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
+    random: ClassVar[bool] = False
     real_labels: ClassVar[bool] = False  # True if labels are numbers to be fitted, and not two classes
 
     def __post_init__(self) -> None:
-        if self.kernel not in CODES:
+        own_values = type(self).value_and_slope is not Loss.value_and_slope
+        if self.kernel not in kernels.CODES and not (self.kernel is None and own_values):
             given = "states no kernel" if self.kernel is None else f"states kernel = {self.kernel}, which does not exist"
-            raise UserError(f"'{self.name}' {given}; it needs a branch of mpi_compress.kernels.losses, such as kernel = LOGISTIC")
+            raise UserError(
+                f"'{self.name}' {given}; it needs value_and_slope(self, y, m), or a branch of mpi_compress.kernels.losses, such as "
+                "kernel = LOGISTIC"
+            )
 
     @property
     def smooth(self) -> bool:
-        """True if the gradient is Lipschitz continuous."""
+        """True if the gradient is known to be Lipschitz continuous."""
         return math.isfinite(self.curvature)
+
+    def value_and_slope(self, y: Vector, m: Vector) -> tuple[Vector, Vector]:
+        """ℓ(y, m) and ∂ℓ/∂m (N,) of labels and margins (N,)."""
+        values, slopes = np.empty(m.size), np.empty(m.size)
+        kernels.losses_and_slopes(self.kernel, y, m, values, slopes)
+        return values, slopes
+
+    def second_derivative(self, y: Vector, m: Vector) -> Vector:
+        """∂²ℓ/∂m² (N,), for solvers; where a loss gives none, a difference quotient of its slopes."""
+        if self.kernel is None:
+            h = _DIFFERENCE * (1.0 + np.abs(m))
+            return (self.value_and_slope(y, m + h)[1] - self.value_and_slope(y, m - h)[1]) / (2.0 * h)
+        out = np.empty(m.size)
+        kernels.curvatures(self.kernel, y, m, out)
+        return out
 
 
 losses: Registry[Loss] = Registry("loss", Loss)

@@ -5,6 +5,7 @@ They are computed over the whole set in file order by one process, so no number 
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,12 +16,16 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets.cache import replace, safe
 from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import hinge, newton
+from mpi_compress.problem.optimum import exact, hinge, newton
 from mpi_compress.problem.optimum.base import Optimum
+from mpi_compress.problem.optimum.lowest import lowest_seen
+from mpi_compress.problem.penalties import Penalty
 
-__all__ = ["SOLVERS", "Optimum", "minimize", "optimum", "optimum_file", "solver_of"]
+__all__ = ["SOLVERS", "Optimum", "lowest", "minimize", "optimum", "optimum_file", "solver_of"]
 
 
 class Solver(NamedTuple):
@@ -30,15 +35,20 @@ class Solver(NamedTuple):
     measure: str  # what it brings to zero, `Optimum.reached`
 
 
-SOLVERS = {"newton": Solver(newton.minimize, "gradient"), "hinge-dual": Solver(hinge.minimize, "duality gap")}
+SOLVERS = {
+    "newton": Solver(newton.minimize, "gradient"),
+    "hinge-dual": Solver(hinge.minimize, "duality gap"),
+    "exact": Solver(exact.minimize, "gradient"),
+}
 
 
-def solver_of(loss: Loss) -> Solver:
-    """The solver that a loss states; UserError if it states none, or one that does not exist."""
+def solver_of(loss: Loss | Model) -> Solver:
+    """The solver that a loss or a model states; UserError if it states none, or one that does not exist."""
+    what = f"the {'model' if isinstance(loss, Model) else 'loss'} '{loss.name}'"
     if loss.solver is None:
-        complaint = f"the loss '{loss.name}' states no solver; there are: {', '.join(SOLVERS)}"
+        complaint = f"{what} states no solver; there are: {', '.join(SOLVERS)}"
     elif loss.solver not in SOLVERS:
-        complaint = f"the loss '{loss.name}' states a solver that does not exist: {nearest(loss.solver, SOLVERS, 'solver')}"
+        complaint = f"{what} states a solver that does not exist: {nearest(loss.solver, SOLVERS, 'solver')}"
     else:
         return SOLVERS[loss.solver]
     raise UserError(f"objective: x* cannot be computed: {complaint}")
@@ -49,25 +59,42 @@ def minimize(f: Objective) -> Optimum:
     return solver_of(f.loss).minimize(f)
 
 
-def optimum_file(data: DataSet, loss: Loss, mu: float) -> Path:
-    """The file that keeps x*; a user's loss is known by its source, too."""
-    source = source_of(loss)
-    own = f"-{hashlib.sha256(source.encode()).hexdigest()[:12]}" if source else ""
-    return data.beside(f"optimum-{safe(loss.name)}{own}-{float(mu).hex()}.h5")
+def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "") -> Path:
+    """The file that keeps x*; a part with parameters is known by them, and a user's by its source, too."""
+    own = source_of(loss) + (repr(loss) if fields(loss) else "") + suffix
+    mark = f"-{hashlib.sha256(own.encode()).hexdigest()[:12]}" if own else ""
+    return data.beside(f"optimum-{safe(loss.name)}{mark}-{float(mu).hex()}.h5")
 
 
-def optimum(data: DataSet, loss: Loss, mu: float) -> Optimum:
-    """The minimiser of (1/N) Σ ℓ + (µ/2)‖x‖², from the file beside the data if it is there; UserError if the loss has no solver."""
-    note = optimum_file(data, loss, mu)
+def optimum(data: DataSet, loss: Loss | Model, mu: float) -> Optimum:
+    """The minimiser of the mean loss + (µ/2)‖x‖², from the file beside the data if it is there; UserError if there is no solver."""
+    return _kept(optimum_file(data, loss, mu), lambda: minimize(_whole(data, loss, mu)))
+
+
+def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Penalty | None) -> Optimum:
+    """`lowest_seen` from x0 (d,), with a penalty of any kind, from the file beside the data if it is there."""
+    smooth = penalty if penalty is not None and penalty.smooth else None
+    apart = None if penalty is smooth else penalty
+    recipe = f"lowest {penalty!r} {source_of(penalty) if penalty else ''} {hashlib.sha256(x0.tobytes()).hexdigest()}"
+    return _kept(optimum_file(data, loss, mu, recipe), lambda: lowest_seen(_whole(data, loss, mu, smooth), x0, apart))
+
+
+def _whole(data: DataSet, loss: Loss | Model, mu: float, penalty: Penalty | None = None) -> Objective:
+    """f on all samples."""
+    rows = data.read(0, data.n_samples)
+    return Objective(rows, loss, 1 / len(rows), mu, penalty)
+
+
+def _kept(note: Path, find: Callable[[], Optimum]) -> Optimum:
+    """What a file keeps; found and written to it, where it is not there or damaged."""
     try:
         with h5py.File(note, "r", locking=False) as h5:
             kept = Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
-            if kept.x.shape == (data.dim,) and np.isfinite(kept.x).all():
+            if kept.x.ndim == 1 and np.isfinite(kept.x).all():
                 return kept
     except (OSError, KeyError, RuntimeError, ValueError):
-        pass  # not there yet, or damaged
-    rows = data.read(0, data.n_samples)
-    found = minimize(Objective(rows, loss, 1 / len(rows), mu))
+        pass
+    found = find()
 
     def fill(part: Path) -> None:
         with h5py.File(part, "w") as h5:

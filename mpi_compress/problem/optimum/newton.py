@@ -8,9 +8,10 @@ import scipy  # which loads linalg and sparse where they are first used
 
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.base import Optimum
-from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_product
+from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_at
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
@@ -72,14 +73,14 @@ def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
 
 def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
-    curvature = curvature_at(f, x)
-    if f.dim <= DENSE_HESSIAN_UP_TO:
-        hessian = dense_hessian(f, curvature)
+    if f.dim <= DENSE_HESSIAN_UP_TO and not isinstance(f.loss, Model):
+        hessian = dense_hessian(f, curvature_at(f, x))
         jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
         with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # the gradient after a poor step shows that it was poor
             return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
     solvers = scipy.sparse.linalg
-    operator = solvers.LinearOperator((f.dim, f.dim), matvec=lambda v: hessian_product(f, curvature, v.ravel()), dtype=np.float64)
+    product = hessian_at(f, x)
+    operator = solvers.LinearOperator((f.dim, f.dim), matvec=lambda v: product(v.ravel()), dtype=np.float64)
     step, _ = solvers.cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g

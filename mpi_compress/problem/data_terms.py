@@ -1,0 +1,172 @@
+"""The part of f_i that the rows of a shard give: fused passes of a loss with a kernel, a loss in NumPy, or a model."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.messages.kinds import Indices, Vector
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model
+from mpi_compress.problem.own_parts import checked_loss, checked_model
+from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.scaled_vector import ScaledVector
+
+
+class DataTerm(ABC):
+    """weight · Σ_j ℓ_j(x) + (µ/2)‖x‖² over the rows j of a shard; a minibatch's mean stands for the shard's."""
+
+    def __init__(self, rows: Rows, loss: Any, weight: float, mu: float):
+        self.rows, self.loss, self.weight, self.mu = rows, loss, weight, mu
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.rows.dim
+
+    @property
+    def is_sparse(self) -> bool:
+        """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
+        return len(self.rows.matrix) == 3 and self.mu == 0.0
+
+    @abstractmethod
+    def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
+        """The value at x (d,); its gradient goes to `gradient` (d,).
+
+        Args:
+            draw: random numbers for a model that draws; None where the function itself is wanted.
+        """
+
+    @abstractmethod
+    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
+        """out (d,) += the gradient of a minibatch of `rows`."""
+
+    def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+        """`add_gradient` where `is_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
+        raise NotImplementedError
+
+
+class FusedMargins(DataTerm):
+    """A loss with a kernel: one pass over the rows."""
+
+    loss: Loss
+
+    def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
+        super().__init__(rows, loss, weight, mu)
+        self._cuts = np.array([0, len(rows)], dtype=np.uint64)
+        self._value = np.zeros(1)
+
+    def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
+        kernels.losses_and_gradients(
+            self.rows.matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
+            gradient.reshape(1, -1),
+        )  # fmt: skip
+        return float(self._value[0])
+
+    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
+        z, scale = _parts(x)
+        weight = self.weight * len(self.rows) / rows.size
+        kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
+
+    def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+        z, scale = _parts(x)
+        indptr, indices, values = self.rows.matrix
+        held = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
+        weight = self.weight * len(self.rows) / rows.size
+        growth = kernels.add_touching(
+            indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out, held
+        )
+        return (held if rows.size == 1 else np.unique(held)), growth
+
+
+class Margins(DataTerm):
+    """A loss without a kernel: A x, its slopes on arrays, Aᵀ slopes."""
+
+    loss: Loss
+
+    def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
+        super().__init__(rows, checked_loss(loss), weight, mu)
+
+    def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
+        values, slopes = self._values_and_slopes(self.rows, x)
+        kernels.weighted_sum(self.rows.matrix, self.weight * slopes, gradient)
+        return self.weight * float(np.sum(values)) + _add_ridge(self.mu, x, gradient)
+
+    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
+        some, weights = self._minibatch(x, rows)
+        total = np.empty(self.dim)
+        kernels.weighted_sum(some.matrix, weights, total)
+        out += total
+        if self.mu:
+            z, scale = _parts(x)
+            out += self.mu * scale * z
+
+    def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+        some, weights = self._minibatch(x, rows)
+        indptr, indices, values = some.matrix
+        held, places = np.unique(indices, return_inverse=True)
+        added = np.bincount(places, np.repeat(weights, np.diff(indptr.astype(np.int64))) * values, held.size)
+        before = out[held]
+        out[held] += added
+        return held, float(np.sum((out[held] - before) * (out[held] + before)))
+
+    def _minibatch(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Rows, Vector]:
+        """The rows of a minibatch, and what each is weighed with."""
+        some = self.rows.take(rows)
+        return some, self.weight * len(self.rows) / rows.size * self._values_and_slopes(some, x)[1]
+
+    def _values_and_slopes(self, rows: Rows, x: Vector | ScaledVector) -> tuple[Vector, Vector]:
+        z, scale = _parts(x)
+        m = np.empty(len(rows))
+        kernels.margins(rows.matrix, z, m)
+        return self.loss.value_and_slope(rows.labels, m if scale == 1.0 else scale * m)
+
+
+class ModelRows(DataTerm):
+    """A model: the mean loss of rows at a flat x."""
+
+    loss: Model
+    is_sparse = False
+
+    def __init__(self, rows: Rows, loss: Model, weight: float, mu: float):
+        super().__init__(rows, checked_model(loss), weight, mu)
+
+    @property
+    def dim(self) -> int:
+        return self.loss.dim
+
+    def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
+        value, of_rows = self.loss.loss_and_gradient(x, self.rows, draw)
+        share = self.weight * len(self.rows)
+        np.multiply(share, of_rows, out=gradient)
+        return share * value + _add_ridge(self.mu, x, gradient)
+
+    def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
+        dense = x.dense() if isinstance(x, ScaledVector) else x
+        out += self.weight * len(self.rows) * self.loss.loss_and_gradient(dense, self.rows.take(rows), draw)[1]
+        if self.mu:
+            out += self.mu * dense
+
+
+def data_term(rows: Rows, loss: Loss | Model, weight: float, mu: float) -> DataTerm:
+    """The term of a loss or a model on these rows, for f = the sum over workers' terms / n."""
+    if isinstance(loss, Model):
+        return ModelRows(rows, loss, weight, mu)
+    return (Margins if loss.kernel is None else FusedMargins)(rows, loss, weight, mu)
+
+
+def _add_ridge(mu: float, x: Vector, gradient: Vector) -> float:
+    """Adds the gradient of (µ/2)‖x‖², and returns its value."""
+    if mu == 0.0:
+        return 0.0
+    gradient += mu * x
+    return 0.5 * mu * squared_norm(x)
+
+
+def _parts(x: Vector | ScaledVector) -> tuple[Vector, float]:
+    """z (d,) and a scale with x = scale · z."""
+    return (x.v, x.scale) if isinstance(x, ScaledVector) else (x, 1.0)

@@ -1,0 +1,31 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.losses.base import Loss, losses
+
+
+@losses.register("huber")
+@dataclass(frozen=True)
+class Huber(Loss):
+    """Half of the squared error up to delta, and linear from there on, of real labels: Huber (1964)."""
+
+    formula = "½ r² where |r| ≤ delta, else delta (|r| − ½ delta);  r = m − y"
+    curvature = 1.0
+    solver = "newton"
+    real_labels = True
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.delta < np.inf:
+            raise ValueError(f"delta = {self.delta} must be above 0 and finite")
+
+    def value_and_slope(self, y: Vector, m: Vector) -> tuple[Vector, Vector]:
+        r = m - y
+        slopes = np.clip(r, -self.delta, self.delta)
+        return slopes * (r - 0.5 * slopes), slopes
+
+    def second_derivative(self, y: Vector, m: Vector) -> Vector:
+        return (np.abs(m - y) <= self.delta).astype(float)

@@ -1,0 +1,101 @@
+"""The contract of a model: a loss of rows in a flat x, a pure function of its arguments."""
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from mpi_compress.core.registry import Part, Registry
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.rows import Rows
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a model may know of a data set before it sees its rows."""
+
+    samples: int
+    features: int
+    classes: int  # labels are 0 … classes − 1; 0 where they are numbers
+
+
+@dataclass(frozen=True)
+class Model(Part, ABC):
+    """The mean loss of rows at a flat x (d,); its fields are its parameters.
+
+    x holds the blocks one after the other, in their order. `within` gives the data's outline before anything else is asked.
+    """
+
+    labels: ClassVar[Literal["class", "number"]] = "class"
+    curvature: ClassVar[float] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
+    convex: ClassVar[bool] = False
+    solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
+    random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
+    outline: Outline  # set by `within`
+
+    def within(self, outline: Outline) -> Self:
+        """This model for data of this outline; ValueError if it does not go with them."""
+        bound = copy.copy(self)
+        object.__setattr__(bound, "outline", outline)
+        bound.check()
+        return bound
+
+    def check(self) -> None:
+        """Raise ValueError where the model and the data do not go together."""
+
+    @property
+    @abstractmethod
+    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+        """Names and shapes of the parts of x, in order."""
+
+    @property
+    def dim(self) -> int:
+        return sum(math.prod(shape) for shape in self.blocks.values())
+
+    def split(self, x: Vector) -> dict[str, Vector]:
+        """The blocks of x (d,), as views of their shapes."""
+        found, start = {}, 0
+        for name, shape in self.blocks.items():
+            found[name] = x[start : start + math.prod(shape)].reshape(shape)
+            start += math.prod(shape)
+        return found
+
+    def start(self, rng: Generator) -> Vector:
+        """x0 (d,), where a job names no other: zeros."""
+        return np.zeros(self.dim)
+
+    @abstractmethod
+    def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
+        """The mean loss of rows at x (d,), and its gradient (d,).
+
+        Args:
+            draw: random numbers of this worker and round, equal in all calls of the round; None where f itself is wanted.
+        """
+
+    def scores(self, x: Vector, rows: Rows) -> Vector | None:
+        """The score of every class (N, classes), or the predicted number (N,), of rows; None if there are none."""
+        return None
+
+    def smoothness(self, rows: Rows, largest: float) -> float:
+        """The smoothness of the mean loss of rows; NaN where it is not known.
+
+        Args:
+            largest: λmax(AᵀA) of these rows; NaN unless `curvature` is stated.
+        """
+        return self.curvature * largest / len(rows) if math.isfinite(self.curvature) else math.nan
+
+    def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
+        """∇²(mean loss) · v (d,), a new array, for the solver newton."""
+        raise NotImplementedError
+
+    def minimise(self, rows: Rows, mu: float) -> Vector:
+        """x* (d,) of the mean loss of rows + (µ/2)‖x‖², for the solver exact."""
+        raise NotImplementedError
+
+
+models: Registry[Any] = Registry("model", Model)

@@ -1,0 +1,49 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from mpi_compress.kernels import softmax as kernels
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.models.base import Model, models
+from mpi_compress.problem.rows import Rows
+
+
+@models.register("softmax")
+@dataclass(frozen=True)
+class Softmax(Model):
+    """Multinomial logistic regression: −log softmax(a X + b)[y], X (features, classes), b where `bias` asks for it."""
+
+    curvature = 0.5  # Böhning (1992): the Hessian of log Σ exp is at most I/2
+    convex = True
+    solver = "newton"
+    bias: bool = False
+
+    def check(self) -> None:
+        if self.outline.classes < 2:
+            raise ValueError(f"softmax needs at least two classes; the labels have {self.outline.classes}")
+
+    @property
+    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+        features, classes = self.outline.features, self.outline.classes
+        return {"X": (features, classes), "b": (classes if self.bias else 0,)}
+
+    def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
+        gradient = np.zeros(x.size)
+        total = kernels.loss_and_gradient(rows.matrix, rows.labels, *self.split(x).values(), *self.split(gradient).values())
+        gradient /= len(rows)
+        return total / len(rows), gradient
+
+    def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
+        out = np.zeros(x.size)
+        kernels.hessian_product(rows.matrix, *self.split(x).values(), *self.split(v).values(), *self.split(out).values())
+        return out / len(rows)
+
+    def smoothness(self, rows: Rows, largest: float) -> float:
+        return super().smoothness(rows, largest) + self.curvature * self.bias  # b is a feature that is 1 everywhere
+
+    def scores(self, x: Vector, rows: Rows) -> Vector:
+        out = np.empty((len(rows), self.outline.classes))
+        kernels.scores(rows.matrix, *self.split(x).values(), out)
+        return out

@@ -1,0 +1,101 @@
+"""Checks of what users' losses, penalties and models return: wrong shapes and NaN are errors that name the part."""
+
+import copy
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import is_ours
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model
+from mpi_compress.problem.penalties import Penalty
+
+P = TypeVar("P")
+
+
+def checked_loss(loss: Loss) -> Loss:
+    """The loss; a user's, with every value and slope checked."""
+    return loss if is_ours(loss) else _watching(loss, value_and_slope=_values_and_slopes, second_derivative=_second_derivatives)
+
+
+def checked_model(model: Model) -> Model:
+    """The model; a user's, with every loss and gradient checked."""
+    return model if is_ours(model) else _watching(model, loss_and_gradient=_loss_and_gradient)
+
+
+def checked_penalty(penalty: Penalty) -> Penalty:
+    """The penalty; a user's, with every value, gradient and prox checked."""
+    return penalty if is_ours(penalty) else _watching(penalty, value=_value, gradient=_of_x, prox=_of_x)
+
+
+def _watching(part: P, **checks: Callable[..., Any]) -> P:
+    """A copy of a part whose methods return what a check makes of their results, called with the part and the arguments."""
+    watched = copy.copy(part)
+    for name, check in checks.items():
+
+        def call(*arguments: Any, _method: Callable[..., Any] = getattr(part, name), _check: Any = check, _name: str = name) -> Any:
+            with np.errstate(all="ignore"):
+                given = _method(*arguments)
+            try:
+                return _check(part, given, *arguments)
+            except ValueError as error:
+                raise UserError(f"'{getattr(part, 'name', type(part).__name__)}', {_name}: {error}") from None
+
+        object.__setattr__(watched, name, call)
+    return watched
+
+
+def _values_and_slopes(loss: Loss, given: Any, y: Vector, m: Vector) -> tuple[Vector, Vector]:
+    values, slopes = _pair(given, "the values and the slopes (N,)")
+    found = (arrays.floats(values, m.shape, "values"), arrays.floats(slopes, m.shape, "slopes"))
+    for what, each in zip(("value", "slope"), found, strict=True):
+        _refuse_nan_of_margins(what, each, y, m)
+    return found
+
+
+def _second_derivatives(loss: Loss, given: Any, y: Vector, m: Vector) -> Vector:
+    found = arrays.floats(given, m.shape, "second derivatives")
+    _refuse_nan_of_margins("second derivative", found, y, m)
+    return found
+
+
+def _refuse_nan_of_margins(what: str, values: Vector, y: Vector, m: Vector) -> None:
+    wrong = np.isnan(values) & np.isfinite(m)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(f"the {what} is NaN for the label {y[i]:g} and the margin {m[i]:g}")
+
+
+def _loss_and_gradient(model: Model, given: Any, x: Vector, rows: Any, draw: Any) -> tuple[float, Vector]:
+    value, gradient = _pair(given, f"the mean loss and its gradient ({x.size},)")
+    found = arrays.number(value, "the loss"), arrays.floats(gradient, x.shape, "coordinates of the gradient")
+    if np.isfinite(x).all() and not (np.isnan(found[0]) or np.isfinite(found[1]).all() or np.isinf(found[0])):
+        j = int(np.argmin(np.isfinite(found[1])))
+        raise ValueError(f"the gradient is {found[1][j]} at coordinate {j}, where x is finite and the loss {found[0]:g}")
+    if np.isnan(found[0]) and np.isfinite(x).all():
+        raise ValueError("the loss is NaN, where x is finite")
+    return found
+
+
+def _value(penalty: Penalty, given: Any, x: Vector) -> float:
+    found = arrays.number(given, "the value")
+    if np.isnan(found) and np.isfinite(x).all():
+        raise ValueError("the value is NaN, where x is finite")
+    return found
+
+
+def _of_x(penalty: Penalty, given: Any, x: Vector, γ: float = 0.0) -> Vector:
+    found = arrays.floats(given, x.shape, "coordinates")
+    if np.isnan(found).any() and np.isfinite(x).all():
+        raise ValueError(f"coordinate {int(np.argmax(np.isnan(found)))} is NaN, where x is finite")
+    return found
+
+
+def _pair(given: Any, wanted: str) -> tuple[Any, Any]:
+    if not (isinstance(given, tuple) and len(given) == 2):
+        raise ValueError(f"{arrays.shown(given)} was given; it should be two: {wanted}")
+    return given

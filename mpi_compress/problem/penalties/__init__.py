@@ -1,0 +1,9 @@
+"""Penalties r(x), which f adds to the mean loss."""
+
+from mpi_compress.core.registry import import_all
+from mpi_compress.problem.penalties.base import Penalty, penalties
+
+register = penalties.register
+import_all(__name__)
+
+__all__ = ["Penalty", "penalties", "register"]

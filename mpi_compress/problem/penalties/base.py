@@ -1,0 +1,62 @@
+"""The contract of a penalty: a smooth one has a gradient, another one a prox, and what is known of it is stated."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.registry import Part, Registry
+from mpi_compress.messages.kinds import Vector
+
+
+@dataclass(frozen=True)
+class Penalty(Part, ABC):
+    """r(x), with a weight that may be a formula, as mu."""
+
+    formula: ClassVar[str] = ""
+    curvature: ClassVar[float] = math.inf  # the smoothness of r at weight 1; ∞: r is not smooth, and has a prox
+    convex: ClassVar[bool] = True  # False: f has no solver
+    weight: Expression = 0.0  # λ
+
+    def settled(self, numbers: Mapping[str, float]) -> Self:
+        """This penalty with its weight evaluated; ValueError if that is negative or no finite number."""
+        weight = evaluate(self.weight, numbers)
+        if not 0 <= weight < math.inf:
+            raise ValueError(f"weight = {weight:g} must be 0 or more, and finite")
+        return replace(self, weight=weight)
+
+    @property
+    def λ(self) -> float:
+        """The weight, once it is settled."""
+        return float(self.weight)
+
+    @property
+    def smooth(self) -> bool:
+        return math.isfinite(self.curvature)
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of ∇r; ∞ where r is not smooth."""
+        return self.λ * self.curvature
+
+    @property
+    def mu(self) -> float | None:
+        """µ where r is (µ/2)‖x‖², which the passes over the rows add themselves."""
+        return None
+
+    @abstractmethod
+    def value(self, x: Vector) -> float:
+        """r(x)."""
+
+    def gradient(self, x: Vector) -> Vector:
+        """∇r(x) (d,), a new array, where r is smooth."""
+        raise NotImplementedError
+
+    def prox(self, x: Vector, γ: float) -> Vector:
+        """argmin_z r(z) + ‖z − x‖²/(2γ) (d,), a new array, where r is not smooth."""
+        raise NotImplementedError
+
+
+penalties: Registry[Penalty] = Registry("penalty", Penalty)

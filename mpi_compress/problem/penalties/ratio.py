@@ -1,0 +1,22 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.penalties.base import Penalty, penalties
+
+
+@penalties.register("ratio")
+@dataclass(frozen=True)
+class Ratio(Penalty):
+    """The nonconvex penalty of the EF21, MARINA and DASHA papers; its second derivatives are within [−λ/2, 2λ]."""
+
+    formula = "λ Σ x_j² / (1 + x_j²)"
+    curvature = 2.0
+    convex = False
+
+    def value(self, x: Vector) -> float:
+        return self.λ * float(np.sum(np.square(x / np.hypot(1.0, x))))
+
+    def gradient(self, x: Vector) -> Vector:
+        return 2.0 * self.λ * x / np.hypot(1.0, x) ** 4
