@@ -52,7 +52,7 @@ def vectors() -> Iterator[tuple[str, NDArray[np.float64]]]:
 def gradients(name: str, table: DataTable) -> Iterator[tuple[str, NDArray[np.float64]]]:
     from pathlib import Path
 
-    data = open_data(table, Path(), "contiguous", 0, real_labels=False)
+    data = open_data(table, Path(), "contiguous", 0, "sign")
     loss = losses["logistic"]()
     step = 1 / (loss.curvature / data.n_samples * gram_eigenvalues(data)[0])
     f = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)

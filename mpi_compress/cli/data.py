@@ -78,7 +78,7 @@ def _make(options: Namespace) -> int:
     table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
     generator = table.build_generator()
     if options.file is None:
-        data = open_data(table, Path(), "contiguous", 0, generator.real_labels)
+        data = open_data(table, Path(), "contiguous", 0, "number" if generator.real_labels else "sign")
         print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
         print(f"{options.file}: {_write(Path(options.file), generator)} samples")

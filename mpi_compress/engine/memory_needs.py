@@ -43,7 +43,7 @@ class Shape:
 def shape_of(spec: RunSpec) -> Shape | None:
     """The size of a run's set without parsing it, from the cache, its generator or what is published; None if none has it."""
     table = spec.data
-    file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
+    file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.labels)
     try:
         with h5py.File(file, "r", locking=False) as h5:
             return Shape(*(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))

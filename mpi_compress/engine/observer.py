@@ -91,7 +91,7 @@ class Observer:
                 c.first_loss, c.start_distance = point.loss, point.distance
             log.sink(row_of(k, c, point, log.n_samples, log.f_star))
             log.progress(k, point.loss, sum(c.wire_bits_up))
-            verdict = verdict_at(self.stop, point.loss, log.f_star, point.distance, c.start_distance)
+            verdict = verdict_at(self.stop, point, log.f_star, c.start_distance)
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED and not self.reason:
             self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)
@@ -105,11 +105,12 @@ def is_spent(stop: Stop, counters: Counters) -> bool:
     )
 
 
-def verdict_at(stop: Stop, loss: float, f_star: float, distance: float, start_distance: float) -> Verdict:
+def verdict_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Verdict:
     """The verdict on a point."""
-    if not math.isfinite(loss):
+    if not math.isfinite(point.loss):
         return Verdict.DIVERGED
-    return Verdict.COMPLETE if stop.is_met(loss, loss - f_star, distance, start_distance) else Verdict.GO_ON
+    is_met = stop.is_met(point.loss, point.loss - f_star, point.grad_norm, point.distance, start_distance)
+    return Verdict.COMPLETE if is_met else Verdict.GO_ON
 
 
 def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Verdict, str]:

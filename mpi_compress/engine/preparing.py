@@ -76,7 +76,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
     if shape is not None:
         refuse(shape, solve=False)
-    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels, ranks)
+    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels, ranks)
     ranks.on_root(partial(_refuse_idle_workers, spec, data))
     if not force:
         refuse(Shape(data.n_samples, data.dim, data.nonzeros), solve=not is_large(data) or not eigenvalues_file(data).exists())

@@ -96,7 +96,7 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
-    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.real_labels)
+    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels)
     problem = problem_of(spec, data, quiet=True)
     return problem, optimum(data, losses[problem.loss](), problem.mu)
 

@@ -122,8 +122,9 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
 
 def _came_down(run: Run, stop: Stop) -> bool:
     """True if a run ended at a level of its [stop]."""
-    loss, suboptimality, distance = (run.trace.get(name, [math.nan]) for name in ("loss", "suboptimality", "distance"))
-    return run.status == "complete" and stop.is_met(loss[-1], suboptimality[-1], distance[-1], distance[0])
+    names = ("loss", "suboptimality", "grad_norm", "distance")
+    *levels, distance = (run.trace.get(name, [math.nan]) for name in names)
+    return run.status == "complete" and stop.is_met(*(level[-1] for level in levels), distance[-1], distance[0])
 
 
 def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:

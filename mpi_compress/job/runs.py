@@ -22,8 +22,11 @@ from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
-from mpi_compress.problem.losses import losses
+from mpi_compress.problem.datasets.labels import Labels
+from mpi_compress.problem.losses import Loss, losses
+from mpi_compress.problem.models import Model, models
 from mpi_compress.problem.partitions import partitions
+from mpi_compress.problem.penalties import Penalty, penalties
 from mpi_compress.results.reader import read
 
 T = TypeVar("T")
@@ -41,6 +44,8 @@ class RunSpec:
     seed: int
     data: DataTable
     objective: ObjectiveTable
+    loss: Loss | Model
+    penalty: Penalty | None
     workers: WorkersTable
     algorithm: Algorithm
     up: LinkTable
@@ -68,9 +73,9 @@ class RunSpec:
         others = [] if file is None else [digest(Path(file))]
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        of_problem = (losses[self.objective.loss], partitions[self.workers.partition])
+        of_problem = (self.loss, self.penalty, partitions[self.workers.partition])
         parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost, *of_problem)
-        others += dict.fromkeys(source for part in parts if (source := source_of(part)))
+        others += dict.fromkeys(source for part in parts if part is not None and (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -78,11 +83,12 @@ class RunSpec:
     def start_point(self) -> Vector | None:
         """The last point of the result that the run starts from, None if it starts elsewhere; UserError if there is none."""
         at = self.start.at
-        if at in ("zero", "optimum"):
+        if at in (None, "zero", "random", "optimum"):
             return None
+        assert at is not None
         file = Path(_here_or_beside(at, self.folder))
         if not file.exists():
-            raise UserError(f'start.at: {at}: there is no such file here or beside the job; a result, "zero" or "optimum" would do')
+            raise UserError(f'start.at: {at}: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do')
         try:
             x = read(file).x
         except UserError as error:
@@ -92,9 +98,11 @@ class RunSpec:
         return x
 
     @property
-    def real_labels(self) -> bool:
-        """Whether labels are numbers to be fitted, and not two classes."""
-        return losses[self.objective.loss].real_labels and self.data.positive is None
+    def labels(self) -> Labels:
+        """What labels are: those of a loss are two classes, or numbers to be fitted."""
+        if isinstance(self.loss, Model):
+            return self.loss.labels
+        return "number" if self.loss.real_labels and self.data.positive is None else "sign"
 
     @property
     def trials(self) -> list["RunSpec"]:
@@ -158,6 +166,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
+    objective = tables.read("objective", ObjectiveTable)
     return RunSpec(
         label=label,
         index=index,
@@ -165,7 +174,9 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         folder=folder,
         seed=seed,
         data=data_table(tables["data"], f"{at}data"),
-        objective=tables.read("objective", ObjectiveTable),
+        objective=objective,
+        loss=_loss(objective, at),
+        penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
         workers=tables.read("workers", WorkersTable),
         algorithm=algorithm,
         up=_link(tables["up"], f"{at}up") if tables["up"] else _own_uplink(algorithm, at),
@@ -193,6 +204,12 @@ def _algorithm(tables: _Tables) -> Algorithm:
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
     return algorithms.build(tables["algorithm"], f"{tables.at}algorithm")
+
+
+def _loss(objective: ObjectiveTable, at: str) -> Loss | Model:
+    if objective.model is not None:
+        return models.build(objective.model, f"{at}objective.model")
+    return losses.build("logistic" if objective.loss is None else objective.loss, f"{at}objective.loss")
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:

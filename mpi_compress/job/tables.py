@@ -11,24 +11,24 @@ from mpi_compress.core.expressions import Expression, seconds
 from mpi_compress.core.registry import Registry
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.problem.losses import losses
 from mpi_compress.problem.partitions import partitions
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A job's [stop]: whichever comes first. Loss, suboptimality and distance are looked at in logged rounds."""
+    """A job's [stop]: whichever comes first. Loss, suboptimality, gradient norm and distance are looked at in logged rounds."""
 
     rounds: int | None = None
     loss: float | None = None
     suboptimality: float | None = None
+    grad_norm: float | None = None  # ‖∇f(x)‖
     relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
     wire_bits_up: float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
         if all(v is None for v in vars(self).values()):
-            raise ValueError("rounds = … is needed, or loss, suboptimality, relative_distance, wire_bits_up, seconds")
+            raise ValueError("rounds = … is needed, or loss, suboptimality, grad_norm, relative_distance, wire_bits_up, seconds")
         for key, value in vars(self).items():
             if value is None:
                 continue
@@ -37,11 +37,12 @@ class Stop:
             if value < 0:
                 raise ValueError(f"{key} = {value} must be 0 or more")
 
-    def is_met(self, loss: float, suboptimality: float, distance: float, start: float) -> bool:
+    def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
         """Whether a run has come down to a level; `start` is ‖x0 − x*‖."""
         return (
             (self.loss is not None and loss <= self.loss)
             or (self.suboptimality is not None and suboptimality <= self.suboptimality)
+            or (self.grad_norm is not None and grad_norm <= self.grad_norm)
             or (self.relative_distance is not None and distance <= self.relative_distance * start)
         )
 
@@ -79,13 +80,22 @@ def _refuse_unknown(name: str, parts: Registry[Any]) -> None:
 class ObjectiveTable:
     """A job's [objective]."""
 
-    loss: str = "logistic"
+    loss: str | dict[str, Any] | None = None  # "logistic", if no model stands in its place
+    model: str | dict[str, Any] | None = None
+    penalty: str | dict[str, Any] | None = None
     mu: Expression | None = None  # (µ/2)‖x‖²; in a formula L is the smoothness of the data part
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
+    smoothness: float | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
+    f_star: float | Literal["lowest seen", "skip"] | None = None  # None: by the solver that the loss states, if it does
 
     def __post_init__(self) -> None:
-        _refuse_unknown(self.loss, losses)
+        if self.loss is not None and self.model is not None:
+            raise ValueError("loss and model were given; a model brings its own loss, so give one of them")
+        if isinstance(self.smoothness, float | int) and not 0 < self.smoothness < math.inf:
+            raise ValueError(f"smoothness = {self.smoothness} must be above 0 and finite")
+        if isinstance(self.f_star, float | int) and not math.isfinite(self.f_star):
+            raise ValueError(f"f_star = {self.f_star} is no finite number")
         if self.mu is not None and self.lambda2 is not None:
             raise ValueError("mu and lambda2 = mu/2 are two names of one thing; give one")
 
@@ -109,10 +119,13 @@ class WorkersTable:
 class StartTable:
     """A job's [start]: x0."""
 
-    at: str = "zero"  # "zero", "optimum", or a result file whose last point it is
+    at: str | None = None  # "zero", "random", "optimum", or a result file whose last point it is; None: zero, or the model's own
+    scale: float = 1.0  # of the standard normal coordinates of "random"
     offset: float = 0.0  # added to every coordinate
 
     def __post_init__(self) -> None:
+        if not math.isfinite(self.scale):
+            raise ValueError(f"scale = {self.scale} is no finite number")
         if not math.isfinite(self.offset):
             raise ValueError(f"offset = {self.offset} is no finite number")
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import convert as kernels
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.labels import Classes, two_classes
+from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of
 from mpi_compress.problem.datasets.table import Normalize
 from mpi_compress.problem.partitions import partitions
 
@@ -100,7 +100,7 @@ class Recipe:
     partition: str = "contiguous"
     seed: int = 0
     positive: list[float] | None = None
-    real_labels: bool = False
+    labels: Labels = "sign"
     classes: Classes | None = None  # those of the training set, where this is a test set
     column_norms: Vector | None = None  # likewise
 
@@ -110,8 +110,8 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     labels, lengths, dim = _outline(spool, recipe)
     n, classes = labels.size, recipe.classes
     if classes is None:
-        classes = Classes() if recipe.real_labels else two_classes(labels, recipe.positive, recipe.title)
-    labels = classes.signs(labels, recipe.title)
+        classes = classes_of(labels, recipe.labels, recipe.positive, recipe.title)
+    labels = classes.numbers(labels, recipe.title)
     order = partitions[recipe.partition]().order(labels, recipe.seed)
     position = np.empty(n, dtype=np.int64)
     position[order] = np.arange(n)
@@ -139,7 +139,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
-            minus=np.array(classes.minus), checksum=checksum(h5),
+            minus=np.array(classes.minus), classes=np.array(classes.each), checksum=checksum(h5),
         )  # fmt: skip
 
 

@@ -1,30 +1,50 @@
-"""The two classes that labels stand for."""
+"""What labels stand for: two classes ±1, classes 0, 1, 2, …, or numbers to be fitted."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
 
+MOST_CLASSES = 10_000
+
+
+Labels = Literal["sign", "class", "number"]
+
 
 @dataclass(frozen=True)
 class Classes:
-    """Which labels count as +1 and which as −1. If both are empty, labels are numbers to be fitted."""
+    """Which labels count as +1 and which as −1, or which is class 0, 1, 2, …; if all are empty, labels are numbers."""
 
     plus: tuple[float, ...] = ()
     minus: tuple[float, ...] = ()
+    each: tuple[float, ...] = ()  # the label of class 0, 1, 2, …
 
-    def signs(self, labels: Vector, title: str) -> Vector:
-        """±1 for labels (N,) of this set, or of its test set; UserError if a label is in neither."""
-        if not self.plus:
-            return labels
-        positive = np.isin(labels, self.plus)
-        stray = labels[~positive & ~np.isin(labels, self.minus)]
+    def numbers(self, labels: Vector, title: str) -> Vector:
+        """What labels (N,) of this set, or of its test set, stand for; UserError if a label is in no class."""
+        known = (*self.minus, *self.plus, *self.each)
+        stray = labels[~np.isin(labels, known)] if known else labels[:0]
         if stray.size:
-            raise UserError(f"data: {title} has a label {stray[0]:g}, and the training set has {listed((*self.minus, *self.plus))}")
-        return np.where(positive, 1.0, -1.0)
+            raise UserError(f"data: {title} has a label {stray[0]:g}, and the training set has {listed(known)}")
+        if self.each:
+            return np.searchsorted(self.each, labels).astype(float)
+        return np.where(np.isin(labels, self.plus), 1.0, -1.0) if known else labels
+
+
+def classes_of(labels: Vector, kind: Labels, positive: list[float] | None, title: str) -> Classes:
+    """What the labels (N,) of a training set stand for; UserError if they are not of that kind."""
+    if kind == "number":
+        return Classes()
+    if kind == "sign":
+        return two_classes(labels, positive, title)
+    found = np.unique(labels)
+    if found.size < 2:
+        raise UserError(f"data: {title} has one class only, label {found[0]:g}; two are needed")
+    if found.size > MOST_CLASSES:
+        raise UserError(f"data: {title} has {found.size} different labels, {listed(found)}; they are numbers rather than classes")
+    return Classes(each=tuple(found.tolist()))
 
 
 def two_classes(labels: Vector, positive: list[float] | None, title: str) -> Classes:

@@ -22,13 +22,14 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
-from mpi_compress.problem.datasets.labels import Classes
+from mpi_compress.problem.datasets.labels import Classes, Labels
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, digest
 from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.rows import Rows
 
 Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples, labels
 _FORMAT = 2
+_KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
 _sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified
 
 
@@ -41,6 +42,7 @@ class DataSet:
     n_samples: int
     dim: int
     nonzeros: int
+    classes: int = 0  # labels are 0 … classes − 1; 0 where they are ±1, or numbers
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
@@ -74,12 +76,12 @@ class DataSet:
     def treatment(self) -> tuple[Classes, Normalize, Vector | None]:
         """How the samples were prepared, to prepare a test set alike: labels' meaning, normalisation, column norms (d,)."""
         with h5py.File(self.file, "r", locking=False) as h5:
-            plus, minus = (tuple(h5.attrs[a].tolist()) for a in ("plus", "minus"))
+            plus, minus, each = (tuple(h5.attrs[a].tolist()) if a in h5.attrs else () for a in ("plus", "minus", "classes"))
             norms = h5["column_norms"][:] if "column_norms" in h5 else None
-            return Classes(plus, minus), cast(Normalize, str(h5.attrs["normalize"])), norms
+            return Classes(plus, minus, each), cast(Normalize, str(h5.attrs["normalize"])), norms
 
 
-def open_data(table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool, ranks: Ranks | None = None) -> DataSet:
+def open_data(table: DataTable, folder: Path, partition: str, seed: int, labels: Labels, ranks: Ranks | None = None) -> DataSet:
     """The set that a job names, parsed and cached first if the cache does not have it, or has it damaged.
 
     Every rank of `ranks` must call it; those that see rank 0's cache share the parsing of a plain text file.
@@ -87,16 +89,16 @@ def open_data(table: DataTable, folder: Path, partition: str, seed: int, real_la
     Args:
         folder: the job's own folder, where a relative path may also start.
         partition: the name of the order in which rows are dealt out; `seed` decides those that are random.
-        real_labels: labels are numbers to be fitted and not two classes.
+        labels: what labels are: one of two classes, one of any number of classes, or numbers to be fitted.
 
     Raises:
         UserError: no such set or file, no LIBSVM text, or labels that are no two classes.
     """
     ranks = ranks or Ranks()
-    file = ranks.on_root(lambda: cached_file(table, folder, partition, seed, real_labels))
+    file = ranks.on_root(lambda: cached_file(table, folder, partition, seed, labels))
     if not ranks.on_root(lambda: _is_sound(file)):
         recipe = Recipe(
-            table.title, table.normalize, table.dtype, table.known_dim, table.rows, partition, seed, table.positive, real_labels
+            table.title, table.normalize, table.dtype, table.known_dim, table.rows, partition, seed, table.positive, labels
         )
         _build(file, recipe, ranks, partial(_parsed, table, folder), table.rows)
     return ranks.on_root(lambda: _described(file, table.title))
@@ -116,12 +118,12 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     return _described(file, title)
 
 
-def cached_file(table: DataTable, folder: Path, partition: str, seed: int, real_labels: bool) -> Path:
+def cached_file(table: DataTable, folder: Path, partition: str, seed: int, labels: Labels) -> Path:
     """Where a set is kept once it is parsed."""
     dealt = partitions[partition]
     order = (f"{partition} by {seed}" if dealt.seeded else partition) + source_of(dealt)
     own = content_id(table, folder).split("+")[0]
-    recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, real_labels]
+    recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, _KIND[labels]]
     key = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
 
@@ -184,4 +186,5 @@ def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Blocks:
 
 def _described(file: Path, title: str) -> DataSet:
     with h5py.File(file, "r", locking=False) as h5:
-        return DataSet(file, title, *(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))
+        classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
+        return DataSet(file, title, *(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")), classes)

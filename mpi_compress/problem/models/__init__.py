@@ -1,9 +1,9 @@
 """Models: whatever has a flat x and a loss of a row, beside losses of a margin."""
 
 from mpi_compress.core.registry import import_all
-from mpi_compress.problem.models.base import Model, Outline, models
+from mpi_compress.problem.models.base import Model, Outline, dim_of, models
 
 register = models.register
 import_all(__name__)
 
-__all__ = ["Model", "Outline", "models", "register"]
+__all__ = ["Model", "Outline", "dim_of", "models", "register"]

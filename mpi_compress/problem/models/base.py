@@ -24,7 +24,6 @@ class Outline:
     classes: int  # labels are 0 … classes − 1; 0 where they are numbers
 
 
-@dataclass(frozen=True)
 class Model(Part, ABC):
     """The mean loss of rows at a flat x (d,); its fields are its parameters.
 
@@ -96,6 +95,11 @@ class Model(Part, ABC):
     def minimise(self, rows: Rows, mu: float) -> Vector:
         """x* (d,) of the mean loss of rows + (µ/2)‖x‖², for the solver exact."""
         raise NotImplementedError
+
+
+def dim_of(loss: Any, features: int) -> int:
+    """d of a model, which is within its outline, or of a loss of a margin on so many features."""
+    return loss.dim if isinstance(loss, Model) else features
 
 
 models: Registry[Any] = Registry("model", Model)

@@ -18,7 +18,7 @@ from mpi_compress.problem.datasets.cache import replace, safe
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
-from mpi_compress.problem.models import Model
+from mpi_compress.problem.models import Model, dim_of
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import exact, hinge, newton
 from mpi_compress.problem.optimum.base import Optimum
@@ -68,7 +68,7 @@ def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "")
 
 def optimum(data: DataSet, loss: Loss | Model, mu: float) -> Optimum:
     """The minimiser of the mean loss + (µ/2)‖x‖², from the file beside the data if it is there; UserError if there is no solver."""
-    return _kept(optimum_file(data, loss, mu), lambda: minimize(_whole(data, loss, mu)))
+    return _kept(optimum_file(data, loss, mu), dim_of(loss, data.dim), lambda: minimize(_whole(data, loss, mu)))
 
 
 def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Penalty | None) -> Optimum:
@@ -76,7 +76,7 @@ def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Pe
     smooth = penalty if penalty is not None and penalty.smooth else None
     apart = None if penalty is smooth else penalty
     recipe = f"lowest {penalty!r} {source_of(penalty) if penalty else ''} {hashlib.sha256(x0.tobytes()).hexdigest()}"
-    return _kept(optimum_file(data, loss, mu, recipe), lambda: lowest_seen(_whole(data, loss, mu, smooth), x0, apart))
+    return _kept(optimum_file(data, loss, mu, recipe), x0.size, lambda: lowest_seen(_whole(data, loss, mu, smooth), x0, apart))
 
 
 def _whole(data: DataSet, loss: Loss | Model, mu: float, penalty: Penalty | None = None) -> Objective:
@@ -85,12 +85,12 @@ def _whole(data: DataSet, loss: Loss | Model, mu: float, penalty: Penalty | None
     return Objective(rows, loss, 1 / len(rows), mu, penalty)
 
 
-def _kept(note: Path, find: Callable[[], Optimum]) -> Optimum:
-    """What a file keeps; found and written to it, where it is not there or damaged."""
+def _kept(note: Path, dim: int, find: Callable[[], Optimum]) -> Optimum:
+    """The optimum (dim,) that a file keeps; found and written to it, where it is not there or damaged."""
     try:
         with h5py.File(note, "r", locking=False) as h5:
             kept = Optimum(h5["x"][:], *(float(h5.attrs[a]) for a in ("f", "accuracy", "reached")))
-            if kept.x.ndim == 1 and np.isfinite(kept.x).all():
+            if kept.x.shape == (dim,) and np.isfinite(kept.x).all():
                 return kept
     except (OSError, KeyError, RuntimeError, ValueError):
         pass
