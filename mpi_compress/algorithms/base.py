@@ -30,6 +30,7 @@ from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.mean import Averager
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.penalties import Penalty
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Setting:
     mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
     numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, L_row, g0, mu, n, d, N, kappa
     x_star: Vector | None = None  # (d,), where it is known
+    penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
 
 
 _OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
@@ -58,6 +60,7 @@ class Method(Part, ABC):
     links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
+    proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
     step: Any = None  # γ, where there is one: a formula or a schedule; `within` evaluates it
     batch: int | None = None  # rows of a minibatch; None: the full gradient
     sampling: Sampling = "with-replacement"

@@ -21,8 +21,10 @@ class HostedWorkers(ABC):
     streams: Streams  # of their random draws
 
     def round(self, i: int, k: int) -> Round:
-        """Round k as worker i sees it."""
-        return Round(k, self.streams, Role.WORKER, i)
+        """Round k as worker i sees it, and as its objective draws by it."""
+        t = Round(k, self.streams, Role.WORKER, i)
+        self.objectives[i].round = t
+        return t
 
     @abstractmethod
     def messages(self, node: Any, k: int) -> list[Message]:

@@ -144,7 +144,7 @@ def _solve(options: Namespace) -> int:
     for spec in _runs(options):
         begun = time.perf_counter()
         problem, best = solve(spec)
-        key = (problem.data.file, problem.loss, problem.mu)
+        key = (problem.data.file, repr(problem.loss), problem.mu)
         if key not in seen:
             seen.add(key)
             for line in _solved(problem, best, time.perf_counter() - begun):
@@ -183,17 +183,16 @@ def _solved(problem: "Problem", best: "Optimum", seconds: float) -> Iterator[str
     import numpy as np
 
     from mpi_compress.problem.datasets.cache import cache_folder
-    from mpi_compress.problem.losses import losses
     from mpi_compress.problem.optimum import solver_of
 
     data = problem.data
-    yield f"{data.title}: {data.n_samples} samples, d = {data.dim}, {problem.loss}"
+    yield f"{data.title}: {data.n_samples} samples, d = {problem.dim}, {problem.loss.name}"
     if not np.isnan(problem.L):
         kappa = problem.L / problem.mu if problem.mu else np.inf
         yield f"  L     {problem.L - problem.mu:.10g} of the data part, mu {problem.mu:.6g}, kappa {kappa:.6g}"
     else:
         yield f"  L     none, the loss is not smooth; mu {problem.mu:.6g}"
-    measure = solver_of(losses[problem.loss]()).measure
+    measure = solver_of(problem.loss).measure
     yield f"  f*    {best.f:.15g} to {best.accuracy:.1g}; {measure} {best.reached:.1g} of what it was at 0"
     yield f"  |x*|  {np.linalg.norm(best.x):.6g}, {np.count_nonzero(best.x)} nonzeros; {seconds:.1f} s"
     yield f"  kept  {cache_folder() / 'data'}{os.sep}{data.file.stem}-…"

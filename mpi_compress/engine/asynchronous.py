@@ -86,7 +86,8 @@ def _update_until(
         for i, f in objectives.items():
             before = time.perf_counter()
             try:
-                algorithm.update(shared, i, f, Round(int(shared.updates[i]), *address(i)))
+                f.round = Round(int(shared.updates[i]), *address(i))
+                algorithm.update(shared, i, f, f.round)
             except OverflowError as error:  # it has diverged, and every rank will see that
                 if np.isfinite(shared.x[0]):  # later errors follow from the first one
                     observer.refusals = {**observer.refusals, f"worker {i}": error}

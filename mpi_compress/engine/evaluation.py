@@ -13,6 +13,7 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective, Point
+from mpi_compress.problem.penalties import Penalty
 
 
 class Layout:
@@ -95,6 +96,8 @@ class Evaluator:
     Args:
         objectives: f_i of the workers hosted here.
         regularizer: µ where the objectives leave the regulariser out.
+        penalty: the same of a penalty.
+        mapping_step: γ of the gradient mapping (x − prox(x − γ∇f))/γ, whose norm is logged where the penalty is not smooth.
         further: more columns of the trace from x (d,), at rank 0; the same ones each time.
         theory: evaluates /theory, where the job asks for it.
     """
@@ -104,6 +107,8 @@ class Evaluator:
     regularizer: float = 0.0
     further: Callable[[Vector], Mapping[str, float]] | None = None
     theory: Theory | None = None
+    penalty: Penalty | None = None
+    mapping_step: float = 1.0
 
     def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], sends: float) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `sends` are the seconds that this rank has spent in what its workers send."""
@@ -131,6 +136,11 @@ class Evaluator:
                 gradient=gradient, vector=() if vector is None else vector,
             )  # fmt: skip
 
+    def _with_penalty(self, r: Penalty, x: Vector, g: Vector) -> Vector:
+        """∇(f + r) (d,), or the gradient mapping where r is not smooth."""
+        γ = self.mapping_step
+        return g + r.gradient(x) if r.smooth else (x - r.prox(x - γ * g, γ)) / γ
+
     def _evaluation(self, tally: Tally, x: Vector, algorithm: Method, node: Any) -> Evaluation:
         n = self.exchange.n
         loss, gradient = float(tally["value"][0] / n), tally["gradient"] / n
@@ -138,6 +148,9 @@ class Evaluator:
         if self.regularizer:
             gradient += self.regularizer * x
             loss += 0.5 * self.regularizer * squared_norm(x)
+        if self.penalty is not None:
+            loss += self.penalty.value(x)
+            gradient = self._with_penalty(self.penalty, x, gradient)
         means = dict(zip(algorithm.logs, (tally["logs"] / n).tolist(), strict=True))
         columns = {**algorithm.trace_logs(means, node), **(self.further(x) if self.further else {})}
         if tally["vector"].size:

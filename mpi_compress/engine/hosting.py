@@ -26,7 +26,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.held_out import HeldOut
-from mpi_compress.problem.losses import losses
+from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 
@@ -59,19 +59,13 @@ def _read(data: DataSet, n: int, exchange: Exchange, ranks: Ranks) -> dict[int, 
 
 def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]:
     """f_i of the workers whose rows these are; without the regulariser where every node applies it on its own."""
-    weight, mu = p.spec.workers.count / p.problem.data.n_samples, 0.0 if p.algorithm.setting.mu_apart else p.problem.mu
-    return {i: objective_class(p)(shard, losses[p.problem.loss](), weight, mu) for i, shard in rows.items()}
-
-
-def objective_class(p: Prepared) -> type[Objective]:
-    """The class of a run's objectives; that for a user's algorithm checks its arguments."""
-    return Objective if is_ours(p.algorithm) else GuardedObjective
+    return {i: _objective(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()}
 
 
 def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
     """The columns that follow from a point alone: ‖x − x*‖ if x* is known, and the test set's if there is one."""
     x_star, test = problem.x_star, problem.test
-    held_out = HeldOut(test.read(0, test.n_samples), losses[problem.loss]()) if test is not None else None
+    held_out = HeldOut(test.read(0, test.n_samples), problem.loss) if test is not None else None
 
     def columns(x: Vector) -> dict[str, float]:
         distance = {} if x_star is None else {"distance": norm(x - x_star)}
@@ -85,7 +79,7 @@ def rehearse(p: Prepared, sample: Rows) -> None:
 
     A user's algorithm may need more samples or workers, so its errors here are left to the run itself.
     """
-    observer = Observer(Evaluator(Exchange(1), {0: _objective(p, sample)}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
+    observer = Observer(Evaluator(Exchange(1), {0: _trial_objective(p, sample)}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
     try:
         loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
@@ -112,7 +106,7 @@ def first_states(p: Prepared, sample: Rows) -> Any:
         return asynchronous.Shared
     try:
         node = algorithm.start(_start(p))
-        return node, algorithm.start_worker(node, _objective(p, sample)), algorithm.start_master(node)
+        return node, algorithm.start_worker(node, _trial_objective(p, sample)), algorithm.start_master(node)
     except Exception:
         if is_ours(algorithm):
             raise
@@ -120,14 +114,24 @@ def first_states(p: Prepared, sample: Rows) -> Any:
 
 
 def _start(p: Prepared) -> Vector:
-    return np.full(p.problem.data.dim, 1e-3)
+    return np.full(p.problem.dim, 1e-3)
 
 
-def _objective(p: Prepared, sample: Rows) -> Objective:
-    """An objective of two samples, sparse or dense and with the type of floats of the run's rows."""
+def _objective(p: Prepared, rows: Rows, weight: float) -> Objective:
+    """f_i on these rows, without what of the regulariser every node applies on its own; it checks what users' algorithms ask."""
+    setting, penalty = p.algorithm.setting, p.problem.penalty
+    of_workers = penalty if penalty is not None and setting.penalty_apart is None else None
+    mu = 0.0 if setting.mu_apart else p.problem.mu
+    return (Objective if is_ours(p.algorithm) else GuardedObjective)(rows, p.problem.loss, weight, mu, of_workers)
+
+
+def _trial_objective(p: Prepared, sample: Rows) -> Objective:
+    """An objective of two samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
+    if isinstance(p.problem.loss, Model):
+        return _objective(p, sample.take(np.zeros(2, dtype=np.uint64)), 0.5)
     dim, dtype = p.problem.data.dim, sample.matrix[-1].dtype
     if len(sample.matrix) == 3:
         matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))
     else:
         matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
-    return objective_class(p)(Rows(matrix, np.array([1.0, -1.0]), dim), losses[p.problem.loss](), 0.5, p.problem.mu)
+    return _objective(p, Rows(matrix, np.array([1.0, -1.0]), dim), 0.5)

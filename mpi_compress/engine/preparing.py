@@ -11,15 +11,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mpi_compress.algorithms import Algorithm, Setting
+from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.engine.guards import check_logs
 from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shape_of
-from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_smoothness
+from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_smoothness, start_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
@@ -30,8 +28,7 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import DataSet, open_data
-from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.penalties import Penalty
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         if key not in problems:
             problems[key] = _problem(spec, ranks, quiet, force)
         problem = problems[key]
-        x0 = ranks.on_root(partial(_start, spec, problem))
+        x0 = ranks.on_root(partial(start_of, spec, problem))
         spec = ranks.on_root(partial(_with_noise, spec, problem, x0))
         run_id = ranks.on_root(lambda: spec.run_id)
         numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
@@ -93,9 +90,10 @@ def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:
     compressor = spec.up.compressor
     if not compressor.needs_noise:
         return spec
-    loss, n, batch = losses[problem.loss](), spec.workers.count, spec.algorithm.batch
-    zeta2, sigma2 = gradient_noise(problem.data, loss, problem.mu, n, batch, x0)
-    settled = checked_at("up.compressor", lambda: compressor.with_noise(zeta2, sigma2, problem.data.dim))
+    n, batch = spec.workers.count, spec.algorithm.batch
+    fs = (problem.objective(rows, n, problem.mu) for rows in problem.data.shards(range(n), n))
+    zeta2, sigma2 = gradient_noise(fs, n, batch, x0)
+    settled = checked_at("up.compressor", lambda: compressor.with_noise(zeta2, sigma2, problem.dim))
     return replace(spec, up=replace(spec.up, compressor=settled))
 
 
@@ -103,28 +101,37 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     """The quantities that formulas may name, ‖∇f(x0)‖ only if one does. At rank 0."""
     known = problem.numbers(spec.workers.count)
     if "g0" in spec.algorithm.names():
-        f = Objective(problem.data.read(0, problem.data.n_samples), losses[problem.loss](), 1 / problem.data.n_samples, problem.mu)
+        f = problem.objective(problem.data.read(0, problem.data.n_samples), 1, problem.mu)
         known["g0"] = norm(f.value_and_gradient(x0)[1])
     return known
 
 
 def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
     """The run's algorithm, bound to its setting."""
-    algorithm, dim = spec.algorithm, problem.data.dim
+    algorithm, dim = spec.algorithm, problem.dim
     up, down = (_link(spec, way, table, dim) for way, table in (("up", spec.up), ("down", spec.down)))
     if not is_ours(spec.cost):
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
         for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, spec, f"algorithm.{key}")
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}")
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
     if not is_ours(algorithm):
         checked_at("algorithm", partial(check_logs, algorithm))
     regularizer = algorithm.regularizer or spec.objective.regularizer
     apart = problem.mu if regularizer == "master" else 0.0
-    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star)
+    penalty = problem.penalty if problem.penalty is not None and (apart or not problem.penalty.smooth) else None
+    if penalty is not None and not algorithm.proximal:
+        raise UserError(f"objective.penalty: '{penalty.name}' {_why_apart(penalty)}, and {algorithm.name} has no step that applies it; "
+                        f"these have one: {', '.join(name for name in algorithms if algorithms[name].proximal)}")
+    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, penalty)
     return checked_at("algorithm", lambda: algorithm.within(setting))
+
+
+def _why_apart(penalty: Penalty) -> str:
+    """Why a penalty is not in the f_i."""
+    return 'is at the master' if penalty.smooth else "is not smooth"
 
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
@@ -133,18 +140,6 @@ def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
         checked_at(f"{way}.compressor", partial(table.compressor.check, dim))
     trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
     return (Link if trusted else GuardedLink)(table.compressor, table.codec, dim)
-
-
-def _start(spec: RunSpec, problem: Problem) -> Vector:
-    """x0, as [start] says."""
-    at, dim = spec.start.at, problem.data.dim
-    if at == "zero":
-        return np.zeros(dim) + spec.start.offset
-    x0 = problem.x_star if at == "optimum" else spec.start_point
-    assert x0 is not None
-    if x0.size != dim:
-        raise UserError(f"start.at: the last point of {at} has {x0.size} coordinates; d = {dim}")
-    return x0 + spec.start.offset
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
@@ -159,7 +154,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "n_workers": exchange.n,
         "n_ranks": ranks.size,
         "n_samples": p.problem.data.n_samples,
-        "dim": p.problem.data.dim,
+        "dim": p.problem.dim,
         "L": p.problem.L,
         **({} if p.problem.L_max is None else {"L_max": p.problem.L_max}),
         "mu": p.problem.mu,

@@ -1,4 +1,4 @@
-"""The problem of a run: its data and loss, with the regulariser, the smoothness and the minimiser."""
+"""The problem of a run: its data and its loss or model, with the regulariser, the smoothness and the minimiser."""
 
 import json
 import math
@@ -11,19 +11,24 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.streams import Role, Streams
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.kernels.rows import squared_norms
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.constants import gram_eigenvalues
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
-from mpi_compress.problem.losses import losses
-from mpi_compress.problem.optimum import Optimum, optimum, optimum_file, solver_of
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model, Outline, dim_of
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum import Optimum, lowest, optimum, optimum_file, solver_of
+from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
+from mpi_compress.problem.smoothness import Smoothness, estimated, stated
 
 T = TypeVar("T")
 
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
+_OF_SMOOTHNESS = ("L", "L_max", "L_rms", "L_row", "kappa")
 
 
 @dataclass(frozen=True)
@@ -31,120 +36,224 @@ class Problem:
     """Data and objective of a run, with their constants."""
 
     data: DataSet
-    loss: str
+    loss: Loss | Model
     mu: float
-    L: float  # smoothness of f, regulariser included; NaN where the loss is not smooth
-    L_max: float | None  # the largest of the workers' L_i, where the job asks for it
-    L_rms: float | None  # √((1/n) Σ L_i²), likewise
-    L_row: float | None  # the largest smoothness that one sample gives its worker's minibatch of one, likewise
-    x_star: Vector | None
-    f_star: float
-    f_star_accuracy: float
+    penalty: Penalty | None  # beside (µ/2)‖x‖², its weight settled
+    smoothness: Smoothness  # of f and the f_i, µ and a smooth penalty included
+    x_star: Vector | None = None
+    f_star: float = math.nan
+    f_star_accuracy: float = math.nan
     test: DataSet | None = None
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return dim_of(self.loss, self.data.dim)
+
+    @property
+    def L(self) -> float:
+        """The smoothness of f; NaN where it is not known."""
+        return self.smoothness.L
+
+    @property
+    def L_max(self) -> float | None:
+        """The largest of the workers' L_i, where the job asks for it."""
+        return max(self.smoothness.each) if self.smoothness.each else None
 
     def numbers(self, n: int) -> dict[str, float]:
         """The quantities that formulas may name."""
-        known = {"mu": self.mu, "n": float(n), "d": float(self.data.dim), "N": float(self.data.n_samples)}
-        if not losses[self.loss]().smooth:
+        known = {"mu": self.mu, "n": float(n), "d": float(self.dim), "N": float(self.data.n_samples)}
+        if math.isnan(self.L):
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
-        return known | {name: L for name in ("L_max", "L_rms", "L_row") if (L := getattr(self, name)) is not None}
+        if self.smoothness.each:
+            known |= {"L_max": max(self.smoothness.each), "L_rms": math.sqrt(sum(L * L for L in self.smoothness.each) / n)}
+        return known if self.smoothness.row is None else known | {"L_row": self.smoothness.row}
+
+    def objective(self, rows: Rows, n: int, mu: float, penalised: bool = True) -> Objective:
+        """f_i of a worker of n with these rows, with a regulariser (mu/2)‖x‖² and, if wanted, the smooth penalty."""
+        penalty = self.penalty if penalised and self.penalty is not None and self.penalty.smooth else None
+        return Objective(rows, self.loss, n / self.data.n_samples, mu, penalty)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Constants that a job needs, and that are costly."""
+
+    each: bool  # L_max or L_rms
+    row: bool  # L_row
+    optimum: bool  # x*
+    f_star: bool  # f*
+
+    @classmethod
+    def by(cls, spec: RunSpec) -> "Wanted":
+        names, stop = spec.algorithm.names(), spec.stop
+        optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or stop.relative_distance is not None
+        return cls(not names.isdisjoint({"L_max", "L_rms"}), "L_row" in names, optimum, stop.suboptimality is not None)
 
 
 def key_of(spec: RunSpec) -> str:
     """Runs of equal keys have one problem."""
-    tables = [spec.written.get(t) for t in ("data", "objective", "workers", "seed")]
-    return json.dumps([*tables, _wants(spec)], default=str)
+    start = spec.written.get("start") if spec.objective.f_star == "lowest seen" else None
+    tables = [*(spec.written.get(t) for t in ("data", "objective", "workers", "seed")), start]
+    return json.dumps([*tables, vars(Wanted.by(spec))], default=str)
 
 
 def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     """The problem of a run on its data, with the test set. At rank 0."""
-    objective = spec.objective
-    loss = losses[objective.loss]()
-    test = open_test(spec.data, spec.folder, data)
-    gram = gram_eigenvalues(data)[0]
+    problem = _unsolved(spec, data)
+    wanted, wish = Wanted.by(spec), spec.objective.f_star
+    if wish == "skip" or isinstance(wish, float | int):
+        if wanted.optimum or (wanted.f_star and wish == "skip"):
+            raise UserError(f"objective.f_star = {wish!r} leaves out what the job needs, x* or f*; leave that out")
+        return problem if wish == "skip" else replace(problem, f_star=float(wish))
+    if wish == "lowest seen":
+        return _with_lowest(spec, problem, wanted, quiet)
+    return _with_optimum(problem, wanted, quiet)
+
+
+def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
+    """The problem without x* and f*."""
+    wanted, n = Wanted.by(spec), spec.workers.count
+    loss = _within(spec, data)
+    if not isinstance(loss, Model):
+        _refuse_size(gram_eigenvalues(data)[0])
+    of_data = _smoothness(spec, data, loss, n, wanted)
+    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(dim_of(loss, data.dim)), "n": float(n)}
+    mu, penalty = _mu(spec, sizes), _penalty(spec, sizes)
+    if penalty is not None and penalty.mu is not None:
+        mu, penalty = mu + penalty.mu, None
+    smoothness = of_data.plus(mu)
+    if penalty is not None and penalty.smooth:
+        smoothness = smoothness.plus(penalty.smoothness)
+    given = spec.objective.smoothness
+    if isinstance(given, float | int):
+        smoothness = Smoothness(float(given))
+    return Problem(data, loss, mu, penalty, smoothness, test=open_test(spec.data, spec.folder, data))
+
+
+def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
+    """The loss; a model for data of this outline."""
+    if not isinstance(spec.loss, Model):
+        return spec.loss
+    model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes)
+    return checked_at("objective.model", lambda: model.within(outline))
+
+
+def _refuse_size(gram: float) -> None:
     if gram == 0:
         raise UserError("data: all samples are zero, so there is nothing to optimise")
     if not math.isfinite(gram):
         raise UserError('data: the samples are so large that their squares overflow; normalize = "rows" or "columns" scales them')
-    scale = loss.curvature / data.n_samples
-    L_data = scale * gram if loss.smooth else math.nan
-    mu = _mu(spec, data, L_data)
-    wants_L_max, wants_L_row, wants_optimum = _wants(spec)
-    L_max = L_rms = L_row = None
-    n = spec.workers.count
-    if wants_L_row and loss.smooth:
-        L_row = max(loss.curvature * _peak_weight(rows, n / data.n_samples) for rows in data.shards(range(n), n)) + mu
-    if wants_L_max and loss.smooth:
-        each = [scale * n * eigenvalue + mu for eigenvalue in gram_eigenvalues(data, n)]
-        L_max, L_rms = max(each), math.sqrt(sum(L * L for L in each) / n)
-    known = Problem(data, objective.loss, mu, L_data + mu, L_max, L_rms, L_row, None, math.nan, math.nan, test)
-    if (loss.solver is None or is_large(data)) and not wants_optimum:
-        return known
+
+
+def _smoothness(spec: RunSpec, data: DataSet, loss: Loss | Model, n: int, wanted: Wanted) -> Smoothness:
+    """Of the mean loss alone, as the job says."""
+    given = spec.objective.smoothness
+    if given is None:
+        return stated(data, loss, n, wanted.each, wanted.row)
+    return estimated(data, loss, n, wanted.each) if given == "estimate" else Smoothness(math.nan)
+
+
+def _with_optimum(problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
+    """The problem with x* and f* by the solver that its loss states, unless it is large and no job needs them."""
+    data, loss, mu = problem.data, problem.loss, problem.mu
+    needs = wanted.optimum or wanted.f_star
+    if problem.penalty is not None:
+        if needs:
+            raise UserError(
+                f"objective: x* cannot be computed: no solver is known for the penalty '{problem.penalty.name}'; "
+                'f_star = "lowest seen" gives an upper bound on f*, by a long run'
+            )
+        return problem
+    if (loss.solver is None or is_large(data)) and not needs:
+        return problem
     if not quiet and not optimum_file(data, loss, mu).exists():
         print_line(f"{data.title}: computing x* and f* (kept beside the data)")
     best = optimum(data, loss, mu)
     if best.reached > _SOLVED:
-        if wants_optimum:
+        if needs:
             raise UserError(
                 f"objective: x* cannot be computed: the {solver_of(loss).measure} falls to {best.reached:.1e} "
                 "of its start only; set mu > 0"
             )
-        return known
-    return replace(known, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy)
+        return problem
+    return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy)
+
+
+def _with_lowest(spec: RunSpec, problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
+    """The problem with the lowest f that a long run of ours sees, as f*."""
+    if wanted.optimum:
+        raise UserError('objective.f_star = "lowest seen" gives no x*, which the job needs')
+    if not quiet:
+        print_line(f"{problem.data.title}: looking for the lowest f by a long run (kept beside the data)")
+    best = lowest(problem.data, problem.loss, problem.mu, start_of(spec, problem), problem.penalty)
+    return replace(problem, f_star=best.f)
+
+
+def start_of(spec: RunSpec, problem: Problem) -> Vector:
+    """x0 (d,), as [start] says."""
+    at, dim, rng = spec.start.at, problem.dim, Streams(spec.seed).at(Role.START, 0, 0)
+    if at is None and isinstance(problem.loss, Model):
+        x0 = problem.loss.start(rng)
+    elif at == "random":
+        x0 = spec.start.scale * rng.standard_normal(dim)
+    elif at == "optimum":
+        assert problem.x_star is not None
+        x0 = problem.x_star
+    else:
+        x0 = np.zeros(dim) if spec.start_point is None else spec.start_point
+    if x0.shape != (dim,):
+        raise UserError(f"start.at: the start at {at or 'the model'} has {x0.size} coordinates; d = {dim}")
+    return x0 + spec.start.offset
 
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
     data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels)
     problem = problem_of(spec, data, quiet=True)
-    return problem, optimum(data, losses[problem.loss](), problem.mu)
+    return problem, optimum(data, problem.loss, problem.mu)
 
 
-def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
-    """Whether a run needs L_max or L_rms, whether it needs L_row, and whether it needs x*."""
-    names = spec.algorithm.names()
-    falls = spec.stop.suboptimality is not None or spec.stop.relative_distance is not None
-    optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or falls
-    return not names.isdisjoint({"L_max", "L_rms"}), "L_row" in names, optimum
-
-
-def _mu(spec: RunSpec, data: DataSet, L_data: float) -> float:
+def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
     """µ, from either form of the regulariser; in a formula L is the smoothness of the data part."""
     objective = spec.objective
     key, factor = ("mu", 1.0) if objective.lambda2 is None else ("lambda2", 2.0)
     formula = getattr(objective, key)
-    refuse_smoothness(formula, spec, f"objective.{key}")
-    sizes = {"L": L_data, "N": float(data.n_samples), "d": float(data.dim), "n": float(spec.workers.count)}
+    refuse_smoothness(formula, sizes["L"], spec, f"objective.{key}")
     value = checked_at(f"objective.{key}", lambda: evaluate(formula or 0.0, sizes))
     if not 0 <= value < math.inf:
         raise UserError(f"objective.{key}: {value:g} is {'negative' if value < 0 else 'no finite number'}; it must be 0 or more")
     return factor * value
 
 
-def _peak_weight(shard: Rows, weight: float) -> float:
-    """max_j ‖a_j‖² of a shard, times the weight of a sample that stands for all of it."""
-    squares = np.empty(len(shard))
-    squared_norms(shard.matrix, squares)
-    return float(squares.max()) * weight * len(shard)
+def _penalty(spec: RunSpec, sizes: dict[str, float]) -> Penalty | None:
+    """The penalty, its weight settled."""
+    penalty = spec.penalty
+    if penalty is None:
+        return None
+    refuse_smoothness(penalty.weight, sizes["L"], spec, "objective.penalty.weight")
+    return checked_at("objective.penalty", lambda: penalty.settled(sizes))
 
 
 def is_large(data: DataSet) -> bool:
-    """Whether x* is computed only where a job needs it."""
+    """True if x* is computed only where a job needs it."""
     return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
-def refuse_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
-    """Refuse a formula in L if the loss is not smooth."""
-    loss = spec.objective.loss
-    if formula is None or losses[loss]().smooth:
+def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str) -> None:
+    """Refuse a formula in L where that is not known."""
+    named = set() if formula is None or not math.isnan(L) else names_in(formula) & set(_OF_SMOOTHNESS)
+    if not named:
         return
-    named = names_in(formula) & {"L", "L_max", "L_rms", "L_row", "kappa"}
-    if named:
-        raise UserError(
-            f"{where}: '{formula}' needs {min(named)}, and the {loss} loss is not smooth, so there is none; "
-            "give a number, or a formula in mu, n, d, N"
-        )
+    loss = spec.loss
+    why = f"the model '{loss.name}' states none" if isinstance(loss, Model) else f"the {loss.name} loss is not smooth, so there is none"
+    if not isinstance(loss, Model) and loss.smooth:
+        why = "objective.smoothness gives that of f alone, not that of its data part"
+    raise UserError(
+        f"{where}: '{formula}' needs {min(named)}, and {why}; give a number, or a formula in mu, n, d, N"
+        + (', or objective.smoothness = … or "estimate"' if isinstance(loss, Model) else "")
+    )
 
 
 def checked_at(where: str, build: Callable[[], T]) -> T:

@@ -5,6 +5,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import sampling_noise
@@ -61,19 +61,19 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     return values
 
 
-def gradient_noise(data: DataSet, loss: Loss, mu: float, n: int, batch: int | None, x: Vector) -> tuple[float, float]:
+def gradient_noise(fs: Iterator[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:
     """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement.
 
     Both are infinite if squares overflow.
 
     Args:
-        n: the number of workers.
+        fs: f_i of every worker, one after the other.
+        n: how many they are.
         batch: None for full gradients, whose second number is 0.
         x: (d,).
     """
-    mean, squares, noise = np.zeros(data.dim), 0.0, 0.0
-    for rows in data.shards(range(n), n):
-        f = Objective(rows, loss, n / data.n_samples, mu)
+    mean, squares, noise = np.zeros(x.size), 0.0, 0.0
+    for f in fs:
         g = f.value_and_gradient(x)[1]
         if not norm(g) < _SQUARED_UP_TO:
             return math.inf, math.inf

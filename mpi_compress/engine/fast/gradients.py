@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels.rows import losses_and_gradients
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.data_terms import FusedMargins
 from mpi_compress.problem.objective import Evaluated, Objective, Point
 from mpi_compress.problem.rows import Rows
 
@@ -41,7 +42,7 @@ class GradientsTogether:
     def of(cls, objectives: Iterable[Objective]) -> "GradientsTogether | None":
         """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
         fs = list(objectives)
-        whole = fs[0].rows.whole if len(fs) > 1 else None
+        whole = fs[0].rows.whole if len(fs) > 1 and isinstance(fs[0].term, FusedMargins) else None
         if whole is None or not stay_cached(len(fs), whole.dim):
             return None
         together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
@@ -81,4 +82,7 @@ class GradientsTogether:
         losses_and_gradients(
             whole.matrix, whole.labels, self._cuts, f.loss.kernel, f.weight, f.mu, x, self._values, self._gradients
         )
+        if f.penalty is not None:
+            self._values += f.penalty.value(x)
+            self._gradients += f.penalty.gradient(x)
         return (time.perf_counter() - start) / len(self.objectives)
