@@ -121,8 +121,7 @@ class Margins(DataTerm):
 
     def _values_and_slopes(self, rows: Rows, x: Vector | ScaledVector) -> tuple[Vector, Vector]:
         z, scale = _parts(x)
-        m = np.empty(len(rows))
-        kernels.margins(rows.matrix, z, m)
+        m = rows.margins(z)
         return self.loss.value_and_slope(rows.labels, m if scale == 1.0 else scale * m)
 
 

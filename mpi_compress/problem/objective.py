@@ -9,7 +9,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.data_terms import data_term
@@ -77,12 +76,6 @@ class Objective:
     @property
     def dim(self) -> int:
         return self.term.dim
-
-    def margins(self, x: Vector) -> Vector:
-        """a_j·x (N_i,) of every sample, a new array."""
-        out = np.empty(self._n)
-        kernels.margins(self.rows.matrix, x, out)
-        return out
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""

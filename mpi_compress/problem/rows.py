@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.kernels import rows as kernels
 from mpi_compress.messages.kinds import Vector
 
 
@@ -20,6 +21,12 @@ class Rows:
 
     def __len__(self) -> int:
         return self.labels.size
+
+    def margins(self, x: Vector) -> Vector:
+        """a_j·x (N,) of every sample, a new array."""
+        out = np.empty(len(self))
+        kernels.margins(self.matrix, x, out)
+        return out
 
     def cut(self, start: int, stop: int) -> "Rows":
         """Rows start … stop − 1, in the same memory."""

@@ -20,7 +20,7 @@ def sampling_noise(f: Objective, x: Vector) -> float:
     """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
     if isinstance(f.loss, Model):
         return _noise_of_rows(f, x)
-    slopes = f.term.loss.value_and_slope(f.rows.labels, f.margins(x))[1]
+    slopes = f.term.loss.value_and_slope(f.rows.labels, f.rows.margins(x))[1]
     second_moment = 0.0
     for start in range(0, len(f.rows), _ROWS_AT_ONCE):
         a, s = _block(f.rows, slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
@@ -44,7 +44,7 @@ def _noise_of_rows(f: Objective, x: Vector) -> float:
 
 def curvature_at(f: Objective, x: Vector) -> Vector:
     """weight · ∂²ℓ/∂m² of every sample at x, for `hessian_product`."""
-    return f.term.loss.second_derivative(f.rows.labels, f.margins(x)) * f.weight
+    return f.term.loss.second_derivative(f.rows.labels, f.rows.margins(x)) * f.weight
 
 
 def hessian_at(f: Objective, x: Vector) -> Callable[[Vector], Vector]:

@@ -183,7 +183,7 @@ def test_the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_star
         'up.compressor = { name = "hard-threshold", like_k = 2, estimate = true }'
     )
     spec = mc.load_job(job).runs[0]
-    set_ = open_data(spec.data, spec.folder, "contiguous", 0, False)
+    set_ = open_data(spec.data, spec.folder, "contiguous", 0, "sign")
     x = np.full(6, 0.2)
     rows, means, noises = list(set_.shards(range(3), 3)), [], []
     starts = np.cumsum([0] + [len(r) for r in rows])

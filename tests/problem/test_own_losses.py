@@ -10,6 +10,7 @@ import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import losses as kernels
 from mpi_compress.problem.losses import Loss, losses
+from mpi_compress.problem.models import models
 from mpi_compress.problem.optimum import SOLVERS
 from mpi_compress.problem.partitions import partitions
 
@@ -62,12 +63,12 @@ def played(tmp_path, *arguments, **changes):
 @pytest.mark.parametrize(
     ("stated", "complaint"),
     [
-        ("curvature = 1.0", "'mine' states no kernel; it needs a branch"),
-        ("kernel = 99", "'mine' states kernel = 99, which does not exist; it needs a branch"),
+        ("curvature = 1.0", "'mine' states no kernel; it needs value_and_slope"),
+        ("kernel = 99", "'mine' states kernel = 99, which does not exist; it needs value_and_slope"),
     ],
 )
 def test_a_loss_without_a_kernel_is_refused_before_anything_runs(tmp_path, stated, complaint):
-    with pytest.raises(UserError, match=f"^[^\n]*own.toml: objective: loss: {complaint}[^\n]*$"):
+    with pytest.raises(UserError, match=f"^[^\n]*own.toml: objective.loss: {complaint}[^\n]*$"):
         job(tmp_path, LOSS.format(stated))
 
 
@@ -111,9 +112,9 @@ def test_another_source_of_a_loss_is_another_run_and_has_its_own_optimum(tmp_pat
     assert runs[0].attrs["f_star"] != runs[1].attrs["f_star"]
 
 
-def test_every_loss_states_a_kernel_of_its_own_and_a_solver():
-    assert sorted(losses[name]().kernel for name in losses) == list(kernels.CODES)
-    assert {losses[name]().solver for name in losses} == set(SOLVERS)
+def test_every_kernel_is_that_of_one_loss_and_every_solver_is_stated():
+    assert sorted(losses[name].kernel for name in losses if losses[name].kernel is not None) == list(kernels.CODES)
+    assert {part.solver for part in (*losses.values(), *models.values())} - {None} == set(SOLVERS)
 
 
 def test_a_code_without_a_branch_is_no_loss():

@@ -128,11 +128,11 @@ def _interior_point(f: Objective) -> tuple[Vector, Vector]:
 
 def _direction(f: Objective, p: _Point, theta: Vector, factor: Any, to_s: Any, to_xi: Any) -> _Point:
     """Newton's direction towards α s = to_s and β ξ = to_xi."""
-    off = f.rows.labels * f.margins(p.x) + p.xi - 1.0 - p.s
+    off = f.rows.labels * f.rows.margins(p.x) + p.xi - 1.0 - p.s
     rho = to_s / p.alpha - p.s - off - to_xi / p.beta + p.xi
     rhs = _combined(f, p.alpha + theta * rho) - f.mu * p.x
     x = scipy.linalg.cho_solve(factor, rhs, check_finite=False)
-    along = f.rows.labels * f.margins(x)
+    along = f.rows.labels * f.rows.margins(x)
     alpha = theta * (rho - along)
     xi = (to_xi - p.beta * p.xi + p.xi * alpha) / p.beta
     return _Point(x, alpha, -alpha, along + xi + off, xi)
