@@ -5,7 +5,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +61,7 @@ def gram_eigenvalues(data: DataSet, n_shards: int = 1) -> list[float]:
     return values
 
 
-def gradient_noise(fs: Iterator[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:
+def gradient_noise(fs: Iterable[Objective], n: int, batch: int | None, x: Vector) -> tuple[float, float]:
     """(1/n) Σ‖∇f_i(x) − ∇f(x)‖², and (1/n) Σ E‖g_i − ∇f_i(x)‖² for minibatches g_i of `batch` rows drawn with replacement.
 
     Both are infinite if squares overflow.

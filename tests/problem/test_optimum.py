@@ -150,6 +150,6 @@ def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
 
 def test_noise_whose_squares_overflow_is_infinite(tmp_path):
     data = open_data(DataTable(generator="gspar", parameters={"samples": 20, "dim": 5}), tmp_path, "contiguous", 0, "sign")
-    fs = (Objective(rows, losses["logistic"](), 2 / 20, 0.1) for rows in data.shards(range(2), 2))
+    fs = [Objective(rows, losses["logistic"](), 2 / 20, 0.1) for rows in data.shards(range(2), 2)]
     assert gradient_noise(fs, 2, 3, np.full(5, 1e200)) == (np.inf, np.inf)
-    assert np.isfinite(gradient_noise(data, losses["logistic"](), 0.1, 2, 3, np.full(5, 1e10))).all()
+    assert np.isfinite(gradient_noise(fs, 2, 3, np.full(5, 1e10))).all()
