@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,9 +59,6 @@ class DIANA(Algorithm):
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
         self.up.unpack(m).add_to(worker.h, float(self.alpha))
         return m
-
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         γ = self.gamma(t.k)

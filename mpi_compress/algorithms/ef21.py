@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,9 +52,6 @@ class EF21(Algorithm):
         c = self.up.pack(f.gradient(node.x) - worker.g, t)
         self.up.unpack(c).add_to(worker.g)
         return c
-
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.g)

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import square, xi
+from mpi_compress.algorithms.double_encoding import check_rate, square, xi
 from mpi_compress.algorithms.iade import DoublyEncoded
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.core.expressions import Expression
@@ -49,11 +49,7 @@ class IADESGD(DoublyEncoded):
     def check(self) -> None:
         super().check()
         check_batch(self.batch, self.setting.numbers["N"])
-        if not self.c < self.c1 < 1:
-            raise ValueError(
-                f"rate = {self.c1:.9g} must be above c = 1 − µ/(ρL) = {self.c:.9g} and below 1; "
-                "µ is the regulariser's, or what convexity = … says"
-            )
+        check_rate(self.c1, self.c, "1 − µ/(ρL)")
 
     def sigma(self, k: int) -> float:
         """√ε_k."""

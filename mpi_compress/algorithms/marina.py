@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,9 +78,6 @@ class MARINA(Algorithm):
         message = link.pack(g if node.full else g - worker.before, t)
         worker.before[:] = g
         return message
-
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         if node.full:

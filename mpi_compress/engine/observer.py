@@ -99,7 +99,7 @@ class Observer:
 
 
 def is_spent(stop: Stop, counters: Counters) -> bool:
-    """Whether a run has sent or taken as much as it may; at rank 0."""
+    """True if a run has sent as many bits or taken as many seconds as it may; at rank 0."""
     return (stop.wire_bits_up is not None and sum(counters.wire_bits_up) >= stop.wire_bits_up) or (
         stop.seconds is not None and counters.seconds >= stop.seconds
     )
