@@ -130,7 +130,7 @@ class Method(Part, ABC):
         """The rows of a worker's minibatch of round t.k; None: all of its shard.
 
         Args:
-            number: the minibatch's, from 0 on, where not every round takes one.
+            number: the number of the minibatch, from 0 on; to be given if not every round takes one.
         """
         return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
 

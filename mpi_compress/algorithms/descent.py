@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from mpi_compress.algorithms.averaging import Average, IterateMean, weight_ratio
+from mpi_compress.algorithms.averaging import Average, weight_ratio
 from mpi_compress.algorithms.base import Algorithm
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.algorithms.steps import Step
@@ -12,16 +12,9 @@ from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 
-class Descending(Protocol):
-    """What such a method's nodes know."""
-
-    x: Vector  # (d,) iterate
-    mean: IterateMean | None  # of the iterates, where it is wanted
-
-
 @dataclass(frozen=True)
 class Descent(Algorithm):
-    """The parameters of these methods, and the point where f is evaluated."""
+    """The parameters of these methods; their nodes have the iterate `x` (d,), and the `mean` of iterates or None."""
 
     step: Step = "1/L"  # γ
     batch: int | None = None  # rows of a minibatch; None: the full gradient
@@ -38,7 +31,7 @@ class Descent(Algorithm):
         """w_(k−1) / w_k; ValueError if the weights do not go with the step."""
         return weight_ratio(self.average, self.step, self.setting.numbers["mu"], k)
 
-    def descend(self, node: Descending, g: Compressed, k: int) -> None:
+    def descend(self, node: Any, g: Compressed, k: int) -> None:
         """x ← x − γ_k (g + ∇r(x)), and x into the mean of the iterates, if one is wanted."""
         shrink(node.x, self.kept_by_regulariser(k))
         g.add_to(node.x, -self.gamma(k))

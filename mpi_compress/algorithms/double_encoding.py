@@ -157,13 +157,6 @@ class DoubleEncoding(Algorithm):
         able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]
         return any(able)
 
-    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
-        """Note the message of round k, and how far the point of the gradients moved."""
-        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
-            past.moved = norm(after - before)
-        past.k = k + 1
-        past.ball = ball(down)
-
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return lemma(worker.ball, self.setting.dim, self.stochastic)
 

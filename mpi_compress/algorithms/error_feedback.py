@@ -83,5 +83,5 @@ def in_round(link: Link, γ: float, regime: Regime | None) -> Link:
 
 
 def first_regime(compressor: Compressor, x0: Vector) -> Regime | None:
-    """None where the compressor does not follow one."""
+    """ACCORDION's regime before round 0; None if the compressor follows none."""
     return Regime(np.zeros_like(x0)) if compressor.follows == "regime" else None

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, check_rate, refuse_rounding, xi
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, ball, check_rate, refuse_rounding, xi
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
@@ -63,6 +63,13 @@ class DoublyEncoded(DoubleEncoding):
         self.note_round(node.past, down, node.x, x, t.k)
         node.x = x
 
+    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
+        """Note the message of round k, and how far the point of the gradients moved."""
+        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
+            past.moved = norm(after - before)
+        past.k = k + 1
+        past.ball = ball(down)
+
 
 @algorithms.register("iade")
 @dataclass(frozen=True)
@@ -75,8 +82,6 @@ class IADE(DoublyEncoded):
 
     ‖v_k − ∇f(x_k)‖ ≤ s c'^(k+1) at every round. Theorem 3.1, whose printed proof drops η: with η ≤ 2/(L + µ), L the largest L_i,
     and c = 1 − ηµ < c' < 1, ‖x_k − x*‖ ≤ c'^k ξ, where ξ = max{0, ‖x_0 − x*‖ − ηsc'/(c' − c)} + ηsc'/(c' − c).
-
-    Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 1"

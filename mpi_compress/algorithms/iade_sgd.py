@@ -22,10 +22,8 @@ class IADESGD(DoublyEncoded):
     Q is unbiased with a mean squared error of at most ε_k. Theorem 5.2: with η = 1/(ρL), c = 1 − ηµ < c' < 1 and the weak growth
     condition (1/n) Σ E‖g_i‖² ≤ 2ρL (f(x) − f*), E‖x_k − x*‖² ≤ c'^k ξ, ξ = max{0, ‖x_0 − x*‖² − sc'/(c' − c)} + sc'/(c' − c).
 
-    Where x* fits every sample, the condition holds with ρL = L_row, the largest smoothness of one sample; with a hardly larger ρ it
-    cannot do, for any batch. µ is that of the regulariser: where there is none, `convexity` says it.
-
-    Without [up] or [down] that link is a lattice with floats of 32 bits.
+    Where x* fits every sample, the condition holds for any batch with ρL = L_row, the largest smoothness of one sample; else no ρ
+    suffices near x*. µ is the regulariser's; where there is none, `convexity` gives it.
     """
 
     paper = "AIADE, Algorithm 3"

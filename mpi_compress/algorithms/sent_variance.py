@@ -36,7 +36,7 @@ class SentVariance:
 
 
 class MeasuresVariance(Descent):
-    """A method that logs this where its compressor is unbiased, and not the identity."""
+    """A method that logs `SentVariance` if its compressor is unbiased and not the identity."""
 
     @cached_property
     def _is_noisy(self) -> bool:

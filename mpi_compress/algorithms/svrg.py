@@ -60,7 +60,7 @@ class SVRG(MeasuresVariance):
         return k % (self.steps + 1) == 0
 
     def steps_before(self, k: int) -> int:
-        """The rounds before k that were no full rounds: each took a minibatch."""
+        """How many rounds before k were not full: each took a minibatch."""
         return k - k // (self.steps + 1) - 1
 
     @cached_property

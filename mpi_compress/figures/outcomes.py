@@ -19,13 +19,13 @@ class Outcome:
     """A job file with its results and verdicts."""
 
     file: Path
-    key: str  # its name on the page, where no other job has it
+    key: str  # its name on the page, which no other job has
     text: str
     job: Job | None  # None: it cannot be read
     full: bool = False  # True: it was read at full size
     runs: list[Run] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    problem: str = ""  # why runs are missing, where more is known than that they were not run
+    problem: str = ""  # why runs are missing, if it is known
 
     @property
     def title(self) -> str:
