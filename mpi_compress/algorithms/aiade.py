@@ -24,7 +24,7 @@ class AIADE(iade.DoublyEncoded):
     everyone         v ← v + u;  x⁺ ← y − η v;  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
 
     c = √(1 − √(µ/L)), τ = (√L − √µ)/(√L + √µ), L the largest L_i. ‖v_k − ∇f(y_k)‖ ≤ ε c^(k+1)/(k + 1) at every round; Theorem 4.1:
-    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L.
+    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L. What workers send and the master answers is as in `iade`, at y.
     """
 
     paper = "AIADE, Algorithm 2"

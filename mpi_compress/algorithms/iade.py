@@ -28,7 +28,7 @@ class Master:
 
 
 class DoublyEncoded(DoubleEncoding):
-    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k, and those that Algorithm 2 has, too."""
+    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k. In Algorithm 2 workers and the master do the same, at y."""
 
     def point(self, node: Node) -> Vector:
         """Where gradients are taken (d,)."""

@@ -30,12 +30,8 @@ class Stop:
         if all(v is None for v in vars(self).values()):
             raise ValueError("rounds = … is needed, or loss, suboptimality, relative_distance, wire_bits_up, seconds")
         for key, value in vars(self).items():
-            if value is None:
-                continue
-            if not -math.inf < value < math.inf:
-                raise ValueError(f"{key} = {value} is no finite number")
-            if value < 0:
-                raise ValueError(f"{key} = {value} must be 0 or more")
+            if value is not None and not 0 <= value < math.inf:
+                raise ValueError(f"{key} = {value} must be 0 or more, and finite")
 
     def is_met(self, loss: float, suboptimality: float, distance: float, start: float) -> bool:
         """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
@@ -219,8 +215,7 @@ class FigureTable:
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
         unset: dict[str, Any] = {f"{which}label": None for which in ("x", "y") if which in asked}
-        unset |= {"yscale": None} if "y" in asked else {}
-        unset |= {"bounds": []} if "y" in asked else {}
+        unset |= {"yscale": None, "bounds": []} if "y" in asked else {}
         of_panels: dict[str, Any] = dict.fromkeys((*asked, *unset))
         return replace(self, **{**unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
 
