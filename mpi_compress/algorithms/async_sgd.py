@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mpi_compress.algorithms.averaging import Average
-from mpi_compress.algorithms.base import SharedMemoryMethod, algorithms
+from mpi_compress.algorithms.base import SharedMemoryMethod, algorithms, whole_gradients
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
@@ -41,8 +41,7 @@ class AsyncSGD(SharedMemoryMethod):
 
     def check(self) -> None:
         check_batch(self.batch, self.setting.numbers["N"])
-        if self.setting.mu_apart:
-            raise ValueError('async-sgd sparsifies the whole of the gradient: it needs regularizer = "worker"')
+        whole_gradients(self)
         if self.average != "last":
             raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
         least = 2 * self.setting.dim + 64

@@ -227,8 +227,19 @@ class Algorithm(Method):
         """Take the master's message over into what every node knows, the master included."""
 
 
-def exact_downlink(algorithm: Algorithm) -> None:
-    """ValueError if the downlink compresses, or rounds: in a method whose nodes add up what they hear, such a loss would stay."""
+def whole_gradients(method: Method) -> None:
+    """ValueError if the regulariser is not in the f_i: the method needs the whole of ∇f_i."""
+    if method.setting.mu_apart:
+        raise ValueError(f'{method.name} needs the whole of ∇f_i: set regularizer = "worker"')
+
+
+def check_adding_up(algorithm: Algorithm) -> None:
+    """For a method whose nodes add up what they hear to an estimate of ∇f.
+
+    Raises:
+        ValueError: the downlink compresses, or rounds, which would never be made good; or the regulariser is not in the f_i.
+    """
+    whole_gradients(algorithm)
     if algorithm.down.compressor.omega(algorithm.setting.dim) != 0.0 or algorithm.down.codec.float != 64:
         raise ValueError(
             f"{algorithm.name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"

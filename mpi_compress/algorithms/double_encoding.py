@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.base import Algorithm, whole_gradients
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.kernels.vectors import norm
@@ -114,8 +114,7 @@ class DoubleEncoding(Algorithm):
         return float(self.level)
 
     def check(self) -> None:
-        if self.setting.mu_apart:
-            raise ValueError(f'{self.name} encodes differences of the whole of ∇f_i: it needs regularizer = "worker"')
+        whole_gradients(self)
         if "L_max" not in self.setting.numbers:
             raise ValueError(f"{self.name} needs a loss that is smooth")
         for key, value in (("level", self.s), ("step", self.η)):

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mpi_compress.algorithms.averaging import IterateMean
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.base import algorithms, whole_gradients
 from mpi_compress.algorithms.ef import Node
 from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime
 from mpi_compress.algorithms.error_memory import ErrorMemory
@@ -41,8 +41,7 @@ class EFGDStar(ErrorFeedback):
         super().check()
         if self.batch is not None:
             raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
-        if self.setting.mu_apart:
-            raise ValueError('ef-gdstar shifts the whole of ∇f_i: it needs regularizer = "worker"')
+        whole_gradients(self)
         if self.setting.x_star is None:
             raise ValueError("ef-gdstar needs x*, which is not known here")
 
