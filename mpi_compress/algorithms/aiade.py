@@ -25,6 +25,8 @@ class AIADE(iade.DoublyEncoded):
 
     c = √(1 − √(µ/L)), τ = (√L − √µ)/(√L + √µ), L the largest L_i. ‖v_k − ∇f(y_k)‖ ≤ ε c^(k+1)/(k + 1) at every round; Theorem 4.1:
     ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L. What workers send and the master answers is as in `iade`, at y.
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 2"

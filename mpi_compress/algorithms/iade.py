@@ -82,6 +82,8 @@ class IADE(DoublyEncoded):
 
     ‖v_k − ∇f(x_k)‖ ≤ s c'^(k+1) at every round. Theorem 3.1, whose printed proof drops η: with η ≤ 2/(L + µ), L the largest L_i,
     and c = 1 − ηµ < c' < 1, ‖x_k − x*‖ ≤ c'^k ξ, where ξ = max{0, ‖x_0 − x*‖ − ηsc'/(c' − c)} + ηsc'/(c' − c).
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 1"

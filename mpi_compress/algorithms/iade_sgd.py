@@ -24,6 +24,8 @@ class IADESGD(DoublyEncoded):
 
     Where x* fits every sample, the condition holds for any batch with ρL = L_row, the largest smoothness of one sample; else no ρ
     suffices near x*. µ is the regulariser's; where there is none, `convexity` gives it.
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 3"
