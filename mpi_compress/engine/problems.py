@@ -23,7 +23,7 @@ from mpi_compress.problem.rows import Rows
 T = TypeVar("T")
 
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
-_SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
+_SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
 
 
 def _wants(spec: RunSpec) -> tuple[bool, bool, bool]:
-    """Whether a run needs L_max or L_rms, whether it needs L_row, and whether it needs x*."""
+    """Three answers: does the run need L_max or L_rms, does it need L_row, does it need x*?"""
     names = spec.algorithm.names()
     falls = spec.stop.suboptimality is not None or spec.stop.relative_distance is not None
     optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or falls
@@ -130,7 +130,7 @@ def _peak_weight(shard: Rows, weight: float) -> float:
 
 
 def is_large(data: DataSet) -> bool:
-    """Whether x* is computed only where a job needs it."""
+    """True if the set is so large that x* is computed only where a job needs it."""
     return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
@@ -148,7 +148,7 @@ def refuse_smoothness(formula: Any, spec: RunSpec, where: str) -> None:
 
 
 def checked_at(where: str, build: Callable[[], T]) -> T:
-    """The result of `build`; if it refuses a value, the error names the place in the job."""
+    """The result of `build`; UserError with the place in the job if it refuses a value."""
     try:
         return build()
     except UserError:

@@ -93,7 +93,7 @@ class RunSpec:
 
     @property
     def real_labels(self) -> bool:
-        """Whether labels are numbers to be fitted, and not two classes."""
+        """True if labels are numbers to be fitted, and not two classes."""
         return losses[self.objective.loss].real_labels and self.data.positive is None
 
     @property
@@ -244,7 +244,7 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
 
 
 def _writes(name: str, kind: type[Compressed]) -> bool:
-    """Whether a codec writes messages of a kind, as it is without parameters."""
+    """True if a codec, without parameters, writes messages of a kind."""
     try:
         return codecs[name]().writes(kind)
     except TypeError:  # a codec of the user's own that needs parameters
