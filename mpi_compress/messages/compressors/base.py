@@ -58,13 +58,7 @@ class Compressor(Part, ABC):
         return ""
 
     def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
-        """This compressor with the parameters of a round, which both ends know.
-
-        Args:
-            dim: d.
-            step: γ of the round.
-            critical: True in a critical regime (ACCORDION).
-        """
+        """This compressor with its parameters for a round of step size γ = `step`, in a `critical` regime or not (ACCORDION)."""
         return self
 
     @property
@@ -116,7 +110,7 @@ class Compressor(Part, ABC):
         return None
 
     def unbiased(self, dim: int) -> bool:
-        """Whether E C(v) = v for every v."""
+        """True if E C(v) = v for every v."""
         return self.omega(dim) is not None
 
 
@@ -164,6 +158,15 @@ def count_of(k: int | str | None, dim: int) -> int:
     if k > dim:
         raise ValueError(f"k = {k} is more than the d = {dim} coordinates there are")
     return k
+
+
+class OfK(Compressor):
+    """A compressor that sends k of the coordinates."""
+
+    k: Count | None
+
+    def check(self, dim: int) -> None:
+        count_of(self.k, dim)
 
 
 def positive(**values: float | None) -> None:

@@ -94,12 +94,7 @@ class Sparse(Compressed):
         kernels.scatter_add(self.indices, self.values, scale, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.indices.size * self.bits_per_element(self.dim, fpp, indices_counted)
-
-    @staticmethod
-    def bits_per_element(dim: int, fpp: int, indices_counted: bool = True) -> int:
-        """The paper bits of one coordinate."""
-        return index_bits(dim) * indices_counted + fpp
+        return self.indices.size * (index_bits(self.dim) * indices_counted + fpp)
 
     def sparse(self) -> "Sparse":
         return self
