@@ -43,7 +43,7 @@ class Message:
 
 
 REFUSED = np.empty(0, dtype=np.uint8)
-"""The bytes of a message whose values could not be encoded (they overflow, or their precision ends); no codec writes none."""
+"""The bytes of a message whose values could not be encoded; every codec writes at least one byte."""
 
 
 def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
@@ -143,7 +143,7 @@ class Link:
         return self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
 
     def planned_wire_bits(self, T: Any) -> Any:
-        """The wire bits of a message with T coordinates, whole numbers or an array; None: T alone does not decide them."""
+        """The wire bits of a message with T coordinates, T one number or an array; None: T alone does not decide them."""
         length = self.codec.planned_bytes(self.compressor.makes, T, self.dim)
         return None if length is None else 8 * (LENGTH_BYTES + length)
 

@@ -39,7 +39,7 @@ class Compressor(Part, ABC):
     def known(self, dim: int) -> Mapping[str, Any]:
         """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.
 
-        Its names are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
+        Its keys are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
         for Lattice.
         """
         return {}
@@ -94,7 +94,12 @@ class Compressor(Part, ABC):
         return False
 
     def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "Compressor":
-        """This compressor with its parameters settled by the gradients' noise, ζ² and σ² (HT Assumptions 3, 4)."""
+        """This compressor with its parameters settled by the gradients' noise.
+
+        Args:
+            zeta2: ζ² ≥ (1/n) Σ‖∇f_i − ∇f‖² (HT Assumption 4, C = 0).
+            sigma2: σ² ≥ E‖ξ_i‖² (HT Assumption 3, M = 0).
+        """
         return self
 
     def delta(self, dim: int) -> float | None:

@@ -96,7 +96,7 @@ class Recipe:
     normalize: Normalize
     dtype: str
     dim: int | None  # None: the largest index
-    rows: int | None = None  # how many of the first; None: all
+    rows: int | None = None  # how many to take, from the first on; None: all
     partition: str = "contiguous"
     seed: int = 0
     positive: list[float] | None = None

@@ -43,7 +43,7 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
 
     Args:
         dim: d, where it is known: no index may be above it.
-        part, parts: which of how many shares of a plain file's blocks to read; of a compressed file part 0 has all.
+        part, parts: read the part-th of `parts` shares of a plain file's blocks; of a compressed file, part 0 reads all.
 
     Raises:
         UserError: the file or a line of it cannot be read; the error names the line and what is wrong with it.

@@ -127,7 +127,7 @@ def cached_file(table: DataTable, folder: Path, partition: str, seed: int, real_
 
 
 def _is_sound(file: Path) -> bool:
-    """Whether a cached file exists and is as it was written."""
+    """True if a cached file exists and is as it was written."""
     if not file.exists():
         return False
     stat = file.stat()
