@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
+from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, keys_above, with_room
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
@@ -135,7 +135,7 @@ def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, 
         found = at_least(v, np.inf)
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     if not level > 0:
-        found = collect_above(v, np.int64(0))
+        found = keys_above(v.view(np.int64), np.int64(0))
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     m = level / size.scale
     if 0 < m < np.inf:
