@@ -7,8 +7,7 @@ from typing import Any
 
 from mpi_compress.algorithms.descent import Descent
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.kinds import Compressed, Sparse, Vector
+from mpi_compress.messages.kinds import Compressed, Dense, Sparse, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
 
@@ -30,7 +29,7 @@ class SentVariance:
     def count(self, g: Vector | Compressed, sent: Compressed) -> None:
         """Add the message that g (d,) became."""
         self.sent += sent.squared_norm()
-        self.given += norm(g.values if isinstance(g, Sparse) else g) ** 2
+        self.given += (g if isinstance(g, Compressed) else Dense(g)).squared_norm()
         self.density += sent.elements / sent.dim
         self.messages += 1
 

@@ -117,7 +117,7 @@ class Objective:
         return self._gradient
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
-        """out += `gradient(x, rows)`, out (d,) not being what `gradient` returns."""
+        """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
         if rows is None:
             out += self.gradient(x)
             return
@@ -129,7 +129,7 @@ class Objective:
 
     @property
     def gradients_are_sparse(self) -> bool:
-        """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
+        """True if a minibatch's gradient is 0 outside the coordinates that its rows hold."""
         return len(self.rows.matrix) == 3 and self.mu == 0.0
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
@@ -155,7 +155,7 @@ class Objective:
         return Sparse(self.dim, held, values)
 
     def charge(self, seconds: float, samples: int | None = None) -> None:
-        """Count a gradient of so many samples; None: of all."""
+        """Count a gradient's seconds and its samples; None: all samples."""
         self.seconds += seconds
         self.samples += self._n if samples is None else samples
 
@@ -178,7 +178,7 @@ class Objective:
         self._kept = None
 
     def lay_gradient(self, buffer: Vector) -> None:
-        """Let gradients be written to a buffer (d,) of the caller's."""
+        """Write gradients to the caller's buffer (d,) from now on."""
         self._gradient, self._kept = buffer, None
 
     def _found(self, x: Vector) -> Evaluated | None:

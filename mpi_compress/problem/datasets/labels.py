@@ -1,5 +1,3 @@
-"""The two classes that labels stand for."""
-
 from dataclasses import dataclass
 from typing import Any
 
