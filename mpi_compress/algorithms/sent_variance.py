@@ -7,7 +7,7 @@ from typing import Any
 
 from mpi_compress.algorithms.descent import Descent
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Dense, Sparse, Vector
+from mpi_compress.messages.kinds import Compressed, Dense, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
 
