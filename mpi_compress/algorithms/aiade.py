@@ -1,34 +1,22 @@
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
+from mpi_compress.algorithms import iade
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, refuse_rounding, square
+from mpi_compress.algorithms.double_encoding import square
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass
-class Node:
-    x: Vector  # (d,) iterate
+class Node(iade.Node):
     y: Vector  # (d,) where gradients are taken
-    v: Vector  # (d,) what every node takes for the gradient
-    past: Past
-
-
-@dataclass
-class Master:
-    S: Vector  # (d,) (1/n) Σ s_i
 
 
 @algorithms.register("aiade")
 @dataclass(frozen=True)
-class AIADE(DoubleEncoding):
+class AIADE(iade.DoublyEncoded):
     """Accelerated increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 2. s_i, S and v start at 0, y at x_0.
 
     worker sends     d_i ← Q(∇f_i(y) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = ε c^(k+1)/(2k + 2)
@@ -36,7 +24,9 @@ class AIADE(DoubleEncoding):
     everyone         v ← v + u;  x⁺ ← y − η v;  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
 
     c = √(1 − √(µ/L)), τ = (√L − √µ)/(√L + √µ), L the largest L_i. ‖v_k − ∇f(y_k)‖ ≤ ε c^(k+1)/(k + 1) at every round; Theorem 4.1:
-    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L. Without [up] or [down] that link is a lattice with floats of 32 bits.
+    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L. What workers send and the master answers is as in `iade`, at y.
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
 
     paper = "AIADE, Algorithm 2"
@@ -62,27 +52,12 @@ class AIADE(DoubleEncoding):
         return abs(self.η * self.L - 1) <= 1e-9
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
+        return Node(**vars(super().start(x0)), y=x0.copy())
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker.begun(f.dim)
+    def point(self, node: Node) -> Vector:  # type: ignore[override]
+        return node.y
 
-    def start_master(self, node: Node) -> Master:
-        return Master(np.zeros_like(node.x))
-
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        Q = self.uplink(node, t.k)
-        worker.g[:] = f.gradient(node.y)
-        refuse_rounding(self, worker.g, node.y, t.k)
-        d = Q.pack(worker.g - worker.s, t)
-        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
-        return d
-
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        self.mean(ups).add_to(master.S)
-        return self.downlink(node, t.k).pack(master.S - node.v, t)
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:  # type: ignore[override]
         down.add_to(node.v)
         x = node.y - self.η * node.v
         y = x + self.τ * (x - node.x)

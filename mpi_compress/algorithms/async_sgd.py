@@ -5,9 +5,8 @@ from typing import Any, Literal
 import numpy as np
 
 from mpi_compress.algorithms.averaging import Average
-from mpi_compress.algorithms.base import SharedMemoryMethod, algorithms
-from mpi_compress.algorithms.descent import check_descent
-from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.base import SharedMemoryMethod, algorithms, whole_gradients
+from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import add_shared
@@ -23,16 +22,15 @@ class AsyncSGD(SharedMemoryMethod):
     worker, again and again     g ← the gradient of a minibatch of its shard, at whatever x holds meanwhile
                                 x_j ← x_j − γ Q(g)_j, at once for each coordinate j that Q kept
 
-    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (a write that another worker's came
-    before) are, over all workers. γ_k is that of a worker's own k-th update. A round is n updates, whoever makes them. Results
-    depend on timing, but in one process, where workers take turns.
+    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (writes that another worker was
+    faster than) are counted over all workers. γ_k is the step of a worker's own k-th update. A round is n updates, whoever makes
+    them. Results depend on timing, except in one process, where workers take turns.
 
-    `pool` = so many random numbers are drawn for each worker before the clock starts, and read again and again by its compressor,
-    as GSpar §4.2 does; without, every update draws its own.
+    With `pool` = m, m random numbers are drawn for each worker before the clock starts, and its compressor reads them again and
+    again, as in GSpar §4.2; without it, every update draws its own.
     """
 
     paper = "GSpar §4.2"
-    shares_memory = True
     logs = ("updates", "coordinate_writes", "retries")
     step: Step = "1/L"  # γ
     batch: int = 1  # rows of a minibatch
@@ -42,9 +40,8 @@ class AsyncSGD(SharedMemoryMethod):
     pool: int | None = None
 
     def check(self) -> None:
-        check_descent(self, self.average)
-        if self.setting.mu_apart:
-            raise ValueError('async-sgd sparsifies the whole of the gradient: it needs regularizer = "worker"')
+        check_batch(self.batch, self.setting.numbers["N"])
+        whole_gradients(self)
         if self.average != "last":
             raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
         least = 2 * self.setting.dim + 64
@@ -54,7 +51,6 @@ class AsyncSGD(SharedMemoryMethod):
             )
 
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
-        """Worker i's next one."""
         c = self.up.compress(f.gradient(shared.x, self.rows(f, t)), t)
         held = c.sparse()
         indices, values = (np.arange(c.dim, dtype=np.uint32), c.dense()) if held is None else (held.indices, held.values)

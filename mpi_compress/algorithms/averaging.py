@@ -22,7 +22,7 @@ class IterateMean:
         return None if average == "last" else cls(x0.copy())
 
     def take_in(self, x: Vector, ratio: float) -> None:
-        """The next iterate x (d,), with w_(T−1) / w_T = `ratio`."""
+        """Take in the next iterate x (d,), with w_(T−1) / w_T = `ratio`."""
         self.ratio = 1.0 + self.ratio * ratio
         self.x += (x - self.x) / self.ratio
 

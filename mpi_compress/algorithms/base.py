@@ -51,6 +51,11 @@ class Setting:
 _OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
 
 
+def _names_of(value: Any) -> set[str]:
+    """The quantities that a parameter's formulas name."""
+    return {name for formula in formulas_in(value) for name in names_in(formula)}
+
+
 class Method(Part, ABC):
     """A method of distributed optimisation; its fields are its parameters."""
 
@@ -79,9 +84,7 @@ class Method(Part, ABC):
         for key, is_step in self.formulas().items():
             value = getattr(self, key)
             if value is not None:
-                for name in {
-                    n for formula in formulas_in(value) for n in names_in(formula)
-                } & _OF_COMPRESSORS.keys() - numbers.keys():
+                for name in _names_of(value) & _OF_COMPRESSORS.keys() - numbers.keys():
                     raise ValueError(f"{key} = '{value}' needs {_OF_COMPRESSORS[name]} and the uplink's compressor states none")
                 object.__setattr__(bound, key, bind(value, numbers) if is_step else evaluate(value, numbers))
         bound.check()
@@ -95,13 +98,12 @@ class Method(Part, ABC):
         return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}  # type: ignore[arg-type]
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
-        """True if this algorithm sets, and so checks, parameters of the compressor of a direction itself."""
+        """True if this algorithm itself sets, and so checks, parameters of a direction's compressor."""
         return self.sets_compressor and (way == "up" or way in self.links)
 
     def names(self) -> set[str]:
         """The quantities that the formulas of this algorithm name."""
-        values = [getattr(self, key) for key in self.formulas()]
-        return {name for value in values if value is not None for formula in formulas_in(value) for name in names_in(formula)}
+        return set().union(*(_names_of(getattr(self, key)) for key in self.formulas()))
 
     def knows(self) -> Mapping[str, float]:
         """Quantities that formulas may name beside those of the setting: δ and ω of the compressor, where one names them."""
@@ -131,7 +133,7 @@ class Method(Part, ABC):
         """The rows of a worker's minibatch of round t.k; None: all of its shard.
 
         Args:
-            number: the minibatch's, from 0 on, where not every round takes one.
+            number: the number of the minibatch, from 0 on; to be given if not every round takes one.
         """
         return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
 
@@ -141,7 +143,7 @@ class Method(Part, ABC):
         return ()
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
-        """One number for each of `logs`, at logged rounds: /workers has them for each worker, /trace what `trace_logs` says."""
+        """One number for each of `logs`, at logged rounds: /workers has them, and /trace the `trace_logs` of their means."""
         return ()
 
     def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
@@ -160,7 +162,7 @@ class Method(Part, ABC):
 
     @property
     def fixed_budget(self) -> int | None:
-        """How many coordinates T every message has; None: that varies, or is not known."""
+        """The number T of coordinates in every message; None if it varies, or is not known."""
         return self.up.compressor.count(self.setting.dim)
 
     def worker_vector(self, worker: Any) -> Vector | None:
@@ -196,11 +198,11 @@ class Algorithm(Method):
         return Averager(self.setting.dim).mean
 
     def uplink(self, node: Any, k: int) -> Link:
-        """How messages up are read in round k; what it depends on, both ends know."""
+        """The link that workers' messages are read with in round k; it depends on what both ends know alone."""
         return self.up
 
     def downlink(self, node: Any, k: int) -> Link:
-        """How the message down is read in round k."""
+        """The link that the master's message is read with in round k."""
         return self.down
 
     @abstractmethod
@@ -219,21 +221,28 @@ class Algorithm(Method):
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         """A worker's message of round t.k. It must not change `node`."""
 
-    @abstractmethod
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        """The master's message, from what the workers' messages decode to, in worker order. It must not change `node`."""
+        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`."""
+        return self.downlink(node, t.k).pack(self.mean(ups), t)
 
     @abstractmethod
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
-        """What every node, the master included, makes of the master's message."""
+        """Take the master's message over into what every node knows, the master included."""
 
 
-def exact_downlink(algorithm: Algorithm) -> None:
-    """For a method whose nodes add up what they hear: what is lost on the way down would never be made good.
+def whole_gradients(method: Method) -> None:
+    """ValueError if the regulariser is not in the f_i: the method needs the whole of ∇f_i."""
+    if method.setting.mu_apart:
+        raise ValueError(f'{method.name} needs the whole of ∇f_i: set regularizer = "worker"')
+
+
+def check_adding_up(algorithm: Algorithm) -> None:
+    """For a method whose nodes add up what they hear to an estimate of ∇f.
 
     Raises:
-        ValueError: the downlink compresses, or rounds.
+        ValueError: the downlink compresses, or rounds, which would never be made good; or the regulariser is not in the f_i.
     """
+    whole_gradients(algorithm)
     if algorithm.down.compressor.omega(algorithm.setting.dim) != 0.0 or algorithm.down.codec.float != 64:
         raise ValueError(
             f"{algorithm.name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"

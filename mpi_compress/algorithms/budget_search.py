@@ -1,8 +1,8 @@
-"""CAT's search: the budget T that gains most per cost (CAT eq. 8, 10, 13), exactly, sorting no more of the gradient than it must.
+"""CAT's search for the budget T that gains most per cost (CAT eq. 8, 10, 13): exact, sorting no more of the gradient than needed.
 
 All three improvements depend on g through ‖g‖, ‖g‖₁ and its largest magnitudes, and are at most 1. So one pass takes the sums and
-the few coordinates above a hint (a magnitude near which the last round's search ended); budgets beyond those are ruled out by a
-bound, or else more are looked at. Neither the hint nor how much was looked at changes the result.
+the few coordinates above a hint (a magnitude near which the last round's search ended); a bound rules
+out larger budgets, or else more coordinates are looked at. Neither the hint nor their number changes the result.
 """
 
 from abc import ABC, abstractmethod

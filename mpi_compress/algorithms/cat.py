@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average, IterateMean
-from mpi_compress.algorithms.base import Algorithm, algorithms
+from mpi_compress.algorithms.averaging import IterateMean
+from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.budget_search import (
     BudgetSearch,
     Improvement,
@@ -17,9 +17,7 @@ from mpi_compress.algorithms.budget_search import (
     alistarh_budget,
     improvement_of,
 )
-from mpi_compress.algorithms.descent import check_descent, descend, is_lemma_step
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.descent import Descent
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
 from mpi_compress.messages.costs import CostModel
@@ -126,7 +124,7 @@ class Worker:
 
 @algorithms.register("cat")
 @dataclass(frozen=True)
-class CAT(Algorithm):
+class CAT(Descent):
     """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8–16.
 
     worker sends     γL·Q_T(g),  g = ∇f_i(x) or its estimate by a minibatch,  T = argmax improvement(T)/C(T)
@@ -147,15 +145,10 @@ class CAT(Algorithm):
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)
-    step: Step = "1/L"  # γ
-    batch: int | None = None  # rows of a minibatch; None: the full gradient
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
-    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
     budget: Literal["cat", "alistarh"] | int = "cat"  # or Alistarh's rule for S+Q, or a fixed T
 
     def check(self) -> None:
-        check_descent(self, self.average)
+        super().check()
         compressor = self.up.compressor
         if compressor.name not in SCHEMES or getattr(compressor, "k", None) is not None:
             names = ", ".join(f'"{name}"' for name in SCHEMES)
@@ -203,10 +196,7 @@ class CAT(Algorithm):
         return self.down.pack(self.scheme.answer(self.mean, ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        descend(self, self.average, node, down, t.k)
-
-    def iterate(self, node: Node) -> Vector:
-        return node.x if node.mean is None else node.mean.x
+        self.descend(node, down, t.k)
 
     @property
     def curve(self) -> str:
@@ -217,7 +207,7 @@ class CAT(Algorithm):
         return self.budget if isinstance(self.budget, int) else None
 
     def improvement(self, g: Vector) -> float:
-        if not is_lemma_step(self) or (self.setting.n > 1 and not self.scheme.is_unbiased):
+        if not self.is_lemma_step or (self.setting.n > 1 and not self.scheme.is_unbiased):
             return np.nan
         return improvement_of(self.scheme.improvement(), g, self.chosen(g)[0])
 

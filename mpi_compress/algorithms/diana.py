@@ -1,9 +1,8 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -42,13 +41,11 @@ class DIANA(Algorithm):
     alpha: Expression = "1/(1 + omega)"  # α
 
     def check(self) -> None:
-        exact_downlink(self)
+        check_adding_up(self)
         if not self.up.compressor.unbiased(self.setting.dim):
             raise ValueError("diana needs an unbiased compressor, such as random-k or qsgd")
         if not 0 < float(self.alpha) <= 1:
             raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
-        if self.setting.mu_apart:
-            raise ValueError('diana learns the whole of ∇f_i: it needs regularizer = "worker"')
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
@@ -60,9 +57,6 @@ class DIANA(Algorithm):
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
         self.up.unpack(m).add_to(worker.h, float(self.alpha))
         return m
-
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         γ = self.gamma(t.k)

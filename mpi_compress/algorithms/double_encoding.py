@@ -2,14 +2,14 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.base import Algorithm, whole_gradients
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.kernels.vectors import norm
@@ -30,20 +30,12 @@ class Past:
     k: int = 0  # rounds so far
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of the last message down
 
-    @classmethod
-    def begun(cls, x0: Vector, x_star: Vector | None) -> "Past":
-        return cls(math.nan if x_star is None else norm(x0 - x_star))
-
 
 @dataclass
 class Worker:
     s: Vector  # (d,) s_i, the master's copy of ∇f_i
     g: Vector  # (d,) g_i of the last round
     ball: tuple[float, float] = (math.nan, math.nan)  # σ and M of its last message up
-
-    @classmethod
-    def begun(cls, dim: int) -> "Worker":
-        return cls(np.zeros(dim), np.zeros(dim))
 
     def hear(self, d: Compressed) -> None:
         """s ← s + d, what the master heard."""
@@ -122,8 +114,7 @@ class DoubleEncoding(Algorithm):
         return float(self.level)
 
     def check(self) -> None:
-        if self.setting.mu_apart:
-            raise ValueError(f'{self.name} encodes differences of the whole of ∇f_i: it needs regularizer = "worker"')
+        whole_gradients(self)
         if "L_max" not in self.setting.numbers:
             raise ValueError(f"{self.name} needs a loss that is smooth")
         for key, value in (("level", self.s), ("step", self.η)):
@@ -132,14 +123,26 @@ class DoubleEncoding(Algorithm):
         self.quantises  # noqa: B018  raises where a link cannot keep its share of the budget
 
     def uplink(self, node: Any, k: int) -> Link:
-        return self._links.at(self.up, k, node.past.moved, 1)
+        return self._in_round(self.up, k, node.past.moved, 1)
 
     def downlink(self, node: Any, k: int) -> Link:
-        return self._links.at(self.down, k, node.past.moved, 3)
+        return self._in_round(self.down, k, node.past.moved, 3)
+
+    def _in_round(self, link: Link, k: int, moved: float, old: int) -> Link:
+        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
+        if self._made.get(old, (None,))[0] != (k, moved):
+            known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
+            if k == 0:
+                known["range"] = "sent"
+            elif link.compressor.bounds_range:
+                known["radius"] = rounded_up(self.L * moved + old * self.sigma(k - 1))
+            self._made[old] = (k, moved), link.at(**known)
+        return self._made[old][1]
 
     @cached_property
-    def _links(self) -> "LinksInRounds":
-        return LinksInRounds(self.sigma, self.L, self.stochastic)
+    def _made(self) -> dict[int, tuple[tuple[int, float], Link]]:
+        """The last link of each direction, with the round and the distance that it was made for."""
+        return {}
 
     @cached_property
     def quantises(self) -> bool:
@@ -152,13 +155,6 @@ class DoubleEncoding(Algorithm):
         ways = (("up", self.up), ("down", self.down))
         able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]
         return any(able)
-
-    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
-        """Note what was heard in round k, and how far the point of the gradients moved."""
-        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
-            past.moved = norm(after - before)
-        past.k = k + 1
-        past.ball = ball(down)
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return lemma(worker.ball, self.setting.dim, self.stochastic)
@@ -178,35 +174,6 @@ class DoubleEncoding(Algorithm):
         return {"gap": norm(node.v - mean) / self.budget(node.past.k - 1) if node.past.k and self.quantises else math.nan}
 
 
-class LinksInRounds:
-    """Links whose precision and range both ends know from round to round.
-
-    Args:
-        sigma: σ_k.
-        L: the largest L_i.
-        stochastic: True if the quantisers are to be unbiased.
-    """
-
-    def __init__(self, sigma: Callable[[int], float], L: float, stochastic: bool):
-        self._sigma, self._L, self._stochastic = sigma, L, stochastic
-        self._made: dict[int, tuple[tuple[int, float], Link]] = {}
-
-    def at(self, link: Link, k: int, moved: float, old: int) -> Link:
-        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
-        made = self._made.get(old)
-        if made is None or made[0] != (k, moved):
-            made = self._made[old] = (k, moved), self._in_round(link, k, moved, old)
-        return made[1]
-
-    def _in_round(self, link: Link, k: int, moved: float, old: int) -> Link:
-        known: dict[str, Any] = {"sigma": self._sigma(k), "stochastic": self._stochastic}
-        if k == 0:
-            known["range"] = "sent"
-        elif link.compressor.bounds_range:
-            known["radius"] = rounded_up(self._L * moved + old * self._sigma(k - 1))
-        return link.at(**known)
-
-
 def refuse_rounding(method: DoubleEncoding, g: Vector, y: Vector, k: int) -> None:
     """End the run where the budget of round k is lost in the rounding of the gradient g (d,) at y (d,).
 
@@ -215,6 +182,13 @@ def refuse_rounding(method: DoubleEncoding, g: Vector, y: Vector, k: int) -> Non
     """
     if method.quantises and method.budget(k) < max(TINY, EPS * norm(g), EPS * method.L * norm(y)):
         raise PrecisionExhausted(f"a precision of {method.budget(k):g} is finer than floats")
+
+
+def check_rate(c1: float, c: float, formula: str) -> None:
+    """Raise ValueError unless c' is above c, which the formula gives, and below 1."""
+    if not c < c1 < 1:
+        said = "µ is the regulariser's, or what convexity = … says"
+        raise ValueError(f"rate = {c1:.9g} must be above c = {formula} = {c:.9g} and below 1; {said}")
 
 
 def lemma(ball: tuple[float, float], dim: int, stochastic: bool) -> tuple[float, float]:

@@ -2,7 +2,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mpi_compress.algorithms.base import algorithms, exact_downlink
+from mpi_compress.algorithms.base import algorithms, check_adding_up
 from mpi_compress.algorithms.double_encoding import LATTICE
 from mpi_compress.algorithms.iade import IADE, Master, Node
 from mpi_compress.core.streams import Round
@@ -29,7 +29,7 @@ class DQGD(IADE):
 
     def check(self) -> None:
         super().check()
-        exact_downlink(self)
+        check_adding_up(self)
 
     def sigma(self, k: int) -> float:
         return self.budget(k)

@@ -1,15 +1,11 @@
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
-from mpi_compress.algorithms.averaging import Average, IterateMean
+from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.base import Setting, algorithms
-from mpi_compress.algorithms.descent import kept_by_regulariser
-from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime, note_round
+from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
@@ -41,13 +37,6 @@ class EF(ErrorFeedback):
 
     paper = "HT Algorithms 1, 2, 3"
     forms: ClassVar[dict[str, type["EF"]]] = {}  # with momentum
-    step: Step = "1/L"  # γ
-    batch: int | None = None  # rows of a minibatch; None: the full gradient
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
-    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
-    feedback: bool = True  # false: e is dropped after every round
-    reset: int | None = None  # e is dropped after every so many rounds
     momentum: float = 0.0  # λ
     form: Literal["gradient", "update"] = "gradient"
     masking: bool = False
@@ -80,11 +69,7 @@ class EF(ErrorFeedback):
             worker.drop()
         return Δ
 
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
-
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        γ = self.gamma(t.k)
-        node.x.shrink(kept_by_regulariser(self, γ), at_once=self.batch is None)
-        node.x.add(down, -γ)
-        note_round(self, node, down, t.k)
+        node.x.shrink(self.kept_by_regulariser(t.k), at_once=self.batch is None)
+        node.x.add(down, -self.gamma(t.k))
+        self.note_round(node, down, t.k)

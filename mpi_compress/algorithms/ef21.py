@@ -1,9 +1,8 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -39,9 +38,7 @@ class EF21(Algorithm):
     step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ
 
     def check(self) -> None:
-        exact_downlink(self)
-        if self.setting.mu_apart:
-            raise ValueError('ef21 learns the whole of ∇f_i: it needs regularizer = "worker"')
+        check_adding_up(self)
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
@@ -53,9 +50,6 @@ class EF21(Algorithm):
         c = self.up.pack(f.gradient(node.x) - worker.g, t)
         self.up.unpack(c).add_to(worker.g)
         return c
-
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.g)

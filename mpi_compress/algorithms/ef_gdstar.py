@@ -1,29 +1,17 @@
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average, IterateMean
-from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime, note_round
+from mpi_compress.algorithms.averaging import IterateMean
+from mpi_compress.algorithms.base import algorithms, whole_gradients
+from mpi_compress.algorithms.ef import Node
+from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime
 from mpi_compress.algorithms.error_memory import ErrorMemory
-from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.scaled_vector import ScaledVector
-
-
-@dataclass
-class Node:
-    x: ScaledVector  # (d,) iterate
-    mean: IterateMean | None  # of the iterates, where it is wanted
-    regime: Regime | None  # where the compressor follows ACCORDION's
-    silent: int = 0  # rounds in which no worker sent anything
 
 
 @dataclass
@@ -47,20 +35,13 @@ class EFGDStar(ErrorFeedback):
 
     paper = "HT §C.3.2"
     needs_optimum = True
-    step: Step = "1/L"  # γ
     batch: int | None = None  # must be left out: gradients are full
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
-    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
-    feedback: bool = True  # false: e is dropped after every round
-    reset: int | None = None  # e is dropped after every so many rounds
 
     def check(self) -> None:
         super().check()
         if self.batch is not None:
             raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
-        if self.setting.mu_apart:
-            raise ValueError('ef-gdstar shifts the whole of ∇f_i: it needs regularizer = "worker"')
+        whole_gradients(self)
         if self.setting.x_star is None:
             raise ValueError("ef-gdstar needs x*, which is not known here")
 
@@ -81,9 +62,6 @@ class EFGDStar(ErrorFeedback):
             worker.drop()
         return Δ
 
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
-
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         node.x.add(down, -self.gamma(t.k))
-        note_round(self, node, down, t.k)
+        self.note_round(node, down, t.k)

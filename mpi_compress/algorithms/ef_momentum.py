@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mpi_compress.algorithms import ef
-from mpi_compress.algorithms.descent import kept_by_regulariser
-from mpi_compress.algorithms.error_feedback import note_round
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -44,12 +42,12 @@ class MomentumOfGradients(ef.EF):
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:  # type: ignore[override]
         γ = self.gamma(t.k)
-        node.x.shrink(kept_by_regulariser(self, γ), at_once=self.batch is None)
+        node.x.shrink(self.kept_by_regulariser(t.k), at_once=self.batch is None)
         node.x.add(down, -γ)
         node.m *= self.momentum
         down.add_to(node.m)
         node.x.add(node.m, -γ)
-        note_round(self, node, down, t.k)
+        self.note_round(node, down, t.k)
 
 
 @dataclass

@@ -2,31 +2,29 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average, IterateMean
-from mpi_compress.algorithms.base import Algorithm, Setting
-from mpi_compress.algorithms.descent import check_descent, take_in
-from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory, FollowedNorm, trace_columns
+from mpi_compress.algorithms.base import Setting
+from mpi_compress.algorithms.descent import Descent
+from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory, FollowedNorm
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.steps import falls_at
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
 
 
-class ErrorFeedback(Algorithm):
+@dataclass(frozen=True)
+class ErrorFeedback(Descent):
     """The parts of HT's Algorithms 1 to 3 that are not in their lines."""
 
     compressor = "top-k"
     logs = LOGS
     feedback: bool = True  # false: e is dropped after every round
     reset: int | None = None  # e is dropped after every so many rounds
-    average: Average = "last"  # the point to evaluate
 
     def within(self, setting: Setting) -> Self:
         bound = super().within(setting)
@@ -38,66 +36,52 @@ class ErrorFeedback(Algorithm):
         return way == "up" and compressor.follows == "step"
 
     def check(self) -> None:
-        check_descent(self, self.average)
+        super().check()
         if self.reset is not None and self.reset < 1:
             raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
 
     def start_worker(self, node: Any, f: Objective) -> ErrorMemory:
-        return first_error(self, f)
+        """e_i = 0.
+
+        The norm of the error is followed, not measured, if minibatches are sparse and no other coordinates than theirs can come to
+        be sent: the threshold is the same in all rounds, and errors are never dropped.
+        """
+        compressor, stays = self.up.compressor, isinstance(self.step, float) and self.feedback and self.reset is None
+        same_level = compressor.follows == "" and compressor.least_sent > 0 and stays
+        follows = same_level and self.batch is not None and f.gradients_are_sparse
+        return ErrorMemory(np.zeros(f.dim), FollowedNorm() if follows else None)
 
     def uplink(self, node: Any, k: int) -> Link:
         return in_round(self.up, self.gamma(k), node.regime)
-
-    @property
-    def keeps_errors(self) -> bool:
-        """True if errors are never dropped."""
-        return self.feedback and self.reset is None
 
     def drops_errors(self, k: int) -> bool:
         """True if errors are dropped after round k."""
         return not self.feedback or (self.reset is not None and (k + 1) % self.reset == 0)
 
-    def iterate(self, node: Any) -> Vector:
-        mean: IterateMean | None = node.mean
-        return node.x.dense() if mean is None else mean.x
+    def note_round(self, node: Any, down: Compressed, k: int) -> None:
+        """Note in a node what belongs to round k beside its iterate: the mean of iterates, silent rounds, ACCORDION's regime."""
+        self.take_in(node, k + 1)
+        node.silent += down.elements == 0
+        if node.regime is not None:
+            rows = math.ceil(self.setting.numbers["N"] / self.setting.n)
+            epoch = 1 if self.batch is None else math.ceil(rows / self.batch)
+            node.regime.hear(self.up.compressor, down, k, epoch, self.gamma(k + 1) < self.gamma(k))
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
         return worker.sizes.tolist()
 
     def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        return {**trace_columns(means), "silent": node.silent}
+        roots = {name: math.sqrt(means[name]) for name in ("error_norm", "corrected_norm")}
+        return {**means, **roots, "silent": node.silent}
 
 
 def in_round(link: Link, γ: float, regime: Regime | None) -> Link:
-    """The uplink of a round: the threshold of an accuracy follows γ, ACCORDION's k the regime."""
+    """The uplink of a round: a threshold given by an accuracy follows γ, ACCORDION's k follows the regime."""
     if not link.compressor.follows:
         return link
     return replace(link, compressor=link.compressor.in_round(link.dim, γ, regime is None or regime.critical))
 
 
 def first_regime(compressor: Compressor, x0: Vector) -> Regime | None:
-    """None where the compressor does not follow one."""
+    """ACCORDION's regime before round 0; None if the compressor follows none."""
     return Regime(np.zeros_like(x0)) if compressor.follows == "regime" else None
-
-
-def note_round(method: ErrorFeedback, node: Any, down: Compressed, k: int) -> None:
-    """What a node keeps of round k beside its iterate: the mean of iterates, silent rounds, ACCORDION's regime."""
-    if node.mean is not None:
-        take_in(method, method.average, node.mean, node.x.dense(), k + 1)
-    node.silent += down.elements == 0
-    if node.regime is not None:
-        rows = math.ceil(method.setting.numbers["N"] / method.setting.n)
-        epoch = 1 if method.batch is None else math.ceil(rows / method.batch)
-        node.regime.hear(method.up.compressor, down, k, epoch, falls_at(method.step, k + 1))
-
-
-def first_error(method: ErrorFeedback, f: Objective) -> ErrorMemory:
-    """The memory of a worker before round 0, e_i = 0.
-
-    The norm of the error is followed, not measured, where minibatches are sparse and only their coordinates can come to be sent:
-    with a threshold that is the same in all rounds, and errors that are never dropped.
-    """
-    compressor = method.up.compressor
-    stays = compressor.follows == "" and compressor.least_sent > 0 and isinstance(method.step, float) and method.keeps_errors
-    follows = stays and method.batch is not None and f.gradients_are_sparse
-    return ErrorMemory(np.zeros(f.dim), FollowedNorm() if follows else None)

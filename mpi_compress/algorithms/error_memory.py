@@ -1,7 +1,5 @@
-"""What an error-feedback worker remembers: its error, and what is logged of it."""
+"""What an error-feedback worker remembers: its error, and the numbers to log."""
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,16 +10,16 @@ from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.scaled_vector import ScaledVector
 
-_REMEASURED = 1e-8  # share of what was added and taken out below which a followed norm is measured anew
+_REMEASURED = 1e-8  # a norm that is followed is measured anew below this share of what was added and taken out
 
 LOGS = ("error_norm", "total_error", "density", "corrected_norm")
-"""Columns of the trace. Of one worker: ‖e_i‖², its sum over the rounds so far, the share of the coordinates that its last message
-sent, ‖p_i/γ‖² of the last round."""
+"""A worker's numbers: ‖e_i‖², its sum over the rounds so far, the share of coordinates in its last message, ‖p_i/γ‖² of the last
+round. The trace has √mean_i‖e_i‖², Σ_t mean_i‖e_i‖², the mean share, and √mean_i‖p_i/γ‖²."""
 
 
 @dataclass
 class FollowedNorm:
-    """‖v‖², followed from change to change by a compensated sum: where changes are sparse it need not be measured."""
+    """‖v‖², followed from change to change by a compensated sum: if changes are sparse, v need not be read whole."""
 
     squares: float = 0.0  # ‖v‖²
     lost: float = 0.0  # what its additions rounded off
@@ -52,7 +50,7 @@ class ErrorMemory:
     e: Vector  # (d,) e_i/γ; p/γ between `add_gradient` and `take_out`
     followed: FollowedNorm | None = None  # ‖e_i/γ‖², where it is followed and not measured
     step: float = 0.0  # γ of the last round
-    sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # what LOGS names, of one worker
+    sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # the worker's numbers, as LOGS names them
 
     def at_step(self, step: float) -> None:
         """Go on with the step γ: e_i stays, so e_i/γ changes."""
@@ -85,7 +83,7 @@ class ErrorMemory:
         self._note(before, kernels.squares(self.e), sent)
 
     def _take_out_following(self, norm: FollowedNorm, sent: Compressed) -> None:
-        """Where nearly all of ‖e/γ‖² was taken out, what is left is measured: followed, it would be only rounding."""
+        """If nearly all of ‖e/γ‖² was taken out, the rest is measured: followed, it would be only rounding."""
         if not isinstance(sent, Sparse):
             self._take_out_measuring(sent)
             norm.measure(self.e)
@@ -107,8 +105,3 @@ class ErrorMemory:
         self.e[:] = 0.0
         if self.followed is not None:
             self.followed = FollowedNorm()
-
-
-def trace_columns(means: Mapping[str, float]) -> Mapping[str, float]:
-    """√mean_i‖e_i‖², Σ_t mean_i‖e_i‖², mean density, √mean_i‖p_i/γ‖²."""
-    return {**means, "error_norm": math.sqrt(means["error_norm"]), "corrected_norm": math.sqrt(means["corrected_norm"])}

@@ -1,15 +1,11 @@
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average, IterateMean
-from mpi_compress.algorithms.base import Algorithm, algorithms
+from mpi_compress.algorithms.averaging import IterateMean
+from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.budget_search import Sparsification, improvement_of
-from mpi_compress.algorithms.descent import check_descent, descend, is_lemma_step
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.descent import Descent
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -25,7 +21,7 @@ class Node:
 
 @algorithms.register("gd")
 @dataclass(frozen=True)
-class GD(Algorithm):
+class GD(Descent):
     """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
 
     worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
@@ -35,14 +31,6 @@ class GD(Algorithm):
 
     paper = "CAT eq. 1"
     curve = "alpha"
-    step: Step = "1/L"  # γ
-    batch: int | None = None  # rows of a minibatch; None: the full gradient
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
-    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
-
-    def check(self) -> None:
-        check_descent(self, self.average)
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), IterateMean.begun(self.average, x0))
@@ -50,18 +38,12 @@ class GD(Algorithm):
     def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
 
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
-
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        descend(self, self.average, node, down, t.k)
-
-    def iterate(self, node: Node) -> Vector:
-        return node.x if node.mean is None else node.mean.x
+        self.descend(node, down, t.k)
 
     def improvement(self, g: Vector) -> float:
         compressor, d = self.up.compressor, self.setting.dim
-        if not is_lemma_step(self) or self.batch is not None:
+        if not self.is_lemma_step or self.batch is not None:
             return np.nan
         if compressor.omega(d) == 0.0:
             return 1.0

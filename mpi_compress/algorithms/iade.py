@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -5,9 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, refuse_rounding, xi
+from mpi_compress.algorithms.double_encoding import DoubleEncoding, Past, Worker, ball, check_rate, refuse_rounding, xi
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
+from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
@@ -26,21 +28,27 @@ class Master:
 
 
 class DoublyEncoded(DoubleEncoding):
-    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k."""
+    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k. In Algorithm 2 workers and the master do the same, at y."""
+
+    def point(self, node: Node) -> Vector:
+        """Where gradients are taken (d,)."""
+        return node.x
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), Past.begun(x0, self.setting.x_star))
+        x_star = self.setting.x_star
+        return Node(x0.copy(), np.zeros_like(x0), Past(math.nan if x_star is None else norm(x0 - x_star)))
 
     def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker.begun(f.dim)
+        return Worker(np.zeros(f.dim), np.zeros(f.dim))
 
     def start_master(self, node: Node) -> Master:
         return Master(np.zeros_like(node.x))
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         Q = self.uplink(node, t.k)
-        worker.g[:] = f.gradient(node.x, self.rows(f, t))
-        refuse_rounding(self, worker.g, node.x, t.k)
+        y = self.point(node)
+        worker.g[:] = f.gradient(y, self.rows(f, t))
+        refuse_rounding(self, worker.g, y, t.k)
         d = Q.pack(worker.g - worker.s, t)
         worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
         return d
@@ -54,6 +62,13 @@ class DoublyEncoded(DoubleEncoding):
         x = node.x - self.η * node.v
         self.note_round(node.past, down, node.x, x, t.k)
         node.x = x
+
+    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
+        """Note the message of round k, and how far the point of the gradients moved."""
+        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
+            past.moved = norm(after - before)
+        past.k = k + 1
+        past.ball = ball(down)
 
 
 @algorithms.register("iade")
@@ -86,11 +101,7 @@ class IADE(DoublyEncoded):
 
     def check(self) -> None:
         super().check()
-        if not self.c < self.c1 < 1:
-            raise ValueError(
-                f"rate = {self.c1:.9g} must be above c = 1 − ηµ = {self.c:.9g} and below 1; "
-                "µ is the regulariser's, or what convexity = … says"
-            )
+        check_rate(self.c1, self.c, "1 − ηµ")
 
     def budget(self, k: int) -> float:
         return self.s * self.c1 ** (k + 1)

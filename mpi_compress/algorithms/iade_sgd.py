@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.double_encoding import square, xi
+from mpi_compress.algorithms.double_encoding import check_rate, square, xi
 from mpi_compress.algorithms.iade import DoublyEncoded
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.core.expressions import Expression
@@ -22,8 +22,8 @@ class IADESGD(DoublyEncoded):
     Q is unbiased with a mean squared error of at most ε_k. Theorem 5.2: with η = 1/(ρL), c = 1 − ηµ < c' < 1 and the weak growth
     condition (1/n) Σ E‖g_i‖² ≤ 2ρL (f(x) − f*), E‖x_k − x*‖² ≤ c'^k ξ, ξ = max{0, ‖x_0 − x*‖² − sc'/(c' − c)} + sc'/(c' − c).
 
-    Where x* fits every sample, the condition holds with ρL = L_row, the largest smoothness of one sample; with a hardly larger ρ it
-    cannot do, for any batch. µ is that of the regulariser: where there is none, `convexity` says it.
+    Where x* fits every sample, the condition holds for any batch with ρL = L_row, the largest smoothness of one sample; else no ρ
+    suffices near x*. µ is the regulariser's; where there is none, `convexity` gives it.
 
     Without [up] or [down] that link is a lattice with floats of 32 bits.
     """
@@ -49,11 +49,7 @@ class IADESGD(DoublyEncoded):
     def check(self) -> None:
         super().check()
         check_batch(self.batch, self.setting.numbers["N"])
-        if not self.c < self.c1 < 1:
-            raise ValueError(
-                f"rate = {self.c1:.9g} must be above c = 1 − µ/(ρL) = {self.c:.9g} and below 1; "
-                "µ is the regulariser's, or what convexity = … says"
-            )
+        check_rate(self.c1, self.c, "1 − µ/(ρL)")
 
     def sigma(self, k: int) -> float:
         """√ε_k."""

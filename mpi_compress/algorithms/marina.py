@@ -1,10 +1,10 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, exact_downlink
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression, evaluate
 from mpi_compress.core.streams import Round
@@ -50,13 +50,11 @@ class MARINA(Algorithm):
         return {**known, "p": evaluate(self.p, {**self.setting.numbers, **known})}
 
     def check(self) -> None:
-        exact_downlink(self)
+        check_adding_up(self)
         if not self.up.compressor.unbiased(self.setting.dim):
             raise ValueError("marina needs an unbiased compressor, such as random-k or qsgd")
         if not 0 < float(self.p) <= 1:
             raise ValueError(f"p = {self.p} must be above 0 and at most 1")
-        if self.setting.mu_apart:
-            raise ValueError('marina compresses differences of the whole of ∇f_i: it needs regularizer = "worker"')
 
     @cached_property
     def whole(self) -> Link:
@@ -78,9 +76,6 @@ class MARINA(Algorithm):
         message = link.pack(g if node.full else g - worker.before, t)
         worker.before[:] = g
         return message
-
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         if node.full:

@@ -1,13 +1,9 @@
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from mpi_compress.algorithms.averaging import Average, IterateMean
-from mpi_compress.algorithms.base import Algorithm, algorithms
-from mpi_compress.algorithms.descent import check_descent, kept_by_regulariser, shrink, take_in
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.averaging import IterateMean
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.descent import Descent, shrink
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -24,7 +20,7 @@ class Node:
 
 @algorithms.register("nesterov")
 @dataclass(frozen=True)
-class Nesterov(Algorithm):
+class Nesterov(Descent):
     """Nesterov's accelerated gradient method, with compressed gradients: Nesterov (2004), scheme 2.2.9; AIADE paper, baseline.
 
     worker sends     Q(∇f_i(y))
@@ -35,15 +31,10 @@ class Nesterov(Algorithm):
     """
 
     paper = "Nesterov 2004, 2.2.9"
-    step: Step = "1/L"  # γ
-    batch: int | None = None  # rows of a minibatch; None: the full gradient
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
-    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
     momentum: Expression | None = None  # τ
 
     def check(self) -> None:
-        check_descent(self, self.average)
+        super().check()
         if self.momentum is not None and not 0 <= float(self.momentum) < 1:
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
         if self.momentum is None and "L" not in self.setting.numbers:
@@ -62,16 +53,10 @@ class Nesterov(Algorithm):
     def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.y, self.rows(f, t)), t)
 
-    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        return self.down.pack(self.mean(ups), t)
-
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         γ, τ = self.gamma(t.k), self.tau(t.k)
         x, node.x = node.x, node.y
-        shrink(node.x, kept_by_regulariser(self, γ))
+        shrink(node.x, self.kept_by_regulariser(t.k))
         down.add_to(node.x, -γ)
         node.y = node.x + τ * (node.x - x)
-        take_in(self, self.average, node.mean, node.x, t.k + 1)
-
-    def iterate(self, node: Node) -> Vector:
-        return node.x if node.mean is None else node.mean.x
+        self.take_in(node, t.k + 1)

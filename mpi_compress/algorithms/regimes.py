@@ -1,21 +1,12 @@
 """ACCORDION's schedule: how much to send, by what every node knows (Agarwal, Wang, Lee, Venkataraman, Papailiopoulos 2021)."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Vector
-
-
-class Tested(Protocol):
-    """The parameters of a compressor that follows regimes."""
-
-    @property
-    def eta(self) -> float: ...
-    @property
-    def every(self) -> int: ...
 
 
 @dataclass
@@ -26,14 +17,15 @@ class Regime:
     before: float = 0.0  # its norm at the last test
     critical: bool = True
 
-    def hear(self, parameters: Tested, heard: Compressed, k: int, epoch: int, step_falls: bool) -> None:
+    def hear(self, parameters: Any, heard: Compressed, k: int, epoch: int, step_falls: bool) -> None:
         """Take in the mean gradient of round k.
 
-        At the end of the first epoch and of every `every`-th: critical, if |‖Δ_prev‖ − ‖Δ_now‖| / ‖Δ_prev‖ ≥ η for the gradients
-        accumulated over this epoch and over the last one that was tested; after the first epoch, with nothing to compare, not.
-        A step that falls makes it critical until the next test.
+        The end of the first epoch and of every `every`-th is a test: the regime is critical if |‖Δ_prev‖ − ‖Δ_now‖| / ‖Δ_prev‖ ≥ η,
+        Δ_now being the sum of gradients over this epoch, Δ_prev over the last one that was tested. After the first epoch there is
+        nothing to compare, and it is not critical. A step that falls makes it critical until the next test.
 
         Args:
+            parameters: the compressor, with `eta` and `every`.
             epoch: rounds of an epoch.
             step_falls: True if γ_(k+1) < γ_k.
         """

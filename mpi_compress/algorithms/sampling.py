@@ -1,8 +1,8 @@
 """Minibatches: which rows of its shard a worker looks at in a round.
 
 The rows are drawn from the worker's batch stream, for many rounds at once, since moving a generator to an address costs more than
-drawing a row. What is drawn has the address (worker, chapter), a chapter being an epoch or a fixed number of rounds: the rows of a
-round are the same whatever the compressor, the layout and the rounds played before.
+drawing a row. Each draw has the address (worker, chapter), a chapter being an epoch or a fixed number of rounds: the rows of a
+round do not depend on the compressor, the layout or the rounds played before.
 """
 
 from typing import Literal
@@ -36,11 +36,7 @@ class Batches:
         self._drawn: dict[int, tuple[int, NDArray[np.uint64]]] = {}  # worker → chapter and its rows
 
     def rows(self, size: int, t: Round, number: int | None = None) -> NDArray[np.uint64]:
-        """The rows of worker t.who in round t.k, whose shard has `size` rows.
-
-        Args:
-            number: the minibatch's, from 0 on, where not every round takes one.
-        """
+        """The rows of worker t.who in round t.k, whose shard has `size` rows; `number` as in `Method.rows`."""
         epoch = self.sampling == "epoch"
         rounds = -(-size // self.batch) if epoch else max(1, _DRAWN_AT_ONCE // self.batch)
         chapter, place = divmod(t.k if number is None else number, rounds)

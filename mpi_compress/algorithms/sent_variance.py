@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+from mpi_compress.algorithms.descent import Descent
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.kinds import Compressed, Sparse, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.kinds import Compressed, Dense, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
 
 
 @dataclass
@@ -23,45 +26,41 @@ class SentVariance:
     density: float = 0.0  # Σ elements/d
     messages: int = 0
 
-    @classmethod
-    def of(cls, link: Link) -> "SentVariance | None":
-        """None where Q is the identity, or biased."""
-        return cls() if _is_noisy(link) else None
-
     def count(self, g: Vector | Compressed, sent: Compressed) -> None:
         """Add the message that g (d,) became."""
         self.sent += sent.squared_norm()
-        self.given += norm(g.values if isinstance(g, Sparse) else g) ** 2
+        self.given += (g if isinstance(g, Compressed) else Dense(g)).squared_norm()
         self.density += sent.elements / sent.dim
         self.messages += 1
 
+
+class MeasuresVariance(Descent):
+    """A method that logs `SentVariance` if its compressor is unbiased and not the identity."""
+
+    @cached_property
+    def _is_noisy(self) -> bool:
+        compressor, d = self.up.compressor, self.setting.dim
+        return compressor.unbiased(d) and compressor.omega(d) != 0.0
+
+    def start_worker(self, node: Any, f: Objective) -> SentVariance | None:
+        return SentVariance() if self._is_noisy else None
+
+    def measured(self, sums: SentVariance | None, g: Vector | Compressed, t: Round) -> Message:
+        """Q(g) for a gradient g (d,), added to a worker's sums, if it has some."""
+        message = self.up.pack(g, t)
+        if sums is not None:
+            sums.count(g, self.up.unpack(message))
+        return message
+
     @property
-    def numbers(self) -> Sequence[float]:
-        """What `variance_logs` names."""
-        return self.sent, self.given, self.density / max(1, self.messages)
+    def logs(self) -> Sequence[str]:
+        return ("squares_sent", "squares", "spa") if self._is_noisy else ()
 
+    def worker_logs(self, worker: SentVariance | None) -> Sequence[float]:
+        return () if worker is None else (worker.sent, worker.given, worker.density / max(1, worker.messages))
 
-def _is_noisy(link: Link) -> bool:
-    """True if Q is unbiased, and not the identity."""
-    return link.compressor.unbiased(link.dim) and link.compressor.omega(link.dim) != 0.0
-
-
-def measured(sums: SentVariance | None, link: Link, g: Vector | Compressed, t: Round) -> Message:
-    """Q(g), counted in a worker's sums, if it has some."""
-    message = link.pack(g, t)
-    if sums is not None:
-        sums.count(g, link.unpack(message))
-    return message
-
-
-def variance_logs(link: Link) -> Sequence[str]:
-    """The numbers of a worker that `variance_columns` needs."""
-    return ("squares_sent", "squares", "spa") if _is_noisy(link) else ()
-
-
-def variance_columns(means: Mapping[str, float]) -> Mapping[str, float]:
-    """The columns of the trace, from the means over workers."""
-    if not means:
-        return means
-    variance = means["squares_sent"] / means["squares"] if means["squares"] > 0 else 1.0
-    return {"variance": variance, "spa": means["spa"], "variance_spa": variance * means["spa"]}
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        if not means:
+            return means
+        variance = means["squares_sent"] / means["squares"] if means["squares"] > 0 else 1.0
+        return {"variance": variance, "spa": means["spa"], "variance_spa": variance * means["spa"]}

@@ -44,11 +44,6 @@ def step_at(step: Schedule, k: int) -> float:
     return step if isinstance(step, float) else step.at(k)
 
 
-def falls_at(step: Schedule, k: int) -> bool:
-    """True if γ_k < γ_(k−1)."""
-    return k > 0 and step_at(step, k) < step_at(step, k - 1)
-
-
 def bind(step: Any, numbers: Mapping[str, float]) -> Schedule:
     """A step as a job writes it, its formulas evaluated: a float, or a schedule.
 

@@ -158,7 +158,7 @@ def _runs(options: Namespace) -> "list[RunSpec]":
 
     if options.file.endswith(".toml"):
         if options.settings:
-            raise UserError(f"{options.settings[0]}: a job says itself what its problems are")
+            raise UserError(f"{options.settings[0]}: a job states its problems itself")
         return load_job(options.file).runs
     return [_problem_alone(options.file, key_values(options.settings))]
 

@@ -20,8 +20,8 @@ COMMANDS = {
     "plot": "draw a job's figure, or results",
     "check": "a job's claims against its results",
     "report": "every figure, claim and table in one self-contained page",
-    "reproduce": "run many jobs, what is done left out, and write their report",
-    "show": "what is in a result; of two, where they part",
+    "reproduce": "run many jobs, except what is done, and write their report",
+    "show": "what is in a result, or where two results differ",
     "calibrate": "under mpiexec: time messages on the real link, fit cost models to them",
     "data": "fetch, generate and describe data sets",
     "list": "what exists, its parameters, its paper",
@@ -31,7 +31,7 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point: the exit status."""
-    if arguments is None and hasattr(signal, "SIGUSR1"):  # a warning for runs: it ends nothing that has none, or is done
+    if arguments is None and hasattr(signal, "SIGUSR1"):  # it warns a run before its time limit, and must not end other commands
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this

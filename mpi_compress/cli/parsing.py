@@ -42,13 +42,12 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
-    parser.add_argument("--out", default="results", metavar="FOLDER", help="where results go (default: results)")
-    parser.add_argument("--full", action="store_true", help="at full size, as the job's table [full] says")
+    add_results(parser, "where results go")
 
 
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Where a job's results are, and whether the job is taken at full size."""
-    parser.add_argument("--out", default="results", metavar="FOLDER", help="where the job's results are (default: results)")
+def add_results(parser: argparse.ArgumentParser, where: str = "where the job's results are") -> None:
+    """The folder of results, and the option to take a job at full size."""
+    parser.add_argument("--out", default="results", metavar="FOLDER", help=f"{where} (default: results)")
     parser.add_argument("--full", action="store_true", help="at full size, as the job's table [full] says")
 
 

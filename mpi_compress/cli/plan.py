@@ -8,7 +8,7 @@ from mpi_compress.cli.parsing import add_job, load
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_job(parser)
-    parser.add_argument("--ranks", type=_positive, metavar="R", help="for the memory of each of R ranks (default: workers + 1)")
+    parser.add_argument("--ranks", type=_positive, metavar="R", help="show the memory of each of R ranks (default: workers + 1)")
     parser.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
 
 

@@ -25,7 +25,7 @@ def act(options: Namespace) -> int:
     first = read(options.result)
     if options.csv:
         if options.other:
-            raise UserError("show --csv: of one result; two are compared without")
+            raise UserError("show --csv: takes one result; two results are compared without it")
         sys.stdout.writelines(first.to_csv())
         return 0
     for line in difference(first, read(options.other)) if options.other else summary(first):

@@ -47,7 +47,7 @@ def act(options: Namespace) -> int:
     if options.dry_run:
         print(text, end="")
         return 0
-    number = slurm.submit(text, job.name, folder, todo)
+    number = slurm.submit(text, folder, todo)
     runs = f"{len(todo)} run{'s' * (len(todo) != 1)}"
     print(f"submitted {runs} as job {number}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0

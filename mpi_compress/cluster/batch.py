@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import seconds
 from mpi_compress.core.signals import EXIT_STOPPED
 
-_RESTARTS = 200  # after so many, a task that is never done stays away
+_RESTARTS = 200  # of a task that is never done; after so many it is not queued again
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ trap 'warned=yes; kill -USR1 $program' USR1
 wait $program; status=$?
 while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # a warning ends the first wait
 
-# Queued again it goes on. What is cancelled was not warned, and stays away.
+# Queued again, a run goes on. A task that was cancelled was not warned, and is not queued again.
 if [ $status -eq {stopped} ] && [ "${{warned:-}}" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
     scontrol requeue "$SLURM_JOB_ID"
 fi

@@ -13,7 +13,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import folders_of
 
 _OURS = "mpi-compress: "
-_LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # how they say that a rank ended
+_LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # what launchers print when a rank ends
 SILENT = "SILENT"
 _NOTES = "submitted.json"
 
@@ -43,7 +43,7 @@ class Task:
         return last.removeprefix(_OURS)
 
 
-def submit(text: str, name: str, folder: Path, run_ids: Mapping[int, str]) -> str:
+def submit(text: str, folder: Path, run_ids: Mapping[int, str]) -> str:
     """Submit a script, note which run is which task, and return the job's number; UserError if SLURM is missing or refuses."""
     if shutil.which("sbatch") is None:
         raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
@@ -75,7 +75,7 @@ def tasks(name: str, out: Path) -> dict[str, Task]:
 
 
 def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
-    """State and reason of each task of a job of this user's; and why SLURM does not answer, "" if it does or is not installed."""
+    """State and reason of each of this user's tasks of a job; and why SLURM does not answer, "" if it does or is not installed."""
     line = ["squeue", "--noheader", "--array", "--me", f"--name={queue_name(name)}", "--format=%i|%T|%r"]
     try:
         asked = subprocess.run(line, capture_output=True, text=True, check=False, timeout=30)

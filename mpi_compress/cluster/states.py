@@ -21,7 +21,7 @@ def states(job: Job, out: Path) -> Iterator[str]:
 def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
     """Index → run id of the runs that are neither done nor in SLURM's queue.
 
-    Where SLURM does not answer, a dry run takes nothing to be in the queue; otherwise it is a UserError.
+    If SLURM does not answer, a dry run takes the queue to be empty; otherwise it is a UserError.
     """
     queue = slurm.tasks(job.name, out)
     todo = {}

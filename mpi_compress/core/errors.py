@@ -9,7 +9,7 @@ class UserError(ValueError):
 
 
 class CorruptMessage(ValueError):
-    """Bytes that no codec of ours wrote: truncated, extended, or out of range."""
+    """Bytes that no codec wrote: truncated, extended, or out of range."""
 
 
 class PrecisionExhausted(OverflowError):

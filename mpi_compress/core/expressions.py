@@ -122,7 +122,7 @@ _TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def bits(size: float | str) -> float:
-    """A size in bits: "576 B", "54 bits", or a number in a unit of the user's own, returned as it is.
+    """A size in bits: "576 B", "54 bits", or a number in any other unit, returned as it is.
 
     Raises:
         ValueError: an unknown unit, or a negative size.

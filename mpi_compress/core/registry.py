@@ -12,7 +12,6 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from inspect import isabstract
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
@@ -202,8 +201,8 @@ def _first(error: "ValidationError", values: Mapping[str, Any], where: str) -> s
     return f"{where}.{key}: {values.get(key)!r} was given; it should be {' or '.join(dict.fromkeys(wants))}"
 
 
-def import_all(package: ModuleType | str) -> None:
+def import_all(package: str) -> None:
     """Import every module of a package, so that the parts in them register themselves."""
-    module = importlib.import_module(package) if isinstance(package, str) else package
+    module = importlib.import_module(package)
     for info in pkgutil.iter_modules(module.__path__, module.__name__ + "."):
         importlib.import_module(info.name)

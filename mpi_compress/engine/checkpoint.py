@@ -159,7 +159,7 @@ class Keeper:
         return Verdict.STOPPED if self.reason else Verdict.GO_ON
 
     def _decide(self, k: int, wishes: list[str]) -> tuple[bool, str, int]:
-        """Whether to save, why to end, and in which round to ask again; at rank 0."""
+        """True if it is time to save, the reason to end or "", and the round in which to ask again; at rank 0."""
         now = time.monotonic()
         reason = next((wish for wish in wishes if wish), "")
         save = bool(reason) or self.every.is_over(k - self._saved_in, now - self._saved_at)

@@ -40,11 +40,6 @@ class Counters:
     last_loss: float = math.inf
     start_distance: float = math.nan  # ‖x0 − x*‖
 
-    @classmethod
-    def of(cls, n: int) -> "Counters":
-        """Those of a run of n workers before its first round."""
-        return cls([0] * n, [0.0] * n)
-
     @property
     def trace(self) -> dict[str, float]:
         """The counted columns of a row of the trace."""

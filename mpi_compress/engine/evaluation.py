@@ -17,11 +17,11 @@ from mpi_compress.problem.penalties import Penalty
 
 
 class Layout:
-    """Where named fields lie in the vector that a worker reports of a point, so that one message carries them to rank 0.
+    """The places of named fields in the vector that a worker reports about a point, so that one message carries them to rank 0.
 
     Args:
         largest: names and lengths of the fields of which the largest over workers is wanted.
-        added: names and lengths of those whose sum is wanted; None, for the last one only: whatever is left, perhaps nothing.
+        added: names and lengths of the fields of which the sum is wanted. The last length may be None: all that is left.
     """
 
     def __init__(self, largest: Mapping[str, int], added: Mapping[str, int | None]):

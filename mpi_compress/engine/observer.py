@@ -18,7 +18,7 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.writer import Row
 
 Refusals = Mapping[str, OverflowError | None]
-"""Who, on this rank, could not send in a round that is not finite, and why; None: it could."""
+"""Why each sender on this rank could not send in a round that is not finite; None: it could."""
 
 _LONGEST = 300  # letters of the reason that an error gives
 _SMALLER = "a smaller step size may help"
@@ -45,7 +45,7 @@ class Observer:
     def __init__(self, evaluator: Evaluator, cost: CostModel, stop: Stop, log: Log):
         self.evaluator, self.cost, self.stop, self.log = evaluator, cost, stop, log
         self.exchange, self.objectives = evaluator.exchange, evaluator.objectives
-        self.counters = Counters.of(self.exchange.n)
+        self.counters = Counters([0] * self.exchange.n, [0.0] * self.exchange.n)
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
 
@@ -99,7 +99,7 @@ class Observer:
 
 
 def is_spent(stop: Stop, counters: Counters) -> bool:
-    """Whether a run has sent or taken as much as it may; at rank 0."""
+    """True if a run has sent as many bits or taken as many seconds as it may; at rank 0."""
     return (stop.wire_bits_up is not None and sum(counters.wire_bits_up) >= stop.wire_bits_up) or (
         stop.seconds is not None and counters.seconds >= stop.seconds
     )

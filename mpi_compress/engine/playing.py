@@ -1,4 +1,4 @@
-"""One run: begun, or gone on with from its checkpoint, and played to its end."""
+"""One run: begun, or continued from its checkpoint, and played to its end."""
 
 import json
 import time

@@ -27,7 +27,7 @@ from mpi_compress.problem.smoothness import Smoothness, estimated, stated
 T = TypeVar("T")
 
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
-_SOLVED = 1e-8  # ‖∇f(x)‖/‖∇f(0)‖ from which on f(x) is not called f*
+_SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 _OF_SMOOTHNESS = ("L", "L_max", "L_rms", "L_row", "kappa")
 
 
@@ -237,7 +237,7 @@ def _penalty(spec: RunSpec, sizes: dict[str, float]) -> Penalty | None:
 
 
 def is_large(data: DataSet) -> bool:
-    """True if x* is computed only where a job needs it."""
+    """True if the set is so large that x* is computed only where a job needs it."""
     return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
@@ -257,7 +257,7 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str) -> None
 
 
 def checked_at(where: str, build: Callable[[], T]) -> T:
-    """The result of `build`; if it refuses a value, the error names the place in the job."""
+    """The result of `build`; UserError with the place in the job if it refuses a value."""
     try:
         return build()
     except UserError:

@@ -66,7 +66,7 @@ class Exchange:
         return decide([wish])
 
     def agree(self, decision: int) -> int:
-        """Rank 0's decision (0 … 255), on every rank."""
+        """Rank 0's decision, on every rank."""
         return decision
 
     def meet(self) -> None:

@@ -22,7 +22,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
-_UP, _DOWN, _REPORT, _DECISION, _OBJECT, _STATE = range(1, 7)
+_UP, _DOWN, _REPORT, _OBJECT, _STATE = range(1, 6)
 _NOTHING = np.empty(0, dtype=np.uint8)
 _NAP = 2e-5  # seconds; the system sleeps for about 8e-5
 
@@ -161,10 +161,7 @@ class _OverMPI(Exchange):
         return self._control.share(decide(wishes) if self.is_root else None)
 
     def agree(self, decision: int) -> int:
-        if self.is_root:
-            self._control.send(np.array([decision], dtype=np.uint8), range(1, self.n_ranks), _DECISION)
-            return decision
-        return int(self._control.receive(0, _DECISION)[0])
+        return self._control.share(decision)
 
 
 class PointToPoint(_OverMPI):

@@ -153,7 +153,7 @@ def launched() -> Ranks:
     Raises:
         UserError: a launcher started several tasks, and MPI knows of one.
     """
-    announced, by = _announced_size()
+    announced, by = next(((int(os.environ[name]), name) for name in _SIZE if os.environ.get(name, "").isdigit()), (None, ""))
     if announced is None and not any(name in os.environ for name in RANK_VARIABLES[:3]):
         return Ranks()
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
@@ -174,11 +174,3 @@ def launched() -> Ranks:
             "or srun --mpi=pmi2; for one process on purpose add --one-process"
         )
     return ranks_of(MPI.COMM_WORLD)
-
-
-def _announced_size() -> tuple[int | None, str]:
-    """The number of tasks that the launcher started, and the variable that says so."""
-    for name in _SIZE:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name]), name
-    return None, ""

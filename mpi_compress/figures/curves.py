@@ -23,14 +23,14 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SPARSE = 3  # points, up to which each has its marker
-_CEILING = 10.0  # times what other curves reach, where curves that diverge leave the picture
+_CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 
 
 def draw_on(
     ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
     short: Mapping[str, str] | None = None, longest: int = LONGEST,
 ) -> None:  # fmt: skip
-    """Lines, their bounds, and the axes' names and units; a name's place among `names` is its look."""
+    """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look."""
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     ceiling = math.inf if points else _ceiling(runs, figure)
@@ -66,10 +66,10 @@ def draw_on(
 
 
 def lines_of(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | None = None) -> list[Line]:
-    """The lines of one plot; in panels under `short` names, by label, that other panels have too."""
+    """The lines of one plot; in a panel each has the `short` name of its label, which other panels use too."""
     columns = [c.strip() for c in figure.y.split(",")]
     if figure.at and not known(figure.x) and not any(r.has(figure.x) for r in runs):
-        runs[0].column(figure.x)  # says that there is none
+        runs[0].column(figure.x)  # raises, since there is none
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
         raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
     return [
@@ -89,7 +89,7 @@ def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) ->
 
 
 def _ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
-    """Up to where curves are drawn if one of them diverges, so that the others can be seen."""
+    """The y up to which curves are drawn if one of them diverges, so that the others can be seen."""
     columns = {c.strip() for c in figure.y.split(",")} & {"loss", "test_loss", *(c.name for c in COLUMNS if c.falls)}
     if not columns or all(run.status != "diverged" for run in runs):
         return math.inf

@@ -42,7 +42,7 @@ def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name
 
 
 def by_seed(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs in groups, each of those that differ in their seed alone; what has the seed of another is in the next group."""
+    """The runs in groups, each of those that differ in their seed alone; a second run of the same seed is in the next group."""
     groups: dict[Any, dict[Any, Run]] = {}
     for run in runs:
         seed, others = _seed_and_others(run)

@@ -19,13 +19,13 @@ class Outcome:
     """A job file with its results and verdicts."""
 
     file: Path
-    key: str  # its name on the page, where no other job has it
+    key: str  # its name on the page, which no other job has
     text: str
     job: Job | None  # None: it cannot be read
-    full: bool = False  # whether it was read at full size
+    full: bool = False  # True: it was read at full size
     runs: list[Run] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    problem: str = ""  # why runs are missing, where more is known than that they were not run
+    problem: str = ""  # why runs are missing, if it is known
 
     @property
     def title(self) -> str:
@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """Whether the data are a stand-in, generated, or real."""
+        """Where the data come from: "stand-in", "generated" or "real"."""
         if not self.job:
             return ""
         if self.job.stand_ins:
@@ -103,7 +103,7 @@ def loaded(file: Path, full: bool) -> Job:
 
 
 def has_full(file: Path) -> bool:
-    """Whether a job has a table [full]."""
+    """True if a job has a table [full]."""
     return "full" in tomllib.loads(file.read_text(encoding="utf-8"))
 
 

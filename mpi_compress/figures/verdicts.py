@@ -28,7 +28,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the median over seeds meets the claim; None: not run."""
+        """True if the median over seeds meets the claim; None: not run."""
         return meets(self.claim.holds, self.median) if self.values else None
 
     @property

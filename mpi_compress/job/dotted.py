@@ -24,7 +24,7 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
 
 
 def lacks(run: Any, key: str) -> bool:
-    """Whether a dotted key is not there."""
+    """True if a dotted key is not there."""
     for name in key.split("."):
         if not isinstance(run, Mapping) or name not in run:
             return True

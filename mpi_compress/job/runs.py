@@ -261,7 +261,7 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
 
 
 def _writes(name: str, kind: type[Compressed]) -> bool:
-    """Whether a codec writes messages of a kind, as it is without parameters."""
+    """True if a codec, without parameters, writes messages of a kind."""
     try:
         return codecs[name]().writes(kind)
     except TypeError:  # a codec of the user's own that needs parameters

@@ -30,15 +30,11 @@ class Stop:
         if all(v is None for v in vars(self).values()):
             raise ValueError("rounds = … is needed, or loss, suboptimality, grad_norm, relative_distance, wire_bits_up, seconds")
         for key, value in vars(self).items():
-            if value is None:
-                continue
-            if not -math.inf < value < math.inf:
-                raise ValueError(f"{key} = {value} is no finite number")
-            if value < 0:
-                raise ValueError(f"{key} = {value} must be 0 or more")
+            if value is not None and not 0 <= value < math.inf:
+                raise ValueError(f"{key} = {value} must be 0 or more, and finite")
 
     def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
-        """Whether a run has come down to a level; `start` is ‖x0 − x*‖."""
+        """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
         return (
             (self.loss is not None and loss <= self.loss)
             or (self.suboptimality is not None and suboptimality <= self.suboptimality)
@@ -48,12 +44,12 @@ class Stop:
 
     @property
     def each_round(self) -> bool:
-        """Whether a run may end in any round, which only the root sees."""
+        """True if a run may end in any round, which only the root sees."""
         return self.wire_bits_up is not None or self.seconds is not None
 
 
 class Verdict(IntEnum):
-    """Whether a run goes on after a round, or how it ended."""
+    """After a round, a run goes on, or it has ended in one of three ways."""
 
     GO_ON = 0
     COMPLETE = 1
@@ -153,7 +149,7 @@ class Every:
             raise ValueError(f'every = {self.every} must be at least one round, or a time such as "5 min"')
 
     def is_over(self, rounds: int, elapsed: float) -> bool:
-        """Whether it is time to save, so many rounds and seconds after the last time."""
+        """True if it is time to save, so many rounds and seconds after the last time."""
         return rounds >= self.every if isinstance(self.every, int) else elapsed >= seconds(self.every)
 
 
@@ -200,7 +196,7 @@ class PanelTable:
         _refuse_empty(x=self.x, y=self.y)
 
     def shows(self, label: str) -> bool:
-        """Whether it draws the runs of this label."""
+        """True if the panel draws the runs of this label."""
         return any(label == pattern or fnmatch.fnmatchcase(label, pattern) for pattern in self.runs)
 
 
@@ -232,8 +228,7 @@ class FigureTable:
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
         unset: dict[str, Any] = {f"{which}label": None for which in ("x", "y") if which in asked}
-        unset |= {"yscale": None} if "y" in asked else {}
-        unset |= {"bounds": []} if "y" in asked else {}
+        unset |= {"yscale": None, "bounds": []} if "y" in asked else {}
         of_panels: dict[str, Any] = dict.fromkeys((*asked, *unset))
         return replace(self, **{**unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])
 

@@ -140,7 +140,7 @@ def read_bitmap(data, start, dim, indices):
 
 @kernel
 def disjoint(a, b):
-    """Whether two increasing index sets have no index in common."""
+    """True if two increasing index sets have no index in common."""
     i, j = u(0), u(0)
     while i < u(a.size) and j < u(b.size):
         if a[i] == b[j]:

@@ -18,30 +18,6 @@ def unit_rows(indptr, values):
 
 
 @kernel
-def add_squares(indices, values, peaks, out):
-    """out[indices] += (values / peaks[indices])², in order."""
-    for p in range(indices.size):
-        j = indices[p]
-        if peaks[j] > 0.0:
-            out[j] += (values[p] / peaks[j]) * (values[p] / peaks[j])
-
-
-@kernel
-def add_peaks(indices, values, out):
-    """out[indices] = max(out[indices], |values|)."""
-    for p in range(indices.size):
-        out[indices[p]] = max(out[indices[p]], abs(values[p]))
-
-
-@kernel
-def divide_columns(indices, scale, values):
-    """values /= scale[indices] where the scale is more than 0."""
-    for p in range(indices.size):
-        if scale[indices[p]] > 0.0:
-            values[p] /= scale[indices[p]]
-
-
-@kernel
 def place_sparse(indptr, indices, values, position, starts, out_indices, out_values):
     """Copy row i to the place of row position[i], unless that is negative; starts (N,): where a placed row begins."""
     for i in range(position.size):

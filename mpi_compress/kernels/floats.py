@@ -10,7 +10,7 @@ u = np.uint64
 
 @kernel
 def put_floats(values, nbits, out):
-    """Write values (T,) float64, rounded to floats of `nbits`, into `out` uint8. Returns whether no finite one overflows."""
+    """Write values (T,) float64, rounded to floats of `nbits`, into `out` uint8. Returns True if no finite value overflows."""
     if nbits == 64:
         words = values.view(np.uint64)
         for j in range(values.size):
@@ -31,7 +31,7 @@ def put_floats(values, nbits, out):
 
 @kernel
 def shorten(values, out):
-    """Round values (T,) to `out` (T,) float32. Returns whether no finite one overflows."""
+    """Round values (T,) to `out` (T,) float32. Returns True if no finite value overflows."""
     endless = 0
     for j in range(values.size):
         endless += abs(values[j]) == np.inf
@@ -102,7 +102,7 @@ def take_floats(data, at, nbits, values):
 
 @kernel
 def put_pairs(indices, values, width, nbits, start, out):
-    """Write T, T floats of `nbits`, and T fields of `width` bits from out[start] on. Returns whether no finite value overflows."""
+    """Write T, T floats of `nbits`, and T fields of `width` bits from out[start] on. Returns True if no finite value overflows."""
     pack_fields(indices, width, out, start)
     return put_count_and_floats(values, nbits, out)
 

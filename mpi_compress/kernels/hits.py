@@ -16,7 +16,8 @@ BLOCK = 512  # coordinates compared at once, in vector registers
 
 def at_least(v: NDArray[np.float64], threshold: float) -> Indices:
     """The increasing indices of all |v_j| ≥ threshold > 0, NaN included."""
-    return collect_above(np.ascontiguousarray(v, dtype=np.float64), np.float64(threshold).view(np.int64) - 1)
+    keys = np.ascontiguousarray(v, dtype=np.float64).view(np.int64)
+    return keys_above(keys, np.float64(threshold).view(np.int64) - 1)
 
 
 @kernel
@@ -24,12 +25,6 @@ def take(v, indices, out):
     """out = v[indices], all (T,)."""
     for j in range(indices.size):
         out[j] = v[indices[j]]
-
-
-@kernel
-def collect_above(v, threshold):
-    """The increasing indices of all magnitudes above `threshold`."""
-    return keys_above(v.view(np.int64), threshold)
 
 
 @kernel

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import kernel, reassociating_kernel
-from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, collect_above, with_room
+from mpi_compress.kernels.hits import BLOCK, MAGNITUDE, append_hits, at_least, keys_above, with_room
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.uint32]
@@ -64,7 +64,7 @@ def measure(v, scale):
 
 @reassociating_kernel
 def below(v, level, scale):
-    """Of the magnitudes a_j = |v_j|·scale: the number that reach `level`, and Σ a_j and Σ a_j² over the others."""
+    """The number of magnitudes a_j = |v_j|·scale that reach `level`, and Σ a_j and Σ a_j² over the others."""
     above, total, squares = 0, 0.0, 0.0
     for j in range(v.size):
         a = abs(v[j]) * scale
@@ -79,7 +79,7 @@ def below(v, level, scale):
 def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = None) -> float:
     """m with Σ min(1, a_j/m) = budget, a_j = |v_j|·scale; 0 where the budget covers all nonzeros of v (d,).
 
-    `passes`: stop after so many steps, with Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
+    `passes`: the number of steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
     """
     if size.nonzeros == 0 or (passes is None and size.nonzeros <= budget):
         return 0.0
@@ -135,7 +135,7 @@ def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, 
         found = at_least(v, np.inf)
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     if not level > 0:
-        found = collect_above(v, np.int64(0))
+        found = keys_above(v.view(np.int64), np.int64(0))
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     m = level / size.scale
     if 0 < m < np.inf:
@@ -203,24 +203,6 @@ def values_at(v, found, certain, m, out):
     for i in range(found.size):
         a = v[found[i]]
         out[i] = a if certain[i] else np.copysign(m, a)
-
-
-@kernel
-def split(v, found, certain):
-    """Indices and values of the certain ones of `found` (r,), indices and signs (true: negative) of the others."""
-    sure = 0
-    for i in range(found.size):
-        sure += certain[i]
-    indices, values = np.empty(sure + 1, dtype=np.uint32), np.empty(sure + 1)
-    drawn, negative = np.empty(found.size - sure + 1, dtype=np.uint32), np.empty(found.size - sure + 1, dtype=np.bool_)
-    s, r = np.uint64(0), np.uint64(0)
-    for i in range(found.size):  # each is written to both, and kept in one: no branch to mispredict
-        j = found[i]
-        indices[s], values[s] = j, v[j]
-        drawn[r], negative[r] = j, v[j] < 0
-        s += np.uint64(certain[i])
-        r += np.uint64(not certain[i])
-    return indices[:s], values[:s], drawn[:r], negative[:r]
 
 
 @reassociating_kernel

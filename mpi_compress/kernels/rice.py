@@ -17,16 +17,15 @@ def best_parameter(indices):
     """The k that makes the set (T,) uint32 shortest, searched downhill from the mean gap, and the bits that the set takes."""
     if indices.size == 0:
         return u(0), u(0)
-    T = u(indices.size)
-    k = bit_length((u(indices[indices.size - 1]) + u(1)) // T)
-    best = quotients(indices, k) + T * (k + u(1))
-    if k < u(31):
-        bits = quotients(indices, k + u(1)) + T * (k + u(2))
-        while bits < best and k < u(31):
-            k, best = k + u(1), bits
-            bits = quotients(indices, k + u(1)) + T * (k + u(2))
+    k = bit_length((u(indices[indices.size - 1]) + u(1)) // u(indices.size))
+    best = set_length(indices, k)
+    while k < u(31):
+        bits = set_length(indices, k + u(1))
+        if bits >= best:
+            break
+        k, best = k + u(1), bits
     while k > u(0):
-        bits = quotients(indices, k - u(1)) + T * k
+        bits = set_length(indices, k - u(1))
         if bits >= best:
             break
         k, best = k - u(1), bits
@@ -34,9 +33,9 @@ def best_parameter(indices):
 
 
 @kernel
-def quotients(indices, k):
-    """Σ ⌊gap / 2^k⌋."""
-    total, after = u(0), u(0)
+def set_length(indices, k):
+    """Bits of the set with parameter 2^k: Σ ⌊gap / 2^k⌋ + T(k + 1)."""
+    total, after = u(indices.size) * (k + u(1)), u(0)
     for j in range(indices.size):
         total += (u(indices[j]) - after) >> k
         after = u(indices[j]) + u(1)

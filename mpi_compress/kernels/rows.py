@@ -45,8 +45,8 @@ def _sparse_add(start, stop, indices, values, scale, out):
 def row_dot(matrix, i, x):
     """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated.
 
-    A sparse row's are spread over four sums by hand: left to itself the compiler gathers by vector instructions, which takes
-    twice as long.
+    A sparse row's are spread over four sums by hand: the compiler would gather by vector instructions, which takes twice as
+    long.
     """
     if len(matrix) == 3:
         return lambda matrix, i, x: _sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
@@ -158,7 +158,7 @@ def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, grad
     The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
     The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
     """
-    numbers = np.empty(4)  # of four rows: margins, then what they are weighed with
+    numbers = np.empty(4)  # of four rows: margins, then their weights
     for shard in range(values.size):
         gradient, stop = gradients[shard], cuts[shard + 1]
         gradient[:] = 0.0

@@ -55,7 +55,7 @@ def scatter_add(indices, values, scale, out):
 
 @kernel
 def dense_add(values, scale, out):
-    """out += scale · values, all (d,)."""
+    """out += scale · values, all (d,); values are floats or integers."""
     for j in range(values.size):
         out[j] += scale * values[j]
 
@@ -65,13 +65,6 @@ def signs_add(indices, negative, magnitude, out):
     """out[indices] += ±magnitude, − where `negative`; indices (T,) uint32, negative (T,) bool."""
     for j in range(indices.size):
         out[indices[j]] += -magnitude if negative[j] else magnitude
-
-
-@kernel
-def integers_add(integers, step, out):
-    """out += step · integers, all (d,)."""
-    for j in range(integers.size):
-        out[j] += step * integers[j]
 
 
 @kernel
@@ -100,7 +93,7 @@ def merge(indices, values, sign_indices, negative, magnitude, out_indices, out_v
 
 @kernel
 def all_finite(values):
-    """Whether no value is NaN or infinite."""
+    """True if no value is NaN or infinite."""
     for a in values:
         if not abs(a) < np.inf:
             return False

@@ -43,7 +43,7 @@ class Message:
 
 
 REFUSED = np.empty(0, dtype=np.uint8)
-"""The bytes of a message whose values could not be encoded (they overflow, or their precision ends); no codec writes none."""
+"""The bytes of a message whose values could not be encoded; every codec writes at least one byte."""
 
 
 def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
@@ -92,11 +92,7 @@ class Link:
         return self.encode(again)
 
     def encode(self, compressed: Compressed) -> Message:
-        """Encode a compressed vector.
-
-        Raises:
-            OverflowError: a finite value that the codec's floats cannot hold.
-        """
+        """Encode a compressed vector; raises OverflowError where `pack` does."""
         if type(compressed) is Sparse and compressed.indices.size == 0:
             return self.nothing
         return Message(self.write(compressed))
@@ -147,7 +143,7 @@ class Link:
         return self.codec.decode(data, at, self.dim, self.compressor.makes, self.compressor.known(self.dim))
 
     def planned_wire_bits(self, T: Any) -> Any:
-        """The wire bits of a message with T coordinates, whole numbers or an array; None: T alone does not decide them."""
+        """The wire bits of a message with T coordinates, T one number or an array; None: T alone does not decide them."""
         length = self.codec.planned_bytes(self.compressor.makes, T, self.dim)
         return None if length is None else 8 * (LENGTH_BYTES + length)
 
@@ -157,11 +153,7 @@ class Link:
 
 
 class ScalarLink(Link):
-    """A link whose messages begin with a number, a float as the codec writes it.
-
-    Args:
-        vectors: the link for the vector that follows.
-    """
+    """A link whose messages begin with a number, a float as the codec writes it; then comes a message of the link `vectors`."""
 
     vectors: Link
 
@@ -203,16 +195,12 @@ class GuardedLink(Link):
 
     def encode(self, compressed: Compressed) -> Message:
         with self._naming("compress", self.compressor):
-            compressed = self._expected(checked(compressed, self.dim))
+            compressed = checked(compressed, self.dim)
+            kind, wanted = type(compressed), self.compressor.makes
+            if not (issubclass(kind, wanted) or (self.codec.tells_kind and self.codec.writes(kind))):
+                hint = f"; makes = {kind.__name__} in the class says otherwise" * (not is_ours(self.compressor))
+                raise ValueError(f"a {kind.__name__} was given, and receivers read a {wanted.__name__}{hint}")
         return super().encode(compressed)
-
-    def _expected(self, compressed: Compressed) -> Compressed:
-        """The same vector, if receivers can read its kind."""
-        kind, wanted = type(compressed), self.compressor.makes
-        if issubclass(kind, wanted) or (self.codec.tells_kind and self.codec.writes(kind)):
-            return compressed
-        hint = f"; makes = {kind.__name__} in the class says otherwise" * (not is_ours(self.compressor))
-        raise ValueError(f"a {kind.__name__} was given, and receivers read a {wanted.__name__}{hint}")
 
     def write(self, compressed: Compressed) -> Bytes:
         data = super().write(compressed)

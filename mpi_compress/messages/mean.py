@@ -1,5 +1,3 @@
-"""The mean of the compressed vectors that workers sent."""
-
 from collections.abc import Sequence
 
 import numpy as np

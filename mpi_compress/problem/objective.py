@@ -120,7 +120,7 @@ class Objective:
         return self._gradient
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
-        """out += `gradient(x, rows)`, out (d,) not being what `gradient` returns."""
+        """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
         if rows is None:
             out += self.gradient(x)
             return
@@ -152,7 +152,7 @@ class Objective:
         return Sparse(self.dim, held, values)
 
     def charge(self, seconds: float, samples: int | None = None) -> None:
-        """Count a gradient of so many samples; None: of all."""
+        """Count a gradient's seconds and its samples; None: all samples."""
         self.seconds += seconds
         self.samples += self._n if samples is None else samples
 
@@ -175,7 +175,7 @@ class Objective:
         self._kept = None
 
     def lay_gradient(self, buffer: Vector) -> None:
-        """Let gradients be written to a buffer (d,) of the caller's."""
+        """Write gradients to the caller's buffer (d,) from now on."""
         self._gradient, self._kept = buffer, None
 
     def _found(self, x: Vector) -> Evaluated | None:

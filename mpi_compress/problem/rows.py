@@ -1,5 +1,3 @@
-"""Samples with their labels, in memory."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +9,7 @@ from mpi_compress.messages.kinds import Vector
 
 @dataclass(frozen=True)
 class Rows:
-    """Samples a_j with their labels y_j."""
+    """Samples a_j with their labels y_j, in memory."""
 
     matrix: tuple[NDArray, ...]  # (indptr, indices, values) in CSR form, or (values (N, d),)
     labels: Vector  # (N,)

@@ -1,5 +1,3 @@
-"""A vector that is shrunk in every round at the cost of one multiplication."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +10,7 @@ _LEAST = 1e-3  # a smaller scale is multiplied into v
 
 @dataclass
 class ScaledVector:
-    """x = scale · v: a sparse update of x and a step of the regulariser then cost what the update holds, whatever d."""
+    """x = scale · v. A step of the regulariser is one multiplication, and a sparse update costs what it holds, whatever d."""
 
     v: NDArray[np.float64]  # (d,)
     scale: float = 1.0

@@ -1,4 +1,4 @@
-"""All jobs on one page: a scorecard of claims, every figure to be explored, and what it took. Written from results alone."""
+"""All jobs on one page: a scorecard of claims, figures to explore, and what the runs took. Written from results alone."""
 
 from mpi_compress.figures.outcomes import Outcome, job_files, outcomes
 from mpi_compress.report.render import plotting_library, write

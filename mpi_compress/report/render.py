@@ -112,7 +112,7 @@ def _id(o: Outcome) -> str:
 
 
 def _problem(runs: Sequence[Run]) -> str:
-    """Data and workers; L and µ where they are one for all runs."""
+    """Data and workers, and L and µ if all runs share them."""
     sets = dict.fromkeys(f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in runs)
     workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in runs))
     problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in runs if np.isfinite(r.attrs["L"]))

@@ -1,4 +1,4 @@
-"""From traces to what a page draws: rows thinned, seeds brought together, numbers written shortly.
+"""From traces to what a page draws: rows thinned, seeds brought together, numbers in few digits.
 
 A column is a list of numbers (None: none there), or {"of": column, "times": a, "plus": b} where it follows from another one.
 Where runs differ in their seed alone, it is their median at each round that all have, `low` and `high` their range.

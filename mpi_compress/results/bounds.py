@@ -77,7 +77,7 @@ class Table:
 
     @classmethod
     def of(cls, run: Result) -> "Table | None":
-        """None where no lemma of CAT speaks of the run."""
+        """The table of a run; None where no lemma of CAT covers it."""
         a, t = run.attrs, run.theory
         gain = least(t["improvement"][:-1]) if len(t.get("improvement", ())) > 1 else math.nan
         if not gain > 0:
@@ -102,7 +102,7 @@ class Table:
         return Bound(2 * (1 + noise) * plain if self.stochastic else plain, self.gain, self.worst_gain)
 
     def best(self, eps: float) -> Bound:
-        """The smaller of the two bounds for f − f* ≤ ε; none where the run is as good as exact."""
+        """The smaller of the two bounds for f − f* ≤ ε; 0 rounds where ε > ε0, NaN where ε ≤ 0."""
         if not 0 < eps <= self.start:
             return Bound(0.0 if eps > self.start else math.nan, self.gain, self.worst_gain)
         return min((self.bound(kind, eps) for kind in ("µ-convex", "convex")), key=lambda b: np.nan_to_num(b.plain, nan=math.inf))

@@ -36,11 +36,12 @@ class Column:
     unit: str
     label: str  # its name in figures and pages
     since: Literal["counter", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds", "setting"]
-    """Where it comes from: what is counted of messages; the round, f and ∇f at the row's point; that point alone; the algorithm;
-    the clock; the improvements of [log] theory. The file does not hold: result, which `derive` computes from other columns; curves
-    over T and bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
+    """Where it comes from. The file holds: counter, counts of messages; evaluation, the round, f and ∇f at the row's point; point,
+    numbers of that point alone; algorithm; clock; theory, the improvements of [log] theory. The file does not hold: result, which
+    `derive` computes from other columns; curves over T and bounds at each row, which `results.bounds` computes from /theory;
+    setting, one number for the whole run."""
     table: Literal["trace", "workers", "timing", "theory", ""] = "trace"  # the group of the file that holds it; "": none
-    workers: bool = False  # whether /workers has it too, one number a worker
+    workers: bool = False  # True if /workers has it too, one number a worker
     falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise
     short: str = ""  # its name beside a panel's curves; "": `name`
     derive: Callable[[Result], NDArray] | None = None
@@ -150,12 +151,12 @@ _IN_FILES = {f"{table}/{c.name}": c for c in COLUMNS for table in (c.table, "wor
 
 
 def known(name: str) -> bool:
-    """Whether results can have a column of this name, whatever the algorithm."""
+    """True if results can have a column of this name, whatever the algorithm."""
     return name in _BY_NAME
 
 
 def column_of(name: str) -> Column:
-    """The column of this name, or that of an algorithm of the user's own."""
+    """The column of this name, or that of a user's algorithm."""
     return _BY_NAME.get(name) or Column(name, "float64", "", name, "algorithm", workers=True)
 
 

@@ -21,12 +21,12 @@ def folders_of(job: str, out: Path) -> list[Path]:
 
 
 def new_file(job: str, label: str, run_id: str, out: Path) -> Path:
-    """Where a run's result goes that is run afresh."""
+    """The file for the result of a run that is played afresh."""
     return _files(job, label, run_id, out)[0]
 
 
 def result_file(job: str, label: str, run_id: str, out: Path) -> Path:
-    """Where a run's result is, or has been begun, if only by an earlier version; else where it goes.
+    """The file of a run's result: the one that exists or is begun, also where an earlier version put it; else `new_file`.
 
     Args:
         job: the job's name, as `job_name` gives it.

@@ -48,11 +48,10 @@ class Run:
         return str(self.attrs["status"])
 
     def column(self, name: str) -> NDArray:
-        """A column of /trace or /timing, or one that follows from them or from /theory.
+        """A column of `columns.COLUMNS` or of the algorithm: of /trace or /timing, or derived from them or from /theory.
 
-        wire_bits, paper_bits: both directions together; bits_up, bits_down: on the wire, for each message and coordinate, the mean
-        over the rounds since the row before; relative_distance: ‖x − x*‖ / ‖x0 − x*‖; kappa: L/µ; and, the same in every row, the
-        numbers that the algorithm's formulas came to, such as step.
+        bits_up and bits_down are means over the rounds since the row before. A number that an algorithm's formula came to, such as
+        step, is the same in every row.
 
         Raises:
             UserError: there is none of that name.
@@ -74,7 +73,7 @@ class Run:
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of that name."""
+        """True if there is a column of that name."""
         try:
             self.column(name)
         except UserError:
@@ -155,7 +154,7 @@ def _whole(run: Run) -> Run:
 
 
 def difference(one: Run, other: Run) -> Iterator[str]:
-    """The first round and column where two results part; bit for bit, /timing left out."""
+    """Lines that say where two results first differ, compared bit for bit; /timing is left out."""
     parted: list[tuple[int, str]] = []
     alone = 0
     for table in ("trace", "workers", "theory"):  # /timing is measured, and never compared

@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a result's rows went, and a CRC-32 of each column up to there, "group/column" its name."""
+    """The number of rows written, and a CRC-32 of each column so far, by "group/column"."""
 
     rows: int
     sums: Mapping[str, int]
@@ -143,7 +143,7 @@ class Recorder:
         self._let_go()
 
     def _reserve(self, size: int) -> None:
-        """Reserve so many bytes more on the disk, or raise OSError: HDF5 does not survive a full one."""
+        """Reserve `size` further bytes on the disk; raises OSError if it is full, which HDF5 does not survive."""
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
         elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
@@ -200,7 +200,7 @@ class BeingWritten(UserError):
 
 
 def is_being_written(part: Path) -> bool:
-    """Whether a process holds this file's lock."""
+    """True if a process holds this file's lock."""
     for flags in (os.O_RDWR, os.O_RDONLY):  # over NFS only what is open for writing can be locked
         try:
             os.close(_locked(part, flags))

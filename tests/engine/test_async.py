@@ -208,7 +208,7 @@ def test_what_it_cannot_do_is_refused(tmp_path):
     job = job_in(tmp_path)
     with pytest.raises(mc.UserError, match="at least 2d"):
         mc.run(mc.load_job(job, {"algorithm.pool": 100}), out=tmp_path)
-    with pytest.raises(mc.UserError, match="the whole of the gradient"):
+    with pytest.raises(mc.UserError, match="the whole of ∇f_i"):
         mc.run(mc.load_job(job, {"algorithm.regularizer": "master"}), out=tmp_path)
 
 

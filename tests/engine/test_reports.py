@@ -46,6 +46,6 @@ def test_the_largest_and_the_sums_in_worker_order():
 
 
 def test_every_counted_column_has_a_field_of_its_name():
-    counters = Counters.of(3)
+    counters = Counters([0] * 3, [0.0] * 3)
     assert list(counters.trace) == named("counter")
     assert list(counters.workers) == [c.name for c in COLUMNS if c.since == "counter" and c.workers]

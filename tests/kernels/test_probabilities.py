@@ -241,12 +241,8 @@ def test_the_nearest_point_is_that_of_numpy_where_floats_are_fine_enough():
     assert np.all(np.abs(v - 0.01 * out) <= 0.005 * (1 + 1e-9))
 
 
-def test_what_is_sent_is_split_into_values_and_signs():
+def test_what_is_certain_keeps_its_value_and_the_others_their_sign():
     v, found = np.array([3.0, -1.0, 0.5, -4.0]), np.array([0, 1, 3], dtype=np.uint32)
-    certain = np.array([True, False, True])
-    indices, values, drawn, negative = probabilities.split(v, found, certain)
-    assert (indices.tolist(), values.tolist()) == ([0, 3], [3.0, -4.0])
-    assert (drawn.tolist(), negative.tolist()) == ([1], [True])
-    out = np.empty(3)
+    certain, out = np.array([True, False, True]), np.empty(3)
     probabilities.values_at(v, found, certain, 2.0, out)
     assert out.tolist() == [3.0, -2.0, -4.0]

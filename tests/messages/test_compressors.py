@@ -247,7 +247,7 @@ def test_hard_threshold_follows_from_k_and_the_noise_of_gradients():
     """HT §D: (2/√k)√((2d/k + M)ζ² + σ²), whose short form takes ζ = 0 and σ = 1/4."""
     full = HardThreshold(like_k=4, estimate=True)
     assert full.with_noise(0.0, 1 / 16, 100).level == HardThreshold(like_k=4).level == 0.25
-    assert full.with_noise(2.0, 3.0, 10, M=0.5).level == pytest.approx(np.sqrt((5 + 0.5) * 2 + 3))
+    assert full.with_noise(2.0, 3.0, 10).level == pytest.approx(np.sqrt(5 * 2 + 3))
     with pytest.raises(ValueError, match="no noise"):
         full.with_noise(0.0, 0.0, 10)
     with pytest.raises(ValueError, match="not finite"):

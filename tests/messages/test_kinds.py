@@ -1,4 +1,4 @@
-from math import ceil, log2
+from math import ceil, inf, log2
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from helpers.kinds import KINDS, messages, omega
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpi_compress.algorithms.sent_variance import SentVariance
 from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
 
 I = np.array([1, 4], dtype=np.uint32)
@@ -95,6 +96,15 @@ def test_levels_count_the_shorter_elias_form_of_qsgds_paper(spread):
     sparse = sum(len(omega(int(g))) + 1 + len(omega(abs(int(levels[j])))) for g, j in zip(gaps, places, strict=True))
     dense = sum(1 + len(omega(abs(int(level)) + 1)) for level in levels)
     assert Levels(levels, np.ones(3), 100).paper_bits(64) == 3 * 32 + min(sparse, dense)
+
+
+def test_a_squared_norm_that_overflows_is_infinite():
+    huge = np.array([3e200, -1.0])
+    sent, given = Sparse(5, np.array([1, 4], dtype=np.uint32), huge), Dense(huge)
+    assert sent.squared_norm() == given.squared_norm() == inf
+    sums = SentVariance()
+    sums.count(huge, sent)
+    assert (sums.given, sums.sent) == (inf, inf)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

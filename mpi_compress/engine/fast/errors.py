@@ -41,8 +41,8 @@ class ErrorsTogether(Way):
     def messages(self, node: Any, k: int) -> list[Message]:
         link = self.algorithm.uplink(node, k)
         speaking = [row for row, silent in enumerate(self._grow(node, k)) if not silent]
-        sent, members = [self._silence] * len(self.workers), list(self.workers.items())
-        together = self._are_cached and link.in_bulk and len(speaking) > _FEW
+        sent, members = [self.algorithm.up.nothing] * len(self.workers), list(self.workers.items())
+        together = link.in_bulk and len(speaking) > _FEW and stay_cached(len(self.workers), self.algorithm.setting.dim)
         packed = self._send_together(link, self.algorithm.gamma(k), np.array(speaking)) if together else None
         for place, row in enumerate(speaking):
             i, worker = members[row]
@@ -53,20 +53,17 @@ class ErrorsTogether(Way):
     def _grow(self, node: Any, k: int) -> list[bool]:
         """p/γ ← e_i/γ + g_i of all workers. Returns which of them have nothing to send."""
         γ, fs = self.algorithm.gamma(k), self.objectives
+        unscaled = isinstance(self.algorithm, MomentumOfGradients | MomentumOfUpdates)  # their errors are in units of the gradient
         for worker in self.workers.values():
-            if γ != worker.step:
-                self._at_step(worker, γ)
+            if unscaled:
+                worker.step = γ
+            elif γ != worker.step:
+                worker.at_step(γ)
         if self._gradients is None:
             return [self._grow_one(node, worker, i, k) for i, worker in self.workers.items()]
         g, silent = self._gradients.gradients(node.x.dense()), np.empty(len(fs), dtype=np.bool_)
         kernels.grow_all(self._e, g, self._h, self._threshold, γ, self._sizes, silent)
         return silent.tolist()
-
-    def _at_step(self, worker: ErrorMemory, γ: float) -> None:
-        if isinstance(self.algorithm, MomentumOfGradients | MomentumOfUpdates):
-            worker.step = γ
-        else:
-            worker.at_step(γ)
 
     def _grow_one(self, node: Any, worker: Any, i: int, k: int) -> bool:
         f, method = self.objectives[i], self.algorithm
@@ -99,7 +96,7 @@ class ErrorsTogether(Way):
         return messages
 
     def _drop(self, sent: list[Message], k: int) -> None:
-        """What workers forget that have sent."""
+        """Drop the errors, and mask the momenta, of the workers that have sent."""
         method, drops = self.algorithm, self.algorithm.drops_errors(k)
         masks = isinstance(method, MomentumOfUpdates) and method.masking
         if not (drops or masks):
@@ -112,11 +109,6 @@ class ErrorsTogether(Way):
                     method.mask(worker, method.up.unpack(message))  # type: ignore[attr-defined]
 
     @cached_property
-    def _are_cached(self) -> bool:
-        """True if there are several workers, and a vector (d,) of each stays in the cache."""
-        return len(self.workers) > 1 and stay_cached(len(self.workers), self.algorithm.setting.dim)
-
-    @cached_property
     def _gradients(self) -> GradientsTogether | None:
         """Full gradients of all by one call, where the errors grow by nothing else."""
         together = next(iter(self.objectives.values())).neighbours
@@ -126,10 +118,6 @@ class ErrorsTogether(Way):
     @cached_property
     def _threshold(self) -> float:
         return _level(self.algorithm.up)
-
-    @cached_property
-    def _silence(self) -> Message:
-        return self.algorithm.up.nothing
 
     @cached_property
     def _e(self) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ def stay_cached(m: int, dim: int) -> bool:
 
 
 class GradientsTogether:
-    """Evaluates neighbouring shards: values and gradients are those of one by one to the last bit, and count as if they were.
+    """Evaluates neighbouring shards by one call: to the last bit as one by one, and counted as if it had been one by one.
 
     Args:
         objectives: of all workers hosted here.

@@ -44,8 +44,8 @@ def fastest(hosted: HostedWorkers) -> HostedWorkers:
 
 
 def side_by_side(memories: Mapping[int, Any], name: str) -> NDArray[np.float64]:
-    """The arrays `name` of workers' memories, as rows of one (m, …), where they stay: to write to one is to write to the other, as
-    long as the memories put no other array in its place."""
+    """Moves the arrays `name` of workers' memories into the rows of one array (m, …), and returns it. A memory and its row are the
+    same bytes as long as the memory keeps this array."""
     rows = np.array([getattr(memory, name) for memory in memories.values()])
     for memory, row in zip(memories.values(), rows, strict=True):
         setattr(memory, name, row)

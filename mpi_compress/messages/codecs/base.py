@@ -1,5 +1,3 @@
-"""The contract of a codec."""
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -39,7 +39,7 @@ class Compressor(Part, ABC):
     def known(self, dim: int) -> Mapping[str, Any]:
         """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.
 
-        Its names are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
+        Its keys are fields of the kind of message: `bucket` for Levels; `sigma`, `radius` (None: it is sent) and `stochastic`
         for Lattice.
         """
         return {}
@@ -58,13 +58,7 @@ class Compressor(Part, ABC):
         return ""
 
     def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
-        """This compressor with the parameters of a round, which both ends know.
-
-        Args:
-            dim: d.
-            step: γ of the round.
-            critical: True in a critical regime (ACCORDION).
-        """
+        """This compressor with its parameters for a round of step size γ = `step`, in a `critical` regime or not (ACCORDION)."""
         return self
 
     @property
@@ -100,7 +94,12 @@ class Compressor(Part, ABC):
         return False
 
     def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "Compressor":
-        """This compressor with its parameters settled by the gradients' noise, ζ² and σ² (HT Assumptions 3, 4)."""
+        """This compressor with its parameters settled by the gradients' noise.
+
+        Args:
+            zeta2: ζ² ≥ (1/n) Σ‖∇f_i − ∇f‖² (HT Assumption 4, C = 0).
+            sigma2: σ² ≥ E‖ξ_i‖² (HT Assumption 3, M = 0).
+        """
         return self
 
     def delta(self, dim: int) -> float | None:
@@ -116,7 +115,7 @@ class Compressor(Part, ABC):
         return None
 
     def unbiased(self, dim: int) -> bool:
-        """Whether E C(v) = v for every v."""
+        """True if E C(v) = v for every v."""
         return self.omega(dim) is not None
 
 
@@ -164,6 +163,15 @@ def count_of(k: int | str | None, dim: int) -> int:
     if k > dim:
         raise ValueError(f"k = {k} is more than the d = {dim} coordinates there are")
     return k
+
+
+class OfK(Compressor):
+    """A compressor that sends k of the coordinates."""
+
+    k: Count | None
+
+    def check(self, dim: int) -> None:
+        count_of(self.k, dim)
 
 
 def positive(**values: float | None) -> None:

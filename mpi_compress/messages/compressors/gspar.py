@@ -1,5 +1,7 @@
 from dataclasses import dataclass
 
+import numpy as np
+
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities
 from mpi_compress.messages.compressors.base import Compressor, compressors, one_of
@@ -36,8 +38,8 @@ class GSpar(Compressor):
     def compress(self, v: Vector, t: Round) -> Compressed:
         size = probabilities.size_of(v)
         found, certain, m = probabilities.draw(v, size, self.level(v, size), t.rng)
-        indices, values, drawn, negative = probabilities.split(v, found, certain)
-        return Hybrid(v.size, indices, values, drawn, negative, m)
+        indices, drawn = found[certain], found[~certain]
+        return Hybrid(v.size, indices, v[indices].astype(np.float64, copy=False), drawn, v[drawn] < 0, m)
 
     def level(self, v: Vector, size: probabilities.Size) -> float:
         """1/λ, times the scale of `size`."""

@@ -74,25 +74,16 @@ class HardThreshold(Compressor, BulkCompressor):
         return "" if self.accuracy is None else "step"
 
     def in_round(self, dim: int, step: float, critical: bool) -> "HardThreshold":
-        """This compressor with λ settled for the step size γ = `step`."""
         return self if self.accuracy is None else HardThreshold(sqrt(self.accuracy / dim) / step)
 
     @property
     def needs_noise(self) -> bool:
         return self.estimate
 
-    def with_noise(self, zeta2: float, sigma2: float, dim: int, M: float = 0.0) -> "HardThreshold":
-        """This compressor with λ by `like_k`'s full formula.
-
-        Args:
-            zeta2: ζ² with (1/n) Σ‖∇f_i − ∇f‖² ≤ ζ² (+ C‖∇f‖², HT Assumption 4).
-            sigma2: σ² with E‖ξ_i‖² ≤ σ² + M‖∇f_i‖² (HT Assumption 3).
-
-        Raises:
-            ValueError: λ would be 0, or not finite.
-        """
+    def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "HardThreshold":
+        """This compressor with λ by `like_k`'s full formula, M = 0; ValueError where λ would be 0, or not finite."""
         assert self.like_k is not None
-        level = 2 / sqrt(self.like_k) * sqrt((2 * dim / self.like_k + M) * zeta2 + sigma2)
+        level = 2 / sqrt(self.like_k) * sqrt(2 * dim / self.like_k * zeta2 + sigma2)
         if not level < inf:
             raise ValueError("estimate = true finds gradients at the start whose squares are not finite; give threshold = λ")
         if level == 0:

@@ -4,13 +4,13 @@ import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.hits import take
-from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
+from mpi_compress.messages.compressors.base import Count, OfK, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 
 
 @compressors.register("random-k")
 @dataclass(frozen=True)
-class RandomK(Compressor):
+class RandomK(OfK):
     """k coordinates drawn uniformly without replacement, each times d/k where `scaled`.
 
     Scaled it is unbiased with ω = d/k − 1. Unscaled, as error feedback needs it, it is contractive in the mean with δ = k/d.
@@ -26,9 +26,6 @@ class RandomK(Compressor):
         values = np.empty(k)
         take(v, indices, values)
         return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
-
-    def check(self, dim: int) -> None:
-        count_of(self.k, dim)
 
     def delta(self, dim: int) -> float | None:
         return None if self.scaled else count_of(self.k, dim) / dim

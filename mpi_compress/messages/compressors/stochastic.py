@@ -4,13 +4,13 @@ import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities
-from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
+from mpi_compress.messages.compressors.base import Count, OfK, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 
 
 @compressors.register("stochastic")
 @dataclass(frozen=True)
-class Stochastic(Compressor):
+class Stochastic(OfK):
     """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|) with Σ p_j = T = k (CAT eq. 4): the p of least variance for that sum.
 
     T is clamped to the nonzeros of g, which are then sent as they are. Unbiased with ω = d/k − 1, which equal magnitudes attain.
@@ -26,9 +26,6 @@ class Stochastic(Compressor):
         values = np.empty(indices.size)
         probabilities.values_at(v, indices, certain, m, values)
         return Sparse(v.size, indices, values)
-
-    def check(self, dim: int) -> None:
-        count_of(self.k, dim)
 
     def omega(self, dim: int) -> float:
         return dim / count_of(self.k, dim) - 1

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
-from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, Count, compressors, count_of
+from mpi_compress.messages.compressors.base import BulkCompressor, Count, OfK, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 
 
 @compressors.register("top-k")
 @dataclass(frozen=True)
-class TopK(Compressor, BulkCompressor):
+class TopK(OfK, BulkCompressor):
     """The k coordinates of largest magnitude, ties to the lowest index (CAT eq. 2).  Contractive with δ = k/d (CAT Lemma 2)."""
 
     k: Count | None = None
@@ -28,9 +28,6 @@ class TopK(Compressor, BulkCompressor):
 
     def keeps_largest(self, dim: int) -> int:
         return count_of(self.k, dim)
-
-    def check(self, dim: int) -> None:
-        count_of(self.k, dim)
 
     def delta(self, dim: int) -> float:
         return count_of(self.k, dim) / dim

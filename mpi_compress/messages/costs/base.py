@@ -1,5 +1,3 @@
-"""The contract of a cost model."""
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar

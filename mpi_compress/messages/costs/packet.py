@@ -10,7 +10,7 @@ from mpi_compress.messages.costs.base import CostModel, costs
 @costs.register("packet")
 @dataclass(frozen=True)
 class Packet(CostModel):
-    """C = c1·⌈P/Pmax⌉ + c0 (CAT eq. 6): c1 a packet, c0 a message; Pmax the payload that a packet holds.
+    """C = c1·⌈P/Pmax⌉ + c0 (CAT eq. 6): c1 for each packet, c0 for the message; Pmax is the payload of a packet.
 
     Each is a size ("128 B"); c1 and c0 may both be numbers in another unit (seconds, joules).
     """

@@ -25,9 +25,9 @@ class Table(CostModel):
     def __post_init__(self) -> None:
         try:
             link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
-            c0, c1 = (_number(link, f"affine.{key}") for key in ("c0", "c1"))
-            packet = [_number(link, f"packet.{key}") for key in ("c0", "c1", "pmax")]
-            bits, seconds = (np.array(_list(link, f"points.{key}")) for key in ("bits", "seconds"))
+            c0, c1 = (_finite(link, f"affine.{key}") for key in ("c0", "c1"))
+            packet = [_finite(link, f"packet.{key}") for key in ("c0", "c1", "pmax")]
+            bits, seconds = (np.array(_finite(link, f"points.{key}", many=True)) for key in ("bits", "seconds"))
         except FileNotFoundError:
             raise ValueError(
                 f"file = '{self.file}': there is no such file; `mpi-compress calibrate -o {self.file}` makes one"
@@ -59,26 +59,16 @@ class Table(CostModel):
         return np.interp(payload, bits, seconds) + c1 * np.maximum(0.0, payload - bits[-1])
 
 
-def _number(link: dict[str, Any], key: str) -> float:
-    value = _entry(link, key)
-    if not _is_number(value):
-        raise ValueError(f"{key} = {value!r} should be a finite number")
-    return float(value)
-
-
-def _list(link: dict[str, Any], key: str) -> list[float]:
-    values = _entry(link, key)
-    if not isinstance(values, list) or not all(map(_is_number, values)):
-        raise ValueError(f"{key} should be a list of finite numbers")
-    return [float(v) for v in values]
-
-
-def _entry(link: dict[str, Any], key: str) -> Any:
+def _finite(link: dict[str, Any], key: str, many: bool = False) -> Any:
+    """The number at a key such as affine.c0, or with `many` the list of numbers; ValueError where there is none."""
     name, inner = key.split(".")
     table = link.get(name)
     if not isinstance(table, dict) or inner not in table:
         raise ValueError(f"it has no {key}")
-    return table[inner]
+    value = table[inner]
+    if isinstance(value, list) != many or not all(map(_is_number, value if many else [value])):
+        raise ValueError(f"{key} should be a list of finite numbers" if many else f"{key} = {value!r} should be a finite number")
+    return [float(v) for v in value] if many else float(value)
 
 
 def _is_number(value: Any) -> bool:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,9 +63,12 @@ class Compressed(ABC):
         return self
 
     def squared_norm(self) -> float:
-        """‖this‖²."""
+        """‖this‖²; infinite where it overflows."""
         sparse = self.sparse()
-        return kernels.norm(self.dense() if sparse is None else sparse.values) ** 2
+        try:
+            return kernels.norm(self.dense() if sparse is None else sparse.values) ** 2
+        except OverflowError:
+            return inf
 
     def sparse(self) -> "Sparse | None":
         """The same vector as indices and values; None for kinds that hold all coordinates."""
@@ -94,12 +98,7 @@ class Sparse(Compressed):
         kernels.scatter_add(self.indices, self.values, scale, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.indices.size * self.bits_per_element(self.dim, fpp, indices_counted)
-
-    @staticmethod
-    def bits_per_element(dim: int, fpp: int, indices_counted: bool = True) -> int:
-        """The paper bits of one coordinate."""
-        return index_bits(dim) * indices_counted + fpp
+        return self.indices.size * (index_bits(self.dim) * indices_counted + fpp)
 
     def sparse(self) -> "Sparse":
         return self

@@ -1,5 +1,3 @@
-"""All coordinates, as floats."""
-
 from dataclasses import dataclass
 
 from mpi_compress.core import arrays

@@ -1,5 +1,3 @@
-"""Coordinates that both ends draw from one seed."""
-
 from dataclasses import dataclass
 from functools import cached_property
 

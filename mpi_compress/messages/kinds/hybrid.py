@@ -1,5 +1,3 @@
-"""Coordinates with values, and others that share one magnitude."""
-
 from dataclasses import dataclass
 from math import isfinite, log2
 

@@ -1,5 +1,3 @@
-"""All coordinates, as points of a grid."""
-
 from dataclasses import dataclass
 from math import ceil, inf, isfinite, log2, nan, sqrt
 
@@ -39,7 +37,7 @@ class Lattice(Compressed):
         return 0 if self.sigma >= self.radius else self.integers.size
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.integers_add(self.integers, scale * self.step, out)
+        kernels.dense_add(self.integers, scale * self.step, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return lattice_bits(self.integers.size, self.sigma, self.radius, self.stochastic) + fpp * self.radius_sent

@@ -1,5 +1,3 @@
-"""All coordinates, as whole multiples of scales."""
-
 from dataclasses import dataclass
 
 import numpy as np

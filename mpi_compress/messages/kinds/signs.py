@@ -1,5 +1,3 @@
-"""Coordinates that share one magnitude."""
-
 from dataclasses import dataclass
 from math import isfinite
 

@@ -1,5 +1,3 @@
-"""Many sparse vectors, one after the other."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

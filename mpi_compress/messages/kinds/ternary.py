@@ -1,5 +1,3 @@
-"""All coordinates, as −1, 0 or 1 times one magnitude."""
-
 from dataclasses import dataclass
 from math import isfinite, log2
 
@@ -27,7 +25,7 @@ class Ternary(Compressed):
         return int(np.count_nonzero(self.signs))
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.integers_add(self.signs, scale * self.magnitude, out)
+        kernels.dense_add(self.signs, scale * self.magnitude, out)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return fpp + self.signs.size * log2(3)

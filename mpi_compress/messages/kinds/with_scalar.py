@@ -1,5 +1,3 @@
-"""A number beside a vector."""
-
 from dataclasses import dataclass
 from math import isfinite
 

@@ -96,7 +96,7 @@ class Recipe:
     normalize: Normalize
     dtype: str
     dim: int | None  # None: the largest index
-    rows: int | None = None  # how many of the first; None: all
+    rows: int | None = None  # how many to take, from the first on; None: all
     partition: str = "contiguous"
     seed: int = 0
     positive: list[float] | None = None
@@ -156,13 +156,15 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     return labels[: recipe.rows], lengths[: recipe.rows], dim
 
 
+@np.errstate(invalid="ignore")
 def scaled(rows: ParsedRows, how: Normalize, column_norms: Vector | None) -> NDArray[np.float64]:
     """The values of rows, with rows or columns divided by their Euclidean norms; zeros stay zero."""
     values = rows.values.copy()
     if how == "rows":
         kernels.unit_rows(rows.indptr, values)
     elif how == "columns":
-        kernels.divide_columns(rows.indices, column_norms, values)
+        assert column_norms is not None
+        values /= np.where(column_norms > 0, column_norms, 1.0)[rows.indices]
     return values
 
 
@@ -178,15 +180,23 @@ def checksum(h5: h5py.File) -> int:
     return crc
 
 
+@np.errstate(invalid="ignore")  # an infinite value is refused later
 def _column_norms(spool: Spool, n: int, dim: int) -> Vector:
     """‖column‖ (d,) over the first n rows, without overflow."""
-    peaks, squares = np.zeros(dim), np.zeros(dim)
-    for add in (lambda i, v: kernels.add_peaks(i, v, peaks), lambda i, v: kernels.add_squares(i, v, peaks, squares)):
+
+    def entries() -> Iterator[tuple[NDArray[np.uint32], NDArray[np.float64]]]:
         seen = 0
         for rows in spool.blocks():
-            used = rows.indptr[max(0, min(rows.labels.size, n - seen))]
-            add(rows.indices[:used], rows.values[:used])
+            end = rows.indptr[max(0, min(rows.labels.size, n - seen))]
+            yield rows.indices[:end], rows.values[:end]
             seen += rows.labels.size
+
+    peaks, squares = np.zeros(dim), np.zeros(dim)
+    for indices, values in entries():
+        np.maximum.at(peaks, indices, np.abs(values))
+    scale = np.where(peaks > 0, peaks, 1.0)
+    for indices, values in entries():
+        np.add.at(squares, indices, np.square(values / scale[indices]))
     return peaks * np.sqrt(squares)
 
 

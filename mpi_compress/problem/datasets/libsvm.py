@@ -43,7 +43,7 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
 
     Args:
         dim: d, where it is known: no index may be above it.
-        part, parts: which of how many shares of a plain file's blocks to read; of a compressed file part 0 has all.
+        part, parts: read the part-th of `parts` shares of a plain file's blocks; of a compressed file, part 0 reads all.
 
     Raises:
         UserError: the file or a line of it cannot be read; the error names the line and what is wrong with it.
@@ -140,7 +140,7 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
         return None
     label, *features = fields
     try:
-        if not math.isfinite(_number(label)):
+        if not math.isfinite(float(_plain(label))):
             return f"label {_shown(label)} is not a finite number"
     except ValueError:
         return f"{_shown(label)} was given for a label; it should be a number, as in `label index:value …`"
@@ -148,7 +148,7 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
     for feature in features[1:] if features and features[0].startswith(b"qid:") else features:
         index, _, value = feature.partition(b":")
         try:
-            i, v = int(_plain(index)), _number(value)
+            i, v = int(_plain(index)), float(_plain(value))
         except ValueError:
             return f"{_shown(feature)} is no index:value"
         if i < 1:
@@ -161,10 +161,6 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
             return f"value {_shown(value)} of index {i} is not a finite number"
         last = i
     return None
-
-
-def _number(text: bytes) -> float:
-    return float(_plain(text))
 
 
 def _plain(text: bytes) -> bytes:

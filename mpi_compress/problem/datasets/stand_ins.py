@@ -1,4 +1,4 @@
-"""Generated sets of the size, sparsity and scale of real ones, for where those cannot be had."""
+"""Generated sets of the size, sparsity and scale of real ones, for use where the real ones are missing."""
 
 from abc import abstractmethod
 from collections.abc import Iterator

@@ -129,7 +129,7 @@ def cached_file(table: DataTable, folder: Path, partition: str, seed: int, label
 
 
 def _is_sound(file: Path) -> bool:
-    """Whether a cached file exists and is as it was written."""
+    """True if a cached file exists and is as it was written."""
     if not file.exists():
         return False
     stat = file.stat()
@@ -146,11 +146,9 @@ def _is_sound(file: Path) -> bool:
 
 
 def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Blocks], rows: int | None = None) -> None:
-    """Make a cached file; ranks that see rank 0's cache parse a share each.
+    """Make a cached file; ranks that see rank 0's cache parse a share each, and stop after `rows` rows.
 
-    Args:
-        parsed: gives the blocks of a share, by its number and the number of shares.
-        rows: the number of rows after which the rest need not be parsed.
+    `parsed` gives the blocks of a share, by its number and the number of shares.
     """
     spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
 

@@ -30,7 +30,7 @@ class DataTable:
     normalize: Normalize = "none"
     positive: list[float] | None = None  # labels that count as +1, where a set has many
     dtype: Literal["float64", "float32"] = "float64"
-    rows: int | None = None  # the first so many
+    rows: int | None = None  # how many to take, from the first on
     dim: int | None = None  # d, where the largest index present is smaller
     test: str | None = None  # a set, or a file, for test_loss and test_accuracy
     stand_in_for: str | None = None  # the set that was wanted and is not here
