@@ -32,10 +32,20 @@ class Descent(Algorithm):
         return weight_ratio(self.average, self.step, self.setting.numbers["mu"], k)
 
     def descend(self, node: Any, g: Compressed, k: int) -> None:
-        """x ← x − γ_k (g + ∇r(x)), and x into the mean of the iterates, if one is wanted."""
-        shrink(node.x, self.kept_by_regulariser(k))
-        g.add_to(node.x, -self.gamma(k))
+        """`step_along` −g, and x into the mean of the iterates, if one is wanted."""
+        self.step_along(node.x, g, k)
         self.take_in(node, k + 1)
+
+    def step_along(self, x: Vector | ScaledVector, g: Compressed, k: int) -> None:
+        """x ← x − γ_k (g + ∇r(x)), in place; where r is not smooth, x ← prox_{γ_k r}(x − γ_k g)."""
+        γ, r = self.gamma(k), self.setting.penalty_apart
+        slope = r.gradient(dense(x)) if r is not None and r.smooth else None
+        shrink(x, self.kept_by_regulariser(k), at_once=self.batch is None)
+        add(x, g, -γ)
+        if slope is not None:
+            add(x, slope, -γ)
+        elif r is not None:
+            assign(x, r.prox(dense(x), γ))
 
     def kept_by_regulariser(self, k: int) -> float:
         """The factor 1 − γ_k µ of x ← x − γ_k ∇r(x); 1 where r is in the f_i."""
@@ -57,10 +67,29 @@ class Descent(Algorithm):
         return exact and isinstance(self.step, float) and abs(self.step * L - 1) < 1e-12 and not self.setting.mu_apart
 
 
-def shrink(x: Vector, factor: float) -> None:
-    """x ← factor · x, in place."""
-    if factor != 1.0:
+def shrink(x: Vector | ScaledVector, factor: float, at_once: bool) -> None:
+    """x ← factor · x, in place; `at_once`: not by a scale that is multiplied into x later."""
+    if isinstance(x, ScaledVector):
+        x.shrink(factor, at_once)
+    elif factor != 1.0:
         x *= factor
+
+
+def add(x: Vector | ScaledVector, c: Compressed | Vector, factor: float) -> None:
+    """x ← x + factor · c, in place."""
+    if isinstance(x, ScaledVector):
+        x.add(c, factor)
+    elif isinstance(c, Compressed):
+        c.add_to(x, factor)
+    else:
+        x += factor * c
+
+
+def assign(x: Vector | ScaledVector, value: Vector) -> None:
+    """x ← value (d,), in place."""
+    if isinstance(x, ScaledVector):
+        x.scale, x = 1.0, x.v
+    x[:] = value
 
 
 def dense(x: Vector | ScaledVector) -> Vector:

@@ -27,9 +27,12 @@ class GD(Descent):
     worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
     master answers   ĝ = (1/n) Σ Q(g_i)
     everyone         x ← x − γ (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
+
+    Where r is a penalty that is not smooth, everyone takes the proximal step x ← prox_{γr}(x − γ ĝ) (Beck and Teboulle 2009).
     """
 
     paper = "CAT eq. 1"
+    proximal = True
     curve = "alpha"
 
     def start(self, x0: Vector) -> Node:

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.base import algorithms
-from mpi_compress.algorithms.descent import Descent, shrink
+from mpi_compress.algorithms.descent import Descent
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -31,6 +31,7 @@ class Nesterov(Descent):
     """
 
     paper = "Nesterov 2004, 2.2.9"
+    proximal = True
     momentum: Expression | None = None  # τ
 
     def check(self) -> None:
@@ -54,9 +55,7 @@ class Nesterov(Descent):
         return self.up.pack(f.gradient(node.y, self.rows(f, t)), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        γ, τ = self.gamma(t.k), self.tau(t.k)
         x, node.x = node.x, node.y
-        shrink(node.x, self.kept_by_regulariser(t.k))
-        down.add_to(node.x, -γ)
-        node.y = node.x + τ * (node.x - x)
+        self.step_along(node.x, down, t.k)
+        node.y = node.x + self.tau(t.k) * (node.x - x)
         self.take_in(node, t.k + 1)

@@ -30,6 +30,7 @@ class SGD(MeasuresVariance):
     """
 
     paper = "HT Algorithm 1, C(p) without e"
+    proximal = True
 
     def start(self, x0: Vector) -> Node:
         return Node(ScaledVector(x0.copy()), IterateMean.begun(self.average, x0))
@@ -41,6 +42,4 @@ class SGD(MeasuresVariance):
         return self.measured(worker, f.gradient(node.x, rows), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        node.x.shrink(self.kept_by_regulariser(t.k), at_once=self.batch is None)
-        node.x.add(down, -self.gamma(t.k))
-        self.take_in(node, t.k + 1)
+        self.descend(node, down, t.k)

@@ -40,6 +40,7 @@ class SVRG(MeasuresVariance):
     """
 
     paper = "GSpar eq. 2"
+    proximal = True
     step: Step = "0.1/L_row"  # γ; L_row is the largest smoothness of one sample
     batch: int = 8  # rows of B
     epoch: int | None = None  # steps between reference points; a pass over the data, if not given
