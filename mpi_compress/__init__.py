@@ -38,9 +38,10 @@ _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "al
 """Modules that users' parts import by the names that they had before."""
 _MODULES = {
     "algorithms": "algorithms", "codecs": "messages.codecs", "compressors": "messages.compressors", "costs": "messages.costs",
-    "datasets": "problem.datasets",
+    "datasets": "problem.datasets", "losses": "problem.losses", "models": "problem.models", "penalties": "problem.penalties",
     "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
     "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
+    "Loss": "problem.losses", "Model": "problem.models", "Penalty": "problem.penalties", "Rows": "problem.rows",
     "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
     "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
 }  # fmt: skip

@@ -14,6 +14,7 @@ import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY, run_of
 from helpers.layouts import Layout, assert_equal, play, results
+from helpers.problems import problem_files, problems_job
 from helpers.running import BIN, SMALL_JOB, command
 
 import mpi_compress as mc
@@ -70,6 +71,7 @@ JOBS: dict[str, str] = {
     "own-part": tomli_w.dumps(OWN_PART),
     "too-fine-up": tomli_w.dumps(too_fine("up")),
     "too-fine-down": tomli_w.dumps(too_fine("down")),
+    "problems": tomli_w.dumps(problems_job()),
     "shared-memory": tomli_w.dumps({**GENERATED, "run": runs(SHARED_MEMORY)}),
 }
 ON_RANKS = tuple(name for name in JOBS if name != "shared-memory")
@@ -94,7 +96,9 @@ WAYS = {
     "allgather in one process": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
     "allgather on five ranks, more than three workers need": Way(ON_RANKS, (Layout(5, ALLGATHER),)),
-    "stopped and resumed in one process": Way(("algorithms", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
+    "stopped and resumed in one process": Way(
+        ("algorithms", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)
+    ),
     "stopped on three ranks, resumed in one process": Way(("algorithms",), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
@@ -122,7 +126,8 @@ def jobs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("jobs")
     for name, text in JOBS.items():
         (folder / f"{name}.toml").write_text(text)
-    (folder / "own_part.py").write_text(OWN_COMPRESSOR)
+    for name, text in {"own_part.py": OWN_COMPRESSOR, **problem_files()}.items():
+        (folder / name).write_text(text)
     (folder / "uneven.svm").write_text("".join(f"{y} 1:{y * size}\n" for size in (1, 1, 1e3) for y in (-1, 1)))
     return folder
 

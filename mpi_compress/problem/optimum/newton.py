@@ -82,5 +82,6 @@ def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
     solvers = scipy.sparse.linalg
     product = hessian_at(f, x)
     operator = solvers.LinearOperator((f.dim, f.dim), matvec=lambda v: product(v.ravel()), dtype=np.float64)
-    step, _ = solvers.cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
+    with np.errstate(all="ignore"):  # what comes of a direction of no curvature is no descent, and is seen below
+        step, _ = solvers.cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
     return step if step @ g < 0 else -g

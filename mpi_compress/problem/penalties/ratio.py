@@ -19,4 +19,5 @@ class Ratio(Penalty):
         return self.λ * float(np.sum(np.square(x / np.hypot(1.0, x))))
 
     def gradient(self, x: Vector) -> Vector:
-        return 2.0 * self.λ * x / np.hypot(1.0, x) ** 4
+        shorter = 1.0 / np.hypot(1.0, x)
+        return 2.0 * self.λ * (x * shorter) * shorter**3
