@@ -54,7 +54,10 @@ def _head(run: "Run") -> Iterator[str]:
     yield f"  {a['label']}: {a['status']}" + (f" ({a['reason']})" if a.get("reason") else "")
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
     yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
-    yield f"  problem   L = {a['L']:.9g}, mu = {a['mu']:.6g}, f* = {a['f_star']:.10g} (to {a['f_star_accuracy']:.1g})"
+    L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
+    sources = {"lowest seen": "the lowest seen", "given": "given by the job"}
+    how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
+    yield f"  problem   {L}, mu = {a['mu']:.6g}, f* = {a['f_star']:.10g} ({how})"
 
 
 def _count(n: int, what: str) -> str:

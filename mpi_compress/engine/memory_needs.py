@@ -16,6 +16,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN
 from mpi_compress.problem.datasets.store import cached_file
+from mpi_compress.problem.models import Model, Outline, dim_of
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 
 PROCESS = 200 * 2**20  # Python with its libraries
@@ -31,6 +32,7 @@ class Shape:
     samples: int
     dim: int
     nonzeros: float
+    classes: int = 0  # of labels, where they are known and have classes
 
     def bytes(self, dtype: str, share: float = 1.0) -> float:
         """Bytes of a share of the rows in memory, sparse or dense, whichever is less, with labels and starts of sparse rows."""
@@ -46,7 +48,9 @@ def shape_of(spec: RunSpec) -> Shape | None:
     file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.labels)
     try:
         with h5py.File(file, "r", locking=False) as h5:
-            return Shape(*(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")))
+            classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
+            samples, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
+            return Shape(samples, dim, nonzeros, classes)
     except (OSError, KeyError):
         pass
     known, size = KNOWN.get(table.name or ""), None
@@ -62,7 +66,8 @@ def shape_of(spec: RunSpec) -> Shape | None:
 
 def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:
     """Bytes on each rank, Python itself left out; `solve`: rank 0 first computes λmax and x* on the whole set."""
-    n, vector = spec.workers.count, 8.0 * shape.dim
+    n, dim = spec.workers.count, _dim_of_x(spec, shape)
+    vector = 8.0 * dim
     message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
     found = []
     dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
@@ -75,10 +80,19 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
             playing += 2 * n * message
         found.append(playing)
     if solve:
-        small = 3 * vector * shape.dim if shape.dim <= DENSE_HESSIAN_UP_TO else 0.0
+        small = 3 * vector * dim if dim <= DENSE_HESSIAN_UP_TO else 0.0
         solving = shape.bytes(spec.data.dtype) + vector * _VECTORS_OF_A_SOLVER + 8.0 * 6 * shape.samples + small
         found[0] = max(found[0], solving)
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]
+
+
+def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
+    """d; of a model for classes that are not known yet, the number of features."""
+    try:
+        model = spec.loss.within(Outline(shape.samples, shape.dim, shape.classes)) if isinstance(spec.loss, Model) else spec.loss
+    except ValueError:
+        return shape.dim
+    return dim_of(model, shape.dim)
 
 
 def text(spec: RunSpec, ranks: int | None = None) -> str:

@@ -76,7 +76,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels, ranks)
     ranks.on_root(partial(_refuse_idle_workers, spec, data))
     if not force:
-        refuse(Shape(data.n_samples, data.dim, data.nonzeros), solve=not is_large(data) or not eigenvalues_file(data).exists())
+        refuse(Shape(data.n_samples, data.dim, data.nonzeros, data.classes), solve=not is_large(data) or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
 
@@ -160,6 +160,8 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "mu": p.problem.mu,
         "f_star": p.problem.f_star,
         "f_star_accuracy": p.problem.f_star_accuracy,
+        "L_source": p.problem.smoothness.source,
+        "f_star_source": p.problem.f_star_source,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
         "versions": json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}),
         "mpi_library": ranks.library,

@@ -43,6 +43,7 @@ class Problem:
     x_star: Vector | None = None
     f_star: float = math.nan
     f_star_accuracy: float = math.nan
+    f_star_source: str = ""  # "solver", "given" by the job, or "lowest seen", which is an upper bound; "": not known
     test: DataSet | None = None
 
     @property
@@ -106,7 +107,7 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     if wish == "skip" or isinstance(wish, float | int):
         if wanted.optimum or (wanted.f_star and wish == "skip"):
             raise UserError(f"objective.f_star = {wish!r} leaves out what the job needs, x* or f*; leave that out")
-        return problem if wish == "skip" else replace(problem, f_star=float(wish))
+        return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
         return _with_lowest(spec, problem, wanted, quiet)
     return _with_optimum(problem, wanted, quiet)
@@ -128,7 +129,7 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
         smoothness = smoothness.plus(penalty.smoothness)
     given = spec.objective.smoothness
     if isinstance(given, float | int):
-        smoothness = Smoothness(float(given))
+        smoothness = Smoothness(float(given), source="given")
     return Problem(data, loss, mu, penalty, smoothness, test=open_test(spec.data, spec.folder, data))
 
 
@@ -178,7 +179,7 @@ def _with_optimum(problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
                 "of its start only; set mu > 0"
             )
         return problem
-    return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy)
+    return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source="solver")
 
 
 def _with_lowest(spec: RunSpec, problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
@@ -188,7 +189,7 @@ def _with_lowest(spec: RunSpec, problem: Problem, wanted: Wanted, quiet: bool) -
     if not quiet:
         print_line(f"{problem.data.title}: looking for the lowest f by a long run (kept beside the data)")
     best = lowest(problem.data, problem.loss, problem.mu, start_of(spec, problem), problem.penalty)
-    return replace(problem, f_star=best.f)
+    return replace(problem, f_star=best.f, f_star_source="lowest seen")
 
 
 def start_of(spec: RunSpec, problem: Problem) -> Vector:

@@ -123,8 +123,9 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
 def _came_down(run: Run, stop: Stop) -> bool:
     """True if a run ended at a level of its [stop]."""
     names = ("loss", "suboptimality", "grad_norm", "distance")
-    *levels, distance = (run.trace.get(name, [math.nan]) for name in names)
-    return run.status == "complete" and stop.is_met(*(level[-1] for level in levels), distance[-1], distance[0])
+    loss, suboptimality, grad_norm, distance = (run.trace.get(name, [math.nan]) for name in names)
+    is_met = stop.is_met(loss[-1], suboptimality[-1], grad_norm[-1], distance[-1], distance[0])
+    return run.status == "complete" and is_met
 
 
 def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:

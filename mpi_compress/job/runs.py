@@ -21,8 +21,8 @@ from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.problem.datasets import generators
-from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.datasets.labels import Labels
+from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.models import Model, models
 from mpi_compress.problem.partitions import partitions

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -59,7 +59,8 @@ class Objective:
     """
 
     def __init__(self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None):
-        self.rows, self.loss, self.weight, self.mu = rows, loss, float(weight), float(mu)
+        self.rows, self.weight, self.mu = rows, float(weight), float(mu)
+        self.loss: Any = loss
         self.penalty = checked_penalty(penalty) if penalty is not None else None
         self.term = data_term(rows, loss, self.weight, self.mu)
         self.neighbours: Neighbours | None = None

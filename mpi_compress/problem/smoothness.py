@@ -1,9 +1,8 @@
 """The Lipschitz constants of ∇f and of the workers' ∇f_i: stated by the loss, given by the job, or estimated."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,11 +28,12 @@ class Smoothness:
     L: float
     each: list[float] | None = None  # L_i of every worker, where they are asked for
     row: float | None = None  # the largest that one sample gives its worker's minibatch of one, likewise
+    source: str = "stated"  # by the loss; or "given" by the job, or "estimate", which is a lower bound
 
     def plus(self, mu: float) -> "Smoothness":
         """With a regulariser of smoothness mu added to f and to every f_i."""
         each = None if self.each is None else [L + mu for L in self.each]
-        return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu)
+        return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.source)
 
 
 def stated(data: DataSet, loss: Loss | Model, n: int, each: bool, row: bool) -> Smoothness:
@@ -56,7 +56,9 @@ def estimated(data: DataSet, loss: Loss | Model, n: int, each: bool) -> Smoothne
     whole = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)
     start = loss.start(np.random.default_rng(0)) if isinstance(loss, Model) else np.zeros(dim_of(loss, data.dim))
     shards = (Objective(rows, loss, weight, 0.0) for rows in (data.shards(range(n), n) if each else ()))
-    return Smoothness(steepest_change(whole, start), [steepest_change(f, start) for f in shards] if each else None)
+    return Smoothness(
+        steepest_change(whole, start), [steepest_change(f, start) for f in shards] if each else None, source="estimate"
+    )
 
 
 def steepest_change(f: Objective, x: Vector) -> float:
@@ -82,18 +84,16 @@ def steepest_change(f: Objective, x: Vector) -> float:
 
 
 def _of_model(data: DataSet, model: Model, n: int, each: bool, row: bool) -> Smoothness:
-    by_gram = math.isfinite(model.curvature)
+    def eigenvalues(shards: int) -> Sequence[float]:
+        return gram_eigenvalues(data, shards) if math.isfinite(model.curvature) else [math.nan] * shards
 
-    def of(rows: Rows, largest: Callable[[], float]) -> float:
-        return model.smoothness(rows, largest() if by_gram else math.nan)
-
-    L = of(data.read(0, data.n_samples), lambda: gram_eigenvalues(data)[0])
+    L = model.smoothness(data.read(0, data.n_samples), eigenvalues(1)[0])
     if math.isnan(L):
         return Smoothness(L)
     weight = n / data.n_samples
-    shards: Any = enumerate(data.shards(range(n), n)) if each else ()
-    all_of = [weight * len(rows) * of(rows, lambda i=i: gram_eigenvalues(data, n)[i]) for i, rows in shards]
-    return Smoothness(L, all_of if each else None, _of_one_row(data, model, n) if row else None)
+    of_all = zip(data.shards(range(n), n), eigenvalues(n), strict=True) if each else ()
+    parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all]
+    return Smoothness(L, parts if each else None, _of_one_row(data, model, n) if row else None)
 
 
 def _of_one_row(data: DataSet, model: Model, n: int) -> float:

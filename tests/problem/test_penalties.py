@@ -84,7 +84,7 @@ def test_the_prox_is_what_another_solver_finds(name):
 
 @pytest.mark.parametrize("weight", [-1.0, "mu - 1", "0/mu"])
 def test_a_weight_that_is_negative_or_has_no_value_is_refused(weight):
-    with pytest.raises(ValueError, match="weight = -1 must be 0 or more|divides by zero"):
+    with pytest.raises(ValueError, match=r"weight = -1 must be 0 or more|divides by zero"):
         of("ratio", weight).settled({"mu": 0.0})
 
 
@@ -107,9 +107,9 @@ Mine.__module__ = "somebody"
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        (np.ones(3), "'mine', gradient: coordinates have shape \\(3,\\); it should be \\(2,\\)"),
-        (np.array([np.nan, 1.0]), "'mine', gradient: coordinate 0 is NaN, where x is finite"),
-        ("much", "'mine', gradient: coordinates have shape \\(\\)"),
+        (np.ones(3), r"'mine', gradient: coordinates have shape \(3,\); it should be \(2,\)"),
+        (np.array([np.nan, 1.0]), r"'mine', gradient: coordinate 0 is NaN, where x is finite"),
+        ("much", "'mine', gradient: coordinates have shape \(\)"),
     ],
 )
 def test_a_wrong_gradient_is_an_error_that_names_the_penalty(given, complaint):
@@ -118,5 +118,5 @@ def test_a_wrong_gradient_is_an_error_that_names_the_penalty(given, complaint):
 
 
 def test_a_value_that_is_nan_is_an_error_that_names_the_penalty():
-    with pytest.raises(UserError, match="^'mine', value: the value is NaN, where x is finite"):
+    with pytest.raises(UserError, match=r"^'mine', value: the value is NaN, where x is finite"):
         checked_penalty(Mine(np.nan)).value(np.zeros(2))

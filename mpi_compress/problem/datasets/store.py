@@ -185,4 +185,5 @@ def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Blocks:
 def _described(file: Path, title: str) -> DataSet:
     with h5py.File(file, "r", locking=False) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
-        return DataSet(file, title, *(int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros")), classes)
+        samples, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
+        return DataSet(file, title, samples, dim, nonzeros, classes)

@@ -62,7 +62,7 @@ def _pairs(rows: Rows) -> tuple[NDArray[np.int64], Vector]:
     """The two features of every row (N, 2), and the products of their values (N,)."""
     if len(rows.matrix) == 3:
         indptr, indices, values = rows.matrix
-        lengths = np.diff(indptr.astype(np.int64))
+        lengths = (indptr[1:] - indptr[:-1]).astype(np.int64)
     else:
         row, indices = np.nonzero(rows.matrix[0])
         values, lengths = rows.matrix[0][row, indices], np.bincount(row, minlength=len(rows))

@@ -44,6 +44,6 @@ class Softmax(Model):
         return super().smoothness(rows, largest) + self.curvature * self.bias  # b is a feature that is 1 everywhere
 
     def scores(self, x: Vector, rows: Rows) -> Vector:
-        out = np.empty((len(rows), self.outline.classes))
-        kernels.scores(rows.matrix, *self.split(x).values(), out)
+        out, blocks = np.empty((len(rows), self.outline.classes)), self.split(x)
+        kernels.scores(rows.matrix, blocks["X"], blocks["b"], out)
         return out

@@ -5,7 +5,6 @@ They are computed over the whole set in file order by one process, so no number 
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +13,10 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
+from mpi_compress.core.registry import parameters
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import replace, safe
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, dim_of
 from mpi_compress.problem.objective import Objective
@@ -61,7 +61,7 @@ def minimize(f: Objective) -> Optimum:
 
 def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "") -> Path:
     """The file that keeps x*; a part with parameters is known by them, and a user's by its source, too."""
-    own = source_of(loss) + (repr(loss) if fields(loss) else "") + suffix
+    own = source_of(loss) + (repr(loss) if parameters(type(loss)) else "") + suffix
     mark = f"-{hashlib.sha256(own.encode()).hexdigest()[:12]}" if own else ""
     return data.beside(f"optimum-{safe(loss.name)}{mark}-{float(mu).hex()}.h5")
 
