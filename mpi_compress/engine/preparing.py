@@ -28,7 +28,6 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import DataSet, open_data
-from mpi_compress.problem.penalties import Penalty
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels, ranks)
     ranks.on_root(partial(_refuse_idle_workers, spec, data))
     if not force:
-        refuse(Shape(data.n_samples, data.dim, data.nonzeros, data.classes), solve=not is_large(data) or not eigenvalues_file(data).exists())
+        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes)
+        refuse(shape, solve=not is_large(data) or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
 
@@ -123,15 +123,13 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
     apart = problem.mu if regularizer == "master" else 0.0
     penalty = problem.penalty if problem.penalty is not None and (apart or not problem.penalty.smooth) else None
     if penalty is not None and not algorithm.proximal:
-        raise UserError(f"objective.penalty: '{penalty.name}' {_why_apart(penalty)}, and {algorithm.name} has no step that applies it; "
-                        f"these have one: {', '.join(name for name in algorithms if algorithms[name].proximal)}")
+        why = "is at the master" if penalty.smooth else "is not smooth"
+        raise UserError(
+            f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
+            + ", ".join(name for name in algorithms if algorithms[name].proximal)
+        )
     setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, penalty)
     return checked_at("algorithm", lambda: algorithm.within(setting))
-
-
-def _why_apart(penalty: Penalty) -> str:
-    """Why a penalty is not in the f_i."""
-    return 'is at the master' if penalty.smooth else "is not smooth"
 
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:

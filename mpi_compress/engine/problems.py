@@ -247,14 +247,14 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str) -> None
     named = set() if formula is None or not math.isnan(L) else names_in(formula) & set(_OF_SMOOTHNESS)
     if not named:
         return
-    loss = spec.loss
-    why = f"the model '{loss.name}' states none" if isinstance(loss, Model) else f"the {loss.name} loss is not smooth, so there is none"
-    if not isinstance(loss, Model) and loss.smooth:
+    loss, more = spec.loss, ""
+    if isinstance(loss, Model):
+        why, more = f"the model '{loss.name}' states none", ', or objective.smoothness = … or "estimate"'
+    elif loss.smooth:
         why = "objective.smoothness gives that of f alone, not that of its data part"
-    raise UserError(
-        f"{where}: '{formula}' needs {min(named)}, and {why}; give a number, or a formula in mu, n, d, N"
-        + (', or objective.smoothness = … or "estimate"' if isinstance(loss, Model) else "")
-    )
+    else:
+        why = f"the {loss.name} loss is not smooth, so there is none"
+    raise UserError(f"{where}: '{formula}' needs {min(named)}, and {why}; give a number, or a formula in mu, n, d, N{more}")
 
 
 def checked_at(where: str, build: Callable[[], T]) -> T:

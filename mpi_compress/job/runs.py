@@ -88,7 +88,8 @@ class RunSpec:
         assert at is not None
         file = Path(_here_or_beside(at, self.folder))
         if not file.exists():
-            raise UserError(f'start.at: {at}: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do')
+            known = '"zero", "random" or "optimum"'
+            raise UserError(f"start.at: {at}: there is no such file here or beside the job; a result, {known} would do")
         try:
             x = read(file).x
         except UserError as error:

@@ -73,7 +73,7 @@ def _softmax(scores):
 
 @kernel
 def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias):
-    """Σ_i −log softmax(a_i X + bias)[y_i], with its gradient added to gradient (d, c) and of_bias (c,); bias (c,), or (0,): none."""
+    """Σ_i −log softmax(a_i X + bias)[y_i]; its gradient is added to gradient (d, c) and of_bias (c,). A bias of (0,) is none."""
     p = np.empty(X.shape[1])
     total = lost = 0.0
     for i in range(np.uint64(labels.size)):

@@ -36,17 +36,23 @@ def _watching(part: P, **checks: Callable[..., Any]) -> P:
     """A copy of a part whose methods return what a check makes of their results, called with the part and the arguments."""
     watched = copy.copy(part)
     for name, check in checks.items():
-
-        def call(*arguments: Any, _method: Callable[..., Any] = getattr(part, name), _check: Any = check, _name: str = name) -> Any:
-            with np.errstate(all="ignore"):
-                given = _method(*arguments)
-            try:
-                return _check(part, given, *arguments)
-            except ValueError as error:
-                raise UserError(f"'{getattr(part, 'name', type(part).__name__)}', {_name}: {error}") from None
-
-        object.__setattr__(watched, name, call)
+        object.__setattr__(watched, name, _checked(part, name, check))
     return watched
+
+
+def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a part that returns what a check makes of its result."""
+    method = getattr(part, name)
+
+    def call(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            given = method(*arguments)
+        try:
+            return check(part, given, *arguments)
+        except ValueError as error:
+            raise UserError(f"'{getattr(part, 'name', type(part).__name__)}', {name}: {error}") from None
+
+    return call
 
 
 def _values_and_slopes(loss: Loss, given: Any, y: Vector, m: Vector) -> tuple[Vector, Vector]:

@@ -55,5 +55,5 @@ class Rows:
             return self.matrix[0].astype(np.float64, copy=False)
         indptr, indices, values = self.matrix
         out = np.zeros((len(self), self.dim))
-        out[np.repeat(np.arange(len(self)), np.diff(indptr.astype(np.int64))), indices] = values
+        out[np.repeat(np.arange(len(self)), (indptr[1:] - indptr[:-1]).astype(np.int64)), indices] = values
         return out

@@ -109,7 +109,7 @@ Mine.__module__ = "somebody"
     [
         (np.ones(3), r"'mine', gradient: coordinates have shape \(3,\); it should be \(2,\)"),
         (np.array([np.nan, 1.0]), r"'mine', gradient: coordinate 0 is NaN, where x is finite"),
-        ("much", "'mine', gradient: coordinates have shape \(\)"),
+        ("much", r"'mine', gradient: coordinates have shape \(\)"),
     ],
 )
 def test_a_wrong_gradient_is_an_error_that_names_the_penalty(given, complaint):

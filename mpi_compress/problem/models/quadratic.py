@@ -39,8 +39,10 @@ class Quadratic(Model):
     def check(self) -> None:
         if self.outline.features != 3:
             raise ValueError('quadratic needs data = { generator = "tridiagonal", … }, whose rows are quadratics')
-        if self.dim < 2 or not self.convexity >= 0 or not self.noise >= 0:
-            raise ValueError(f"dim = {self.dim} must be at least 2, convexity = {self.convexity} and noise = {self.noise} 0 or more")
+        if self.dim < 2:
+            raise ValueError(f"dim = {self.dim} must be at least 2")
+        if not (self.convexity >= 0 and self.noise >= 0):
+            raise ValueError(f"convexity = {self.convexity} and noise = {self.noise} must be 0 or more")
 
     @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:
