@@ -19,11 +19,11 @@ import h5py
 from mpi_compress.core.plugins import source_of
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets import formats
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
 from mpi_compress.problem.datasets.labels import Classes, Labels
-from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, digest
+from mpi_compress.problem.datasets.table import DataTable, Normalize, content_digest, content_id
 from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.rows import Rows
 
@@ -110,11 +110,11 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
         return None
     source = table.test_file(folder)
     title = f"{table.title}'s test set {table.test}"
-    file = data.beside(f"test-{digest(source)[:16]}.h5")
+    file = data.beside(f"test-{content_digest(source)[:16]}.h5")
     if not _is_sound(file):
         classes, normalize, norms = data.treatment()
         recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)
-        _build(file, recipe, Ranks(), partial(libsvm.read_blocks, source, data.dim))
+        _build(file, recipe, Ranks(), partial(formats.read_blocks, source, data.dim))
     return _described(file, title)
 
 
@@ -179,7 +179,7 @@ def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Blocks:
         part, parts = 0, 1
     if table.generator is not None:
         return ((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
-    return libsvm.read_blocks(table.file(folder), table.known_dim, part, parts)
+    return formats.read_blocks(table.file(folder), table.known_dim, part, parts)
 
 
 def _described(file: Path, title: str) -> DataSet:

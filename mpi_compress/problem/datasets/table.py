@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, sha256
+from mpi_compress.problem.datasets.formats import files_of, read_blocks
 from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
 
@@ -90,8 +92,13 @@ def content_id(table: DataTable, folder: Path) -> str:
         recipe = table.build_generator()
         own = hashlib.sha256((repr(recipe) + source_of(recipe)).encode()).hexdigest()
     else:
-        own = digest(table.file(folder))
-    return own if table.test is None else f"{own}+{digest(table.test_file(folder))}"
+        own = content_digest(table.file(folder))
+    return own if table.test is None else f"{own}+{content_digest(table.test_file(folder))}"
+
+
+def content_digest(file: Path) -> str:
+    """The digests of all files that hold a set's samples."""
+    return "".join(digest(part) for part in files_of(file))
 
 
 def find_path(path: str, folder: Path, key: str) -> Path:
@@ -166,7 +173,8 @@ def contents_of(file: Path) -> Contents:
     """The contents of a file of LIBSVM text, read in blocks; UserError if it holds no samples, or is no LIBSVM text."""
     labels: dict[float, int] = {}
     lengths, norms, features, low, high = [], [], 0, np.inf, -np.inf
-    for _, a, of_rows in libsvm.read_blocks(file):
+    for _, samples, of_rows in read_blocks(file):
+        a = scipy.sparse.csr_matrix(samples)
         for label, count in zip(*np.unique(of_rows, return_counts=True), strict=True):
             labels[float(label)] = labels.get(float(label), 0) + int(count)
         lengths.append(np.diff(a.indptr))
