@@ -1,28 +1,35 @@
-"""`mpi-compress list [KIND]`"""
+"""`mpi-compress list [KIND|PART]`"""
 
 import inspect
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs, datasets or columns")
+    text = "algorithms, compressors, codecs, losses, penalties, models, partitions, costs, datasets or columns; or a part's name"
+    parser.add_argument("what", nargs="?", metavar="KIND|PART", help=text)
 
 
 def act(options: Namespace) -> int:
     from mpi_compress.results.columns import listing
 
-    kind, parts = options.kind, _parts()
-    if kind not in (None, *parts, "columns"):
-        raise UserError(nearest(kind, [*parts, "columns"], "list"))
+    what, parts = options.what, _parts()
+    named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
+    if what is not None and what not in (*parts, "columns"):
+        if not any(named.values()):
+            raise UserError(nearest(what, [*parts, "columns", *(key for members in parts.values() for key in members)], "list"))
+        parts = {kind: members for kind, members in named.items() if members}
+        what = None
     lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
-    for name, lines in {**lists, "columns": listing()}.items():
-        if kind in (None, name):
+    if not any(named.values()):
+        lists["columns"] = listing()
+    for name, lines in lists.items():
+        if what in (None, name):
             print(f"{name}:", *lines, sep="\n")
     return 0
 
@@ -34,14 +41,20 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.messages.costs import costs
     from mpi_compress.problem.datasets import KNOWN, generators
     from mpi_compress.problem.losses import losses
+    from mpi_compress.problem.models import models
+    from mpi_compress.problem.partitions import partitions
+    from mpi_compress.problem.penalties import penalties
 
     return {
-        "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "costs": costs,
-        "datasets": {**generators, **KNOWN},
+        "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
+        "models": models, "partitions": partitions, "costs": costs, "datasets": {**generators, **KNOWN},
     }  # fmt: skip
 
 
 def _described(key: str, part: Any) -> Iterator[str]:
+    """A part's first line, and a line for each of its parameters."""
+    from mpi_compress.core.meanings import meanings
+
     if not isinstance(part, type):
         size = f"{part.samples:,} × " if part.samples else "part of a set, d = "
         yield f"  {key:22s} {size}{part.dim:,}"
@@ -49,6 +62,14 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
-    settings = [f.name if f.default is MISSING else f"{f.name} = {json.dumps(f.default)}" for f in fields(part) if f.init]
-    if settings:
-        yield f"  {'':16s} parameters: {', '.join(settings)}"
+    known = meanings(part)
+    for field in fields(part):
+        if field.init:
+            yield f"  {'':16s}   {_default(field):28s} {known.get(field.name, '')}".rstrip()
+
+
+def _default(field: "Field[Any]") -> str:
+    """A parameter as a job would write it, with its default if it has one."""
+    if field.default is None:
+        return f"{field.name}, optional"
+    return field.name if field.default is MISSING else f"{field.name} = {json.dumps(field.default, ensure_ascii=False)}"
