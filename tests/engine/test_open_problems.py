@@ -1,0 +1,250 @@
+"""Problems of one's own: what is stated is used, what is not known is not borrowed, and what is wrong ends in one line."""
+
+import itertools
+import textwrap
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import mpi_compress as mc
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import registries
+
+NUMBER = itertools.count()
+HEAD = """
+from dataclasses import dataclass
+import numpy as np
+import mpi_compress as mc
+"""
+HUBER = '''
+@mc.losses.register("my-huber")
+@dataclass(frozen=True)
+class MyHuber(mc.Loss):
+    curvature = 1.0
+    solver = "newton"
+    real_labels = True
+
+    def value_and_slope(self, y, m):
+        slope = np.clip(m - y, -1, 1)
+        return slope * (m - y - slope / 2), slope
+'''
+LOSS = """
+@mc.losses.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Loss):
+    real_labels = True
+    def value_and_slope(self, y, m):
+        {}
+"""
+MODEL = """
+@mc.models.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Model):
+    labels = "number"
+    @property
+    def blocks(self):
+        return {{"x": (self.outline.features,)}}
+    def loss_and_gradient(self, x, rows, draw):
+        {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def registered_for_one_test_only():
+    before = [dict(registry._parts) for registry in registries]
+    yield
+    for registry, parts in zip(registries, before, strict=True):
+        registry._parts = parts
+
+
+def job(tmp_path, source="", objective="", algorithm='{ name = "gd", step = 0.1 }', more="", data=""):
+    name = f"own_problem_{next(NUMBER)}"
+    (tmp_path / f"{name}.py").write_text(HEAD + textwrap.dedent(source))
+    file = tmp_path / "own.toml"
+    file.write_text(f"""
+plugins = ["{name}"]
+data = {{ {data or 'generator = "least-squares", samples = 60, dim = 8'} }}
+objective = {{ {objective} }}
+workers = {{ count = 3 }}
+algorithm = {algorithm}
+{more or "stop = { rounds = 5 }"}
+""")
+    return mc.load_job(file)
+
+
+def played(tmp_path, *arguments, **tables):
+    (run,) = mc.run(job(tmp_path, *arguments, **tables), out=tmp_path)
+    return run
+
+
+def test_huber_as_a_plugin_reaches_the_optimum_that_scipy_finds(tmp_path):
+    own = played(tmp_path, HUBER, 'loss = "my-huber", mu = 0.01', '{ name = "gd" }', "stop = { suboptimality = 1e-10, rounds = 99999 }")
+    ours = played(tmp_path, "", 'loss = "huber", mu = 0.01', '{ name = "gd" }', "stop = { rounds = 1 }")
+    a, y = mc.datasets.generators["least-squares"](samples=60, dim=8).make()
+
+    def f(x):
+        r = a @ x - y
+        return np.mean(np.where(np.abs(r) <= 1, r * r / 2, np.abs(r) - 0.5)) + 0.005 * x @ x
+
+    found = scipy.optimize.minimize(f, np.zeros(8), method="BFGS", options={"gtol": 1e-9})
+    assert own.status == "complete"
+    assert own.trace["suboptimality"][-1] <= 1e-10
+    assert own.attrs["f_star"] == pytest.approx(found.fun, rel=1e-9)
+    assert own.attrs["f_star"] == pytest.approx(ours.attrs["f_star"], rel=1e-12)
+    assert own.attrs["f_star_source"] == "solver"
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("return np.zeros(3), m - y", "'mine', value_and_slope: values have shape (3,)"),
+        ("return (m - y) ** 2, m - y[:-1, None]", "'mine', value_and_slope: slopes have shape"),
+        ("return m - y", "'mine', value_and_slope: an array of float64"),
+        ("return np.log(m - m), m", "'mine', value_and_slope: the slope is NaN"),
+        ("return m, np.sqrt(-1 - m * m)", "'mine', value_and_slope: the slope is NaN for the label"),
+        ('return "much", "more"', "'mine', value_and_slope: values have shape ()"),
+    ],
+)
+def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
+    if "np.log" in body:
+        body, complaint = "return (m - m) / (m - m), m", "'mine', value_and_slope: the value is NaN"
+    with pytest.raises(UserError) as caught:
+        played(tmp_path, LOSS.format(body), 'loss = "mine"')
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("return 0.0, x[:-1]", "'mine', loss_and_gradient: coordinates of the gradient have shape (7,); it should be (8,)"),
+        ("return 0.0, x / 0", "'mine', loss_and_gradient: the gradient is"),
+        ("return np.nan, x", "'mine', loss_and_gradient: the loss is NaN, where x is finite"),
+        ("return x", "'mine', loss_and_gradient: an array of float64 (8,) was given; it should be two"),
+        ("return np.zeros(2), x", "'mine', loss_and_gradient: the loss have shape (2,)"),
+    ],
+)
+def test_a_model_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
+    with pytest.raises(UserError) as caught:
+        played(tmp_path, MODEL.format(body), 'model = "mine"')
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_gradient_of_a_model_reaches_the_algorithm(tmp_path):
+    run = played(tmp_path, MODEL.format("return x @ x / 2 - x.sum(), x - 1"), 'model = "mine"', '{ name = "gd", step = 0.5 }')
+    np.testing.assert_allclose(run.x, np.full(8, 1 - 0.5**5), rtol=1e-13)
+    assert run.attrs["dim"] == 8
+
+
+def test_what_a_model_does_not_state_is_not_known(tmp_path):
+    run = played(tmp_path, MODEL.format("return x @ x / 2 - x.sum(), x - 1"), 'model = "mine"')
+    assert np.isnan([run.attrs["L"], run.attrs["f_star"], *run.trace["suboptimality"]]).all()
+    with pytest.raises(UserError, match="algorithm.step: '1/L' needs L, and the model 'mine' states none; give a number"):
+        played(tmp_path, MODEL.format("return x @ x, 2 * x"), 'model = "mine"', '{ name = "gd" }')
+
+
+@pytest.mark.parametrize(("given", "L"), [("3.2", 3.2), ('"estimate"', 1.0)])
+def test_the_job_may_say_what_is_not_stated(tmp_path, given, L):
+    objective = f'model = "mine", smoothness = {given}, f_star = -4.0'
+    run = played(tmp_path, MODEL.format("return x @ x / 2 - x.sum(), x - 1"), objective, '{ name = "gd" }')
+    assert run.attrs["L"] == pytest.approx(L)
+    assert run.attrs["L_source"] == {"3.2": "given"}.get(given, "estimate")
+    assert run.trace["suboptimality"][-1] == run.trace["loss"][-1] + 4.0
+
+
+def test_an_estimate_of_a_known_smoothness_is_close_and_not_above(tmp_path):
+    known, estimate = (played(tmp_path, "", f'loss = "logistic", mu = 0.01{more}', data='generator = "gspar", samples = 60, dim = 20')
+                       for more in ("", ', smoothness = "estimate"'))  # fmt: skip
+    assert estimate.attrs["L"] <= known.attrs["L"] * (1 + 1e-6)
+    assert estimate.attrs["L"] >= known.attrs["L"] * 0.5
+
+
+def test_the_lowest_value_of_a_long_run_is_no_lower_than_f_star(tmp_path):
+    seen, solved = (played(tmp_path, "", f'loss = "huber", mu = 0.01{more}') for more in (', f_star = "lowest seen"', ""))
+    assert seen.attrs["f_star_source"] == "lowest seen"
+    assert np.isnan(seen.attrs["f_star_accuracy"])
+    assert seen.attrs["f_star"] >= solved.attrs["f_star"] - 1e-15
+    assert seen.attrs["f_star"] == pytest.approx(solved.attrs["f_star"], abs=1e-12)
+    assert seen.attrs["L"] == solved.attrs["L"]
+
+
+def test_f_star_can_be_left_out(tmp_path):
+    run = played(tmp_path, "", 'loss = "huber", mu = 0.01, f_star = "skip"')
+    assert np.isnan(run.attrs["f_star"])
+    for more in ("stop = { suboptimality = 1e-3 }", 'stop = { rounds = 1 }\nstart = { at = "optimum" }'):
+        with pytest.raises(UserError, match="objective.f_star = 'skip' leaves out what the job needs"):
+            played(tmp_path, "", 'loss = "huber", mu = 0.01, f_star = "skip"', more=more)
+
+
+def test_a_run_stops_at_a_gradient_norm(tmp_path):
+    run = played(tmp_path, "", 'loss = "huber", mu = 0.01', '{ name = "gd" }', "stop = { grad_norm = 1e-3, rounds = 9999 }")
+    assert run.trace["grad_norm"][-1] <= 1e-3 < run.trace["grad_norm"][-2]
+
+
+def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
+    starts = [
+        played(tmp_path, "", "mu = 0.1", more=f'seed = {seed}\nstart = {{ at = "random", scale = {scale} }}\nstop = {{ rounds = 0 }}',
+               data='generator = "gspar", samples = 30, dim = 400').x
+        for seed, scale in ((0, 2.0), (0, 1.0), (1, 2.0))
+    ]  # fmt: skip
+    assert np.array_equal(starts[0], 2 * starts[1])
+    assert np.std(starts[0]) == pytest.approx(2, rel=0.1)
+    assert not np.array_equal(starts[0], starts[2])
+
+
+@pytest.mark.parametrize(
+    ("objective", "algorithm", "complaint"),
+    [
+        ('loss = "huber", model = "softmax"', None, "objective: loss and model were given"),
+        ('model = "sofmax"', None, "objective.model: no model called 'sofmax'; did you mean 'softmax'"),
+        ('penalty = { name = "ration" }', None, "objective.penalty: no penalty called 'ration'; did you mean 'ratio'"),
+        ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty: no key called 'weigth'; did you mean 'weight'"),
+        ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 must be 0 or more"),
+        ('penalty = { name = "l1", weight = 1 }', '{ name = "ef21" }', "objective.penalty: 'l1' is not smooth, and ef21 has no step"),
+        ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
+        ("smoothness = 0", None, "objective: smoothness = 0.0 must be above 0"),
+        ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),
+        ('f_star = "lowest"', None, "objective.f_star: 'lowest' was given"),
+        ('loss = { name = "huber", delta = 0 }', None, "objective.loss: delta = 0.0 must be above 0"),
+        ('model = "softmax"', None, "data: gspar has one class only"),
+        ('model = { name = "quadratic", dim = 5 }', None, "objective.model: quadratic needs data = { generator = \"tridiagonal\""),
+    ],
+)  # fmt: skip
+def test_a_wrong_problem_is_refused_in_one_line(tmp_path, objective, algorithm, complaint):
+    up = '\n[up]\ncompressor = { name = "top-k", k = 2 }\n' if algorithm else ""
+    data = 'generator = "gspar", samples = 30, dim = 8'
+    if "one class" in complaint:
+        (tmp_path / "one.svm").write_text("3 1:1\n" * 5)
+        data, complaint = f'path = "{tmp_path}/one.svm"', "data: one.svm has one class only"
+    with pytest.raises(UserError) as caught:
+        played(tmp_path, "", objective, algorithm or '{ name = "gd", step = 0.1 }', data=data, more="stop = { rounds = 1 }" + up)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_source_of_a_loss_a_penalty_and_a_model_is_part_of_the_run_id(tmp_path):
+    def ids(*sources, objective):
+        return {job(tmp_path, source, objective).runs[0].run_id for source in sources}
+
+    assert len(ids(HUBER, HUBER.replace("-1, 1", "-2, 2"), objective='loss = "my-huber"')) == 2
+    bodies = ("return x @ x, 2 * x", "return x @ x, 2. * x")
+    assert len(ids(*map(MODEL.format, bodies), objective='model = "mine"')) == 2
+
+
+@pytest.mark.parametrize("name", ["a9a", "w1a"])
+@pytest.mark.parametrize(
+    ("algorithm", "compressor"),
+    [("gd", '"identity"'), ("ef21", '{ name = "top-k", k = 10 }'), ("marina", '{ name = "random-k", k = 10 }')],
+)
+def test_theorem_steps_converge_on_the_nonconvex_problem_of_their_papers(real_data, tmp_path, name, algorithm, compressor):
+    """The mean of ‖∇f‖² over the first T points is at most 2 (f(x0) − f(x_T)) / (γT) for gradient descent."""
+    more = f"stop = {{ rounds = 400 }}\nup = {{ compressor = {compressor} }}"
+    data = f'name = "{name}", rows = 2000'
+    run = played(tmp_path, "", 'penalty = { name = "ratio", weight = 0.1 }', f'{{ name = "{algorithm}" }}', more, data)
+    squares, loss = run.trace["grad_norm"] ** 2, run.trace["loss"]
+    assert squares[-100:].mean() < 0.2 * squares[:100].mean()
+    assert loss[-1] < loss[0]
+    if algorithm == "gd":
+        assert squares[:-1].mean() <= 2 * run.attrs["L"] * (loss[0] - loss[-1]) / 400
