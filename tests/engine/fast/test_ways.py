@@ -93,7 +93,11 @@ WAYS = {
     "momentum of gradients": ({"name": "ef", "momentum": 0.5, "step": "0.2/L"}, HARD),
     "momentum of updates": ({"name": "ef", "momentum": 0.5, "form": "update", "masking": True, "step": "0.2/L"}, TOP),
     "sparse minibatches": ({"name": "ef", "batch": 2}, HARD, {"sparse": True, "apart": True}),
-    "sparse minibatches, momentum": ({"name": "ef", "batch": 2, "momentum": 0.5, "step": "0.2/L"}, HARD, {"sparse": True, "apart": True}),
+    "sparse minibatches, momentum": (
+        {"name": "ef", "batch": 2, "momentum": 0.5, "step": "0.2/L"},
+        HARD,
+        {"sparse": True, "apart": True},
+    ),
     "momentum of updates, hard threshold": ({"name": "ef", "momentum": 0.5, "form": "update", "step": "0.2/L"}, HARD),
     "accordion": ({"name": "ef", "batch": 2}, {"name": "accordion", "k_min": 1, "k_max": 5, "every": 2}),
     "random": ({"name": "ef"}, {"name": "random-k", "k": 3}),
@@ -114,7 +118,11 @@ def remembered(workers):
 
 
 def flat(value):
-    return [flat(getattr(value, f.name)) for f in fields(value)] if is_dataclass(value) else np.array(value, dtype=object if value is None else None).tobytes()
+    return (
+        [flat(getattr(value, f.name)) for f in fields(value)]
+        if is_dataclass(value)
+        else np.array(value, dtype=object if value is None else None).tobytes()
+    )
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["neighbouring shards", "shards apart"])
@@ -166,14 +174,16 @@ def test_every_way_is_played_here():
     assert played >= {(method, way) for method, registered in ways.items() for way in registered}
 
 
-def test_a_worker_of_many_that_cannot_send_is_refused_alone():
+@pytest.mark.parametrize(("bits", "text"), [(16, "float of 16 bits"), ("bf16", "bfloat16"), (32, "float of 32 bits")])
+def test_a_worker_of_many_that_cannot_send_is_refused_alone(bits, text):
     p = problem(count=6)
-    both = [hosted(p, {"name": "ef", "reset": 1}, {"name": "top-k", "k": 3}, codec={"name": "fixed", "float": 32}) for _ in range(2)]
+    codec = {"name": "fixed", "float": bits}
+    both = [hosted(p, {"name": "ef", "reset": 1}, {"name": "top-k", "k": 3}, codec=codec) for _ in range(2)]
     for _, _, workers in both:
         workers.workers[2].e[5] = 1e60
     (_, node, fast), (_, its_node, slow) = both
     sent, wanted = faster(fast).messages(node, 0), slow.messages(its_node, 0)
     assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
     assert [i for i, m in enumerate(sent) if m.refusal] == [2]
-    assert "overflows a float of 32 bits" in str(sent[2].refusal)
+    assert f"overflows a {text}" in str(sent[2].refusal)
     assert all(np.array_equal(a.e, b.e) for a, b in zip(fast.workers.values(), slow.workers.values(), strict=True))
