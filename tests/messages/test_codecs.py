@@ -3,7 +3,7 @@ from math import ceil, lgamma, log, log2
 import numpy as np
 import pytest
 from helpers.halves import bfloat16
-from helpers.kinds import KINDS, index_set, known_of, lattice, messages, same
+from helpers.kinds import KINDS, cut, index_set, known_of, lattice, messages, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,10 +78,13 @@ def test_what_is_decoded_is_what_was_encoded_and_two_in_a_row_too(name, dim, bit
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
 
 
-@given(st.data(), st.sampled_from(INDEX_CODECS), st.sampled_from([32, 64]), st.integers(1, 300))
+@given(st.data(), st.sampled_from(INDEX_CODECS), st.sampled_from(FLOATS), st.integers(1, 300))
 def test_any_sparse_vector_comes_back(data, name, bits, dim):
     indices = np.array(sorted(data.draw(st.sets(st.integers(0, dim - 1)))), dtype=np.uint32)
-    values = np.array([data.draw(numbers) for _ in indices])
+    width = 16 if bits == 16 else 32
+    values = np.array([data.draw(st.floats(width=width)) for _ in indices])
+    if bits == "bf16":
+        values = bfloat16(cut(values, 8))
     c = Sparse(dim, indices, values)
     got, _ = decoded(codecs[name](float=bits), c)
     assert same(got, c)

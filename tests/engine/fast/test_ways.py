@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
+from helpers.kinds import cut
 from helpers.plays import bound, problem
 from helpers.vectors import hard
 from hypothesis import given
@@ -28,7 +29,7 @@ CHOOSING = st.one_of(
 )
 
 
-@given(st.lists(hard(most=40), min_size=1, max_size=6), CHOOSING, st.sampled_from([32, 64]), st.data())
+@given(st.lists(hard(most=40), min_size=1, max_size=6), CHOOSING, st.sampled_from([16, "bf16", 32, 64]), st.data())
 def test_messages_packed_by_one_call_are_those_packed_one_by_one(vectors, up, bits, data):
     dim = max(v.size for v in vectors)
     vs = np.zeros((len(vectors), dim))
@@ -55,13 +56,13 @@ def test_messages_packed_by_one_call_are_those_packed_one_by_one(vectors, up, bi
         assert seen.is_finite() == kept.is_finite()
 
 
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [16, "bf16", 32, 64])
 @pytest.mark.parametrize("dim", [1, 255, 256, 70_000])
 def test_long_messages_and_empty_ones_side_by_side(bits, dim):
     rng = np.random.default_rng(dim)
     sizes = [0, min(dim, 127), min(dim, 128), 0, min(dim, 20_000)]
     indices = [np.sort(rng.choice(dim, T, replace=False)).astype(np.uint32) for T in sizes]
-    values = rng.standard_normal(sum(sizes)).astype(np.float32).astype(float)
+    values = cut(rng.standard_normal(sum(sizes)), 24 if bits in (32, 64) else 8)
     rows = SparseRows(dim, np.concatenate(indices), values, np.cumsum(sizes))
     codec = codecs.build({"name": "fixed", "float": bits}, "up")
     data, ends = codec.encode_all(rows)
