@@ -61,6 +61,9 @@ def test_every_codec_has_stored_messages_of_every_kind_that_it_writes():
         kinds = {SAID[message["of"]]["kind"] for message in groups[0]["messages"]}
         assert kinds == {kind for kind in messages.inside.KINDS if messages.inside.writes(mc.codecs.codecs[name](), kind)}
         assert [group["options"]["float"] for group in groups[:2]] == [64, 32]
+        for group in groups[-2:]:
+            assert kinds == {SAID[message["of"]]["kind"] for message in group["messages"]}
+        assert [group["options"] for group in groups[-2:]] == [{"float": 16}, {"float": "bf16"}]
 
 
 @pytest.mark.parametrize("table", messages.COMPRESSORS, ids=messages.named)

@@ -36,7 +36,7 @@ class Scheme(ABC):
 
     def __init__(self, link: Link):
         self.link = link
-        self.fpp = link.codec.float
+        self.fpp = link.codec.float_format.bits
         self.index_bits = index_bits(link.dim) * (link.codec.indices == "counted")
 
     @abstractmethod

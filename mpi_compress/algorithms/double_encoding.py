@@ -154,6 +154,11 @@ class DoubleEncoding(Algorithm):
         d = self.setting.dim
         ways = (("up", self.up), ("down", self.down))
         able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]
+        for (way, link), quantises in zip(ways, able, strict=True):
+            if not quantises and link.codec.float_format.bits < 32:  # its rounding is in no budget
+                raise ValueError(
+                    f"{self.name} needs {way}.compressor = lattice with floats of 16 bits: with the identity, use float = 32 or 64"
+                )
         return any(able)
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:

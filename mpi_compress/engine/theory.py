@@ -40,7 +40,7 @@ def curve(improvement: Improvement, g: Vector, T: NDArray[np.int64]) -> Vector:
 
 def sparsification(codec: Codec, cost: CostModel, dim: int, T: NDArray[np.int64]) -> tuple[Vector, Vector]:
     """P(T) in bits (CAT eq. 5) and C(T) of T sparse coordinates; C is NaN where T does not decide what is sent."""
-    payload = T * (index_bits(dim) * (codec.indices == "counted") + codec.float)
+    payload = T * (index_bits(dim) * (codec.indices == "counted") + codec.float_format.bits)
     if not cost.on_wire:
         return payload.astype(float), cost.cost(payload)
     planned = codec.planned_bytes(Sparse, T, dim)

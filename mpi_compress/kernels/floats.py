@@ -1,17 +1,83 @@
-"""Counts, and floats of 32 or 64 bits as little-endian bytes; messages of indices and floats, one or many by one call."""
+"""Counts, and floats as little-endian bytes; messages of indices and floats, one or many by one call.
+
+A format of floats is given by its `precision`, the binary digits of a significand: 53 (float64), 24 (float32), 11 (IEEE binary16)
+or 8 (bfloat16). A float of precision p ≤ 11 has 16 bits: its sign, 16 − p bits of exponent, p − 1 digits. Values are rounded once,
+from float64 to the nearest float, ties to the even one.
+"""
 
 import numpy as np
+from llvmlite import ir
+from numba import types
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import intrinsic, kernel
 from mpi_compress.kernels.bits import pack_fields, read_fields
 
 u = np.uint64
+INFINITE = 0x7FF0000000000000  # the bits of an infinite float64
+
+
+@intrinsic
+def bits_of(typing, value):
+    """The bits of a float64, as uint64."""
+    return types.uint64(types.float64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(64))
+
+
+@intrinsic
+def float_of(typing, bits):
+    """The float64 of some bits, uint64."""
+    return types.float64(types.uint64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.DoubleType())
 
 
 @kernel
-def put_floats(values, nbits, out):
-    """Write values (T,) float64, rounded to floats of `nbits`, into `out` uint8. Returns True if no finite value overflows."""
-    if nbits == 64:
+def float_bytes(precision):
+    """The bytes of a float."""
+    if precision == 53:
+        return 8
+    return 4 if precision == 24 else 2
+
+
+@kernel
+def half_format(precision):
+    """What `to_half` and `from_half` need to know of a format of 16 bits.
+
+    Returns:
+        The digits of a float64 that are dropped; 1023 − the exponent's bias; 2^52 times the least float; the bits of infinity.
+    """
+    bias = (1 << (15 - precision)) - 1
+    return u(53 - precision), u(1023 - bias), 2.0 ** (54 - bias - precision), u(0x7FFF) >> u(precision - 1) << u(precision - 1)
+
+
+@kernel
+def to_half(value, dropped, rebias, adder, infinity):
+    """The bits, uint64, of the float of 16 bits nearest to `value`; those of infinity where it overflows. All NaN become one."""
+    magnitude = abs(value)
+    word = bits_of(magnitude)
+    normal = (word + (u(1) << (dropped - u(1))) - u(1) + (word >> dropped & u(1))) >> dropped
+    normal -= rebias << (u(52) - dropped)
+    small = bits_of(magnitude + adder) - bits_of(adder)  # floats below the least normal one are multiples of the least one
+    code = min(small if word < (rebias + u(1)) << u(52) else normal, infinity)
+    code |= u(word > u(INFINITE)) << (u(51) - dropped)  # NaN
+    return code | bits_of(value) >> u(63) << u(15)
+
+
+@kernel
+def from_half(code, dropped, rebias, adder, infinity):
+    """The float64 whose bits as a float of 16 bits are `code`, uint64."""
+    magnitude = code & u(0x7FFF)
+    word = (magnitude << dropped) + (rebias << u(52))
+    if magnitude < u(1) << (u(52) - dropped):  # zero and subnormal floats
+        word = bits_of(float_of(magnitude | bits_of(adder)) - adder)
+    if magnitude >= infinity:
+        word = magnitude << dropped | u(INFINITE)
+    return float_of(word | code >> u(15) << u(63))
+
+
+@kernel
+def put_floats(values, precision, out):
+    """Write values (T,) float64, rounded to floats, into `out` uint8. Returns True if no finite value overflows."""
+    if precision < 24:
+        return put_halves(values, precision, out)
+    if precision == 53:
         words = values.view(np.uint64)
         for j in range(values.size):
             for i in range(8):
@@ -38,6 +104,19 @@ def shorten(values, out):
     for j in range(values.size):
         out[j] = np.float32(values[j])
         endless -= abs(out[j]) == np.float32(np.inf)
+    return endless == 0
+
+
+@kernel
+def put_halves(values, precision, out):
+    """`put_floats` for floats of 16 bits."""
+    dropped, rebias, adder, infinity = half_format(precision)
+    endless = 0
+    for j in range(values.size):
+        code = to_half(values[j], dropped, rebias, adder, infinity)
+        endless += (code & u(0x7FFF) == infinity) & (abs(values[j]) < np.inf)
+        out[u(2) * u(j)] = np.uint8(code)
+        out[u(2) * u(j) + u(1)] = np.uint8(code >> u(8))
     return endless == 0
 
 
@@ -75,15 +154,18 @@ def take_count(data, at):
 
 
 @kernel
-def put_count_and_floats(values, nbits, out):
+def put_count_and_floats(values, precision, out):
     """Write T = values.size and the values. Returns what `put_floats` returns."""
-    return put_floats(values, nbits, out[put_count(values.size, out) :])
+    return put_floats(values, precision, out[put_count(values.size, out) :])
 
 
 @kernel
-def take_floats(data, at, nbits, values):
-    """Read T = values.size floats of `nbits` from data[at] on, which holds them."""
-    if nbits == 64:
+def take_floats(data, at, precision, values):
+    """Read T = values.size floats from data[at] on, which holds them."""
+    if precision < 24:
+        take_halves(data, at, precision, values)
+        return
+    if precision == 53:
         words = values.view(np.uint64)
         for j in range(values.size):
             word = u(0)
@@ -101,24 +183,33 @@ def take_floats(data, at, nbits, values):
 
 
 @kernel
-def put_pairs(indices, values, width, nbits, start, out):
-    """Write T, T floats of `nbits`, and T fields of `width` bits from out[start] on. Returns True if no finite value overflows."""
-    pack_fields(indices, width, out, start)
-    return put_count_and_floats(values, nbits, out)
+def take_halves(data, at, precision, values):
+    """`take_floats` for floats of 16 bits."""
+    dropped, rebias, adder, infinity = half_format(precision)
+    for j in range(values.size):
+        code = u(data[u(at) + u(2) * u(j)]) | u(data[u(at) + u(2) * u(j) + u(1)]) << u(8)
+        values[j] = from_half(code, dropped, rebias, adder, infinity)
 
 
 @kernel
-def take_pairs(data, at, width, nbits, dim, indices, values):
-    """Read T = values.size floats of `nbits` from data[at] on, then T fields. Returns whether these increase and stay below `dim`.
+def put_pairs(indices, values, width, precision, start, out):
+    """Write T, T floats, and T fields of `width` bits from out[start] on. Returns True if no finite value overflows."""
+    pack_fields(indices, width, out, start)
+    return put_count_and_floats(values, precision, out)
+
+
+@kernel
+def take_pairs(data, at, width, precision, dim, indices, values):
+    """Read T = values.size floats from data[at] on, then T fields. Returns whether these increase and stay below `dim`.
 
     `data` has all of them, and 8 bytes or more.
     """
-    take_floats(data, at, nbits, values)
-    return read_fields(data, at + values.size * nbits // 8, width, dim, indices)
+    take_floats(data, at, precision, values)
+    return read_fields(data, at + values.size * float_bytes(precision), width, dim, indices)
 
 
 @kernel
-def put_rows(indices, values, ends, width, nbits):
+def put_rows(indices, values, ends, width, precision):
     """The messages of m = ends.size sparse vectors, written as by `put_pairs`, one after the other.
 
     Returns them in an array that is 8 bytes longer, where each ends, and whether no finite value overflows.
@@ -127,21 +218,21 @@ def put_rows(indices, values, ends, width, nbits):
     start = stop = 0
     for i in range(ends.size):
         T = ends[i] - start
-        stop += count_length(T) + T * nbits // 8 + (T * width + 7) // 8
+        stop += count_length(T) + T * float_bytes(precision) + (T * width + 7) // 8
         start, stops[i] = ends[i], stop
     out = np.zeros(stop + 8, dtype=np.uint8)
     right = True
     start = stop = 0
     for i in range(ends.size):
         T = ends[i] - start
-        ahead = count_length(T) + T * nbits // 8
-        right &= put_pairs(indices[start : ends[i]], values[start : ends[i]], width, nbits, ahead, out[stop : stops[i]])
+        ahead = count_length(T) + T * float_bytes(precision)
+        right &= put_pairs(indices[start : ends[i]], values[start : ends[i]], width, precision, ahead, out[stop : stops[i]])
         start, stop = ends[i], stops[i]
     return out, stops, right
 
 
 @kernel
-def take_rows(data, stops, width, nbits, dim):
+def take_rows(data, stops, width, precision, dim):
     """Read what `put_rows` wrote: indices, values, where those of each vector end, and whether all indices are right."""
     ends = np.empty(stops.size, dtype=np.int64)
     at = end = 0
@@ -154,6 +245,6 @@ def take_rows(data, stops, width, nbits, dim):
     at = start = 0
     for i in range(stops.size):
         _, first = take_count(data, at)
-        right &= take_pairs(data, first, width, nbits, dim, indices[start : ends[i]], values[start : ends[i]])
+        right &= take_pairs(data, first, width, precision, dim, indices[start : ends[i]], values[start : ends[i]])
         at, start = stops[i], ends[i]
     return indices, values, ends, right

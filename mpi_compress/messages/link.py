@@ -166,14 +166,14 @@ class ScalarLink(Link):
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithScalar)
-        return np.concatenate([number_bytes(compressed.scalar, self.codec.float), self.vectors.write(compressed.vector)])
+        return np.concatenate([number_bytes(compressed.scalar, self.codec.float_format), self.vectors.write(compressed.vector)])
 
     def planned_wire_bits(self, T: Any) -> Any:
         bits = super().planned_wire_bits(T)
-        return None if bits is None else bits + self.codec.float
+        return None if bits is None else bits + self.codec.float_format.bits
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        scalar, at = read_number(data, at, self.codec.float)
+        scalar, at = read_number(data, at, self.codec.float_format)
         vector, end = self.vectors.read(data, at)
         return WithScalar(scalar, vector), end
 

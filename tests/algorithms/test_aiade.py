@@ -16,6 +16,7 @@ from mpi_compress.algorithms.dqgd import DQGD
 from mpi_compress.algorithms.iade import IADE
 from mpi_compress.algorithms.iade_sgd import IADESGD
 from mpi_compress.cli.show import summary
+from mpi_compress.core.errors import UserError
 from mpi_compress.job.tables import Verdict
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
@@ -323,6 +324,33 @@ def test_with_exact_links_a_run_goes_on_past_its_budget_and_has_no_gap(algorithm
     assert run.trace["round"][-1] == 4000
     assert np.all(np.isnan(run.trace["gap"]))
     assert run.trace["grad_norm"][-1] < 1e-14
+
+
+@pytest.mark.parametrize("algorithm", ["iade", "aiade"])
+@pytest.mark.parametrize("half", [16, "bf16"])
+def test_a_range_sent_in_16_bits_keeps_the_theorems(algorithm, half):
+    p = problem(4)
+    x_star, _ = optimum(p)
+    xs: list = []
+    watch = lambda k, node, workers: xs.append(node.x.copy())  # noqa: E731
+    codec = {"name": "lattice", "float": half}
+    run = play(p, {"name": algorithm}, SENT, 150, watch, x_star=x_star, down=SENT, codec=codec)
+    distance = np.linalg.norm(np.array(xs[: len(run.rows)]) - x_star, axis=1)
+    bits = np.diff(run.trace["wire_bits_up"]) / p.count
+    assert len(run.rows) == 151
+    assert np.all(run.trace["gap"][1:] <= 1 + 1e-9)
+    assert np.all(distance <= run.trace["bound"] + X_STAR)
+    assert np.all(bits <= run.trace["upper_up"][1:] * p.dim + HEADER)  # Lemma 2.1, of the range as it was sent
+
+
+@pytest.mark.parametrize("half", [16, "bf16"])
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_an_exact_link_of_floats_of_16_bits_is_refused(half, way, tmp_path):
+    link = {"compressor": "identity", "codec": {"name": "dense", "float": half}}
+    with pytest.raises(UserError, match=rf"iade needs {way}\.compressor = lattice with floats of 16 bits: with the identity, use"):
+        run_of(tmp_path, {"name": "iade"}, rounds=3, **{way: link})
+    link["codec"]["float"] = 32
+    assert run_of(tmp_path, {"name": "iade"}, rounds=3, **{way: link}).status == "complete"
 
 
 @pytest.mark.parametrize("algorithm", ["iade", "aiade", "iade-sgd"])

@@ -145,16 +145,17 @@ def test_divergence_is_a_result_and_the_others_go_on(tmp_path):
     assert 2 < len(wild.trace["round"]) < 2000
 
 
-def test_a_value_that_overflows_short_floats_ends_the_run_as_diverged(tmp_path):
+@pytest.mark.parametrize(("bits", "able"), [(16, '"bf16", 32 or 64'), ("bf16", "64"), (32, "64")])
+def test_a_value_that_overflows_short_floats_ends_the_run_as_diverged(bits, able, tmp_path):
     tables = {
         "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": "1e-3 L", "loss": "least-squares"},
         "workers": {"count": 2}, "stop": {"rounds": 500}, "algorithm": {"name": "gd", "step": "1e3/L"},
-        "up": {"compressor": "identity", "codec": {"name": "dense", "float": 32}},
+        "up": {"compressor": "identity", "codec": {"name": "dense", "float": bits}},
     }  # fmt: skip
     (run,) = mc.run(parse_job(tables, "test", tmp_path, {}), out=tmp_path)
     assert run.status == "diverged"
     assert "worker 0: a value of magnitude" in run.attrs["reason"]
-    assert "use float = 64" in run.attrs["reason"]
+    assert f"use float = {able}" in run.attrs["reason"]
     losses = run.trace["loss"]
     assert f"; the loss had risen from {losses[0]:.3g} to {losses[-1]:.3g}: a smaller step size may help" in run.attrs["reason"]
     assert np.isfinite(run.trace["loss"]).all()

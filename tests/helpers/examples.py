@@ -77,6 +77,16 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
+    "floats of 16 bits": {
+        "algorithm": {"name": "ef", "batch": 1},
+        "up": {"compressor": _TOP, "codec": {"name": "fixed", "float": 16}},
+        **_MANY,
+    },
+    "bf16 both ways": {
+        "algorithm": {"name": "cat"},
+        "up": {"compressor": "stochastic", "codec": {"name": "auto", "float": "bf16"}},
+        "down": {"compressor": "identity", "codec": {"name": "dense", "float": "bf16"}},
+    },
     "averages": run_of({"name": "gd", "average": "uniform"}, {"name": "random-k", "k": 3}),
     "iade": run_of({"name": "iade"}, **_DOUBLE),
     "iade bound": run_of({"name": "iade", "level": 0.1}, _BOUND, _BOUND, **_DOUBLE, workers={"count": 7}),

@@ -30,9 +30,15 @@ def known_of(c: Compressed) -> dict[str, Any]:
     return {"kappa": c.kappa} if isinstance(c, Drawn) else {}
 
 
-def messages(dim: int, rng: np.random.Generator) -> Iterator[Compressed]:
-    """Messages of every kind: empty, full, usual and uneven ones; all values are floats of 32 bits."""
-    short = lambda size: rng.normal(size=size).astype(np.float32).astype(np.float64)  # noqa: E731
+def cut(values, digits: int):
+    """Values without the binary digits beyond the first `digits`, that is, as floats of that precision."""
+    fraction, exponent = np.frexp(values)
+    return np.ldexp(np.trunc(np.ldexp(fraction, digits)), exponent - digits)
+
+
+def messages(dim: int, rng: np.random.Generator, digits: int = 24) -> Iterator[Compressed]:
+    """Messages of every kind: empty, full, usual and uneven ones; all values are floats of 32 bits, or of a lower precision."""
+    short = lambda size: cut(rng.normal(size=size).astype(np.float32).astype(np.float64), digits)  # noqa: E731
     yield Dense(short(dim))
     sets = [index_set(rng, dim, T) for T in sorted({0, 1, min(dim, 3), dim // 10, dim // 2, dim})]
     sets.append(np.arange(dim - min(dim, 5), dim, dtype=np.uint32))
@@ -54,7 +60,7 @@ def messages(dim: int, rng: np.random.Generator) -> Iterator[Compressed]:
     for signs in (rng.integers(-1, 2, dim), np.ones(dim), np.zeros(dim)):
         yield Ternary(signs.astype(np.int8), 3.0)
     for v in (rng.normal(size=dim), np.ones(dim), np.eye(1, dim, dim - 1)[0], rng.normal(size=dim) * (np.arange(dim) < dim / 9)):
-        radius = float(np.float32(np.linalg.norm(v) * 1.01))
+        radius = float(cut(np.float32(np.linalg.norm(v) * 1.01), digits))
         for share in (1e-10, 1e-3, 0.3, 0.99, 1.0, 2.0):
             yield lattice(v, share * radius, radius, sent=True)
             yield lattice(v, share * radius, radius, stochastic=True)

@@ -67,7 +67,8 @@ def run_of(folder, algorithm, up=None, data=GSPAR, count=5, rounds=200, seed=0, 
     """One run of a job, as a result."""
     tables = {
         "data": data, "algorithm": algorithm, "workers": {"count": count}, "objective": {"mu": "1e-2 L"}, "seed": seed,
-        "stop": {"rounds": rounds}, **({"up": {"compressor": up}} if isinstance(up, dict) else {}), **tables,
+        "stop": {"rounds": rounds}, **tables,
+        **({"up": up if "compressor" in up else {"compressor": up}} if isinstance(up, dict) else {}),
     }  # fmt: skip
     return mc.run(parse_job(tables, "test", folder, {}), out=folder, fresh=True)[0]
 

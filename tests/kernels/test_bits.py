@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from helpers.halves import bfloat16
 from helpers.kinds import index_set, omega
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_compress.kernels import adaptive, bits, elias, floats, gaussian, range_coder, rice, ternary
+from mpi_compress.messages.codecs.formats import FORMATS
 
 u = np.uint64
 
@@ -124,16 +126,16 @@ def test_sets_are_disjoint_where_numpy_finds_no_common_index():
 
 def test_floats_are_numpys_and_overflow_is_refused():
     values = np.array([0.0, -0.0, 1.1, -1e-300, 5e-324, np.inf, np.nan, 3e38])
-    for nbits in (32, 64):
+    for nbits, precision in ((32, 24), (64, 53)):
         out = np.empty(8 * nbits // 8, dtype=np.uint8)
-        assert floats.put_floats(values, nbits, out)
+        assert floats.put_floats(values, precision, out)
         with np.errstate(under="ignore"):
             assert out.tobytes() == values.astype(f"<f{nbits // 8}").tobytes()
         back = np.empty(8)
-        floats.take_floats(out, 0, nbits, back)
+        floats.take_floats(out, 0, precision, back)
         assert np.array_equal(back, np.frombuffer(out, f"<f{nbits // 8}"), equal_nan=True)
     for value in (3.5e38, -1e300):
-        assert not floats.put_floats(np.array([1.0, value]), 32, np.empty(8, dtype=np.uint8))
+        assert not floats.put_floats(np.array([1.0, value]), 24, np.empty(8, dtype=np.uint8))
         assert not floats.shorten(np.array([1.0, value]), np.empty(2, dtype=np.float32))
     assert floats.shorten(values, np.empty(8, dtype=np.float32))
 
@@ -187,3 +189,101 @@ def test_sets_begin_with_the_chances_of_geometric_gaps():
     assert chance[1] / range_coder.ONE == pytest.approx(np.mean(lengths < upper), abs=5e-3)
     top = gaps[(gaps >= 64) & (gaps < 128)] >= 96
     assert chance[3 * adaptive.TREE + 8 * 7 + 1] / range_coder.ONE == pytest.approx(1 - top.mean(), abs=1e-2)
+
+
+HALVES = pytest.mark.parametrize("precision", [11, 8], ids=["binary16", "bfloat16"])
+
+
+def halves(values, precision):
+    """Values written as floats of 16 bits: their bits, and whether none overflowed."""
+    out = np.empty(2 * values.size, dtype=np.uint8)
+    right = floats.put_floats(values, precision, out)
+    return out.view("<u2"), right
+
+
+def of_halves(codes, precision):
+    """The floats that 16 bits mean."""
+    values = np.empty(codes.size)
+    floats.take_floats(codes.astype("<u2").view(np.uint8), 0, precision, values)
+    return values
+
+
+def by_numpy(values, precision):
+    """The same floats by NumPy, as float64."""
+    with np.errstate(all="ignore"):
+        return values.astype(np.float16).astype(float) if precision == 11 else bfloat16(values)
+
+
+def same_floats(a, b):
+    """Whether two arrays are equal, the signs of zeros and infinities included, and NaN where the other is."""
+    numbers = ~np.isnan(a)
+    return np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a)[numbers], np.signbit(b)[numbers])
+
+
+@HALVES
+def test_all_floats_of_16_bits_are_read_as_numpy_reads_them_and_written_back(precision):
+    codes = np.arange(2**16, dtype=np.uint32)
+    with np.errstate(invalid="ignore"):
+        if precision == 11:
+            known = codes.astype(np.uint16).view(np.float16).astype(float)
+        else:
+            known = (codes << np.uint32(16)).view(np.float32).astype(float)
+    values = of_halves(codes, precision)
+    assert same_floats(values, known)
+    back, right = halves(values, precision)
+    assert right
+    numbers = ~np.isnan(values)
+    assert np.array_equal(back[numbers], codes[numbers])
+    infinity = int(codes[np.isinf(values)][0])
+    assert set(back[~numbers] & 0x7FFF) == {infinity | 1 << (precision - 2)}
+
+
+@HALVES
+def test_values_at_between_and_beside_floats_of_16_bits_are_rounded_to_the_nearest_and_ties_to_even(precision):
+    codes = np.arange(0x7C00 if precision == 11 else 0x7F80)
+    exact = of_halves(codes, precision)
+    ties = (exact[1:] + exact[:-1]) / 2
+    last = 2 * exact[-1] - ties[-1]  # the least value that overflows
+    values = np.concatenate([exact, ties, *(np.nextafter(ties, end) for end in (0, np.inf)), [np.nextafter(last, 0)]])
+    for signed in (values, -values):
+        written, right = halves(signed, precision)
+        assert right
+        assert same_floats(of_halves(written, precision), by_numpy(signed, precision))
+    assert np.array_equal(halves(ties, precision)[0], codes[:-1] + codes[:-1] % 2)
+    for value in (last, -last, np.nextafter(last, np.inf), 1e39, -1e300, np.finfo(float).max):
+        assert not halves(np.array([1.0, value]), precision)[1]
+    odd = np.array([np.inf, -np.inf, np.nan, -np.nan, 0.0, -0.0, 5e-324, -1e-310])
+    written, right = halves(odd, precision)
+    assert right
+    assert same_floats(of_halves(written, precision), by_numpy(odd, precision))
+    assert np.array_equal(written & 0x7FFF, halves(-odd, precision)[0] & 0x7FFF)
+
+
+@HALVES
+@given(st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=20))
+def test_any_value_becomes_the_float_of_16_bits_that_numpy_takes(precision, values):
+    values = np.array(values)
+    written, right = halves(values, precision)
+    known = by_numpy(values, precision)
+    assert right == np.array_equal(np.isinf(known), np.isinf(values))
+    assert same_floats(of_halves(written, precision), known)
+
+
+@HALVES
+@given(st.floats(1.0, 2.0, exclude_max=True), st.integers(-150, 127), st.booleans())
+def test_the_relative_error_is_at_most_u_in_the_normal_range_and_u_of_its_least_below(precision, digits, exponent, negative):
+    form = next(f for f in FORMATS.values() if f.precision == precision)
+    value = digits * 2.0**exponent * (-1 if negative else 1)
+    if abs(value) <= form.largest:
+        written, right = halves(np.array([value]), precision)
+        assert right
+        assert abs(of_halves(written, precision)[0] - value) <= form.u * max(abs(value), form.least)
+
+
+def test_the_formats_are_those_of_the_standards():
+    for setting, known in ((16, np.finfo(np.float16)), (32, np.finfo(np.float32)), (64, np.finfo(np.float64))):
+        form = FORMATS[setting]
+        assert (form.bits, form.largest, form.least, form.u) == (known.bits, known.max, known.tiny, known.eps / 2)
+    form = FORMATS["bf16"]
+    assert (form.bits, form.u, form.least, form.largest) == (16, 2.0**-8, FORMATS[32].least, of_halves(np.array([0x7F7F]), 8)[0])
+    assert FORMATS[16].u == 2.0**-11

@@ -2,24 +2,29 @@ from math import ceil, lgamma, log, log2
 
 import numpy as np
 import pytest
-from helpers.kinds import KINDS, index_set, known_of, lattice, messages, same
+from helpers.halves import bfloat16
+from helpers.kinds import KINDS, cut, index_set, known_of, lattice, messages, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.kinds import (
     Dense,
+    Drawn,
     Hybrid,
     Lattice,
     Levels,
     SignSparse,
     Sparse,
+    SparseRows,
     Ternary,
     index_bits,
     lattice_bits,
 )
 
 INDEX_CODECS = ("fixed", "bitmap", "rice", "elias-delta", "elias-omega", "entropy")
+HALVES = (16, "bf16")
+FLOATS = (*HALVES, 32, 64)
 NAMES = {*INDEX_CODECS, "ternary", "gspar-hybrid", "lattice", "dense", "auto"}
 
 
@@ -50,10 +55,10 @@ def test_every_kind_has_a_codec_and_every_codec_a_kind():
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 @pytest.mark.parametrize("dim", [1, 2, 13, 1000])
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", FLOATS)
 def test_what_is_decoded_is_what_was_encoded_and_two_in_a_row_too(name, dim, bits):
     codec = codecs[name](float=bits)
-    for c in messages(dim, np.random.default_rng(dim)):
+    for c in messages(dim, np.random.default_rng(dim), digits=8 if bits in HALVES else 24):
         if not codec.writes(type(c)):
             continue
         one = codec.encode(c)
@@ -73,10 +78,13 @@ def test_what_is_decoded_is_what_was_encoded_and_two_in_a_row_too(name, dim, bit
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
 
 
-@given(st.data(), st.sampled_from(INDEX_CODECS), st.sampled_from([32, 64]), st.integers(1, 300))
+@given(st.data(), st.sampled_from(INDEX_CODECS), st.sampled_from(FLOATS), st.integers(1, 300))
 def test_any_sparse_vector_comes_back(data, name, bits, dim):
     indices = np.array(sorted(data.draw(st.sets(st.integers(0, dim - 1)))), dtype=np.uint32)
-    values = np.array([data.draw(numbers) for _ in indices])
+    width = 16 if bits == 16 else 32
+    values = np.array([data.draw(st.floats(width=width)) for _ in indices])
+    if bits == "bf16":
+        values = bfloat16(cut(values, 8))
     c = Sparse(dim, indices, values)
     got, _ = decoded(codecs[name](float=bits), c)
     assert same(got, c)
@@ -136,6 +144,99 @@ def test_a_finite_value_that_overflows_is_refused(name):
             with pytest.raises(OverflowError, match="32 bits"):
                 codecs[name](float=32).encode(c)
             assert same(decoded(codecs[name](float=64), c)[0], c) or name == "auto"
+
+
+def rounded(values, bits):
+    """Values as floats of a codec, by NumPy."""
+    with np.errstate(all="ignore"):
+        if bits != "bf16":
+            return np.asarray(values).astype(f"f{bits // 8}").astype(float)
+    return bfloat16(values)
+
+
+def of_any_values(dim, rng):
+    """Messages of every kind that has floats, with values that no format of fewer than 64 bits has."""
+    values = rng.normal(size=dim) * 10.0 ** rng.integers(-9, 4, dim)
+    indices, negative = np.arange(dim, dtype=np.uint32), rng.random(dim) < 0.5
+    half = dim // 2
+    yield Dense(values), {"values"}
+    yield Sparse(dim, indices, values), {"values"}
+    yield SignSparse(dim, indices, negative, values[0]), {"magnitude"}
+    yield Hybrid(dim, indices[:half], values[:half], indices[half:], negative[half:], values[-1]), {"values", "magnitude"}
+    yield Drawn(dim, 3, 1.0, values), {"values"}
+    yield Levels(rng.integers(-3, 4, dim).astype(np.int32), values[: -(-dim // 3)], 3), {"scales"}
+    yield Ternary(negative.astype(np.int8), values[1]), {"magnitude"}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES - {"lattice"}))
+@pytest.mark.parametrize("bits", FLOATS)
+def test_every_float_of_a_message_is_rounded_once_and_the_rest_of_it_is_not(name, bits):
+    codec = codecs[name](float=bits)
+    for c, floats in of_any_values(60, np.random.default_rng(8)):
+        if codec.writes(type(c)):
+            got, _ = decoded(codec, c)
+            expected = {field: rounded(value, bits) if field in floats else value for field, value in vars(c).items()}
+            assert np.array_equal(got.dense(), type(c)(**expected).dense())
+            assert codec.encode(got).tobytes() == codec.encode(c).tobytes() or name == "auto"
+            if isinstance(c, Levels | SignSparse | Ternary):
+                assert same(got, type(c)(**expected))
+
+
+@pytest.mark.parametrize("bits", HALVES)
+@pytest.mark.parametrize("share", [1e-3, 0.3])
+@pytest.mark.parametrize("radius", [1e-9, 3e-8, 0.1, 6.1e-5, 1.0001, 65503.9])
+def test_a_radius_is_rounded_up_so_that_it_still_bounds_the_vector(bits, share, radius):
+    c = lattice(np.full(9, radius / 3), share * radius, radius, sent=True)
+    got, _ = decoded(codecs["lattice"](float=bits), c)
+    form = codecs["lattice"](float=bits).float_format
+    assert radius <= got.radius <= max(radius * (1 + 2 * form.u), radius + form.u * 2 * form.least)
+    assert got.radius == rounded(got.radius, bits)
+    assert np.array_equal(got.integers, c.integers)
+
+
+def test_a_radius_that_no_float_bounds_is_refused():
+    for bits, largest, text in (
+        (16, 65504.0, 'use float = "bf16", 32 or 64'),
+        (32, float(np.finfo(np.float32).max), "use float = 64"),
+    ):
+        c = Lattice(np.ones(2, dtype=np.int64), largest / 9, np.nextafter(largest, np.inf), radius_sent=True)
+        with pytest.raises(OverflowError, match=f"overflows a float of {bits} bits; {text}"):
+            codecs["lattice"](float=bits).encode(c)
+
+
+@pytest.mark.parametrize(
+    ("bits", "value", "text"),
+    [
+        (16, 65520.0, 'a value of magnitude 65520 overflows a float of 16 bits; use float = "bf16", 32 or 64'),
+        (16, -1e39, "a value of magnitude 1e\\+39 overflows a float of 16 bits; use float = 64"),
+        ("bf16", 3.4e38, "a value of magnitude 3.4e\\+38 overflows a bfloat16; use float = 32 or 64"),
+        (32, 1e39, "a value of magnitude 1e\\+39 overflows a float of 32 bits; use float = 64"),
+    ],
+)
+def test_what_is_refused_says_which_floats_would_do(bits, value, text):
+    for name in sorted(NAMES - {"lattice"}):
+        codec = codecs[name](float=bits)
+        T = np.arange(2, dtype=np.uint32)
+        for c in (Dense(np.array([1.0, value])), Sparse(2, T, np.array([value, 1])), Ternary(np.ones(2, dtype=np.int8), value)):
+            if codec.writes(type(c)):
+                with pytest.raises(OverflowError, match=f"^{text}$"):
+                    codec.encode(c)
+    rows = SparseRows(2, np.arange(2, dtype=np.uint32), np.array([1.0, value]), np.array([1, 2]))
+    assert codecs["fixed"](float=bits).encode_all(rows) is None
+
+
+@pytest.mark.parametrize("bits", HALVES)
+def test_many_messages_by_one_call_are_the_messages_one_by_one(bits):
+    codec, rng = codecs["fixed"](float=bits), np.random.default_rng(9)
+    each = [Sparse(500, index_set(rng, 500, T), rng.normal(size=T)) for T in (3, 0, 200, 1)]
+    rows = SparseRows(
+        500, np.concatenate([c.indices for c in each]), np.concatenate([c.values for c in each]), np.cumsum([3, 0, 200, 1])
+    )
+    data, ends = codec.encode_all(rows)
+    assert data[: ends[-1]].tobytes() == b"".join(codec.encode(c).tobytes() for c in each)
+    for got, c in zip(codec.decode_all(data, ends, 500), each, strict=True):
+        assert np.array_equal(got.values, rounded(c.values, bits))
+        assert np.array_equal(got.indices, c.indices)
 
 
 @pytest.mark.parametrize("T", [10, 100, 1000, 10_000])
@@ -281,6 +382,12 @@ def test_quick_auto_is_the_shortest_of_the_plain_ones():
 def test_paper_bits_follow_the_codecs_settings():
     c = Sparse(1000, np.arange(5, dtype=np.uint32), np.ones(5))
     assert codecs["fixed"](float=32).paper_bits(c) == 5 * (32 + index_bits(1000))
+    for half in HALVES:
+        assert codecs["fixed"](float=half).paper_bits(c) == 5 * (16 + index_bits(1000))
+        assert codecs["ternary"](float=half).paper_bits(Ternary(np.ones(9, dtype=np.int8), 1.0)) == 16 + 9 * log2(3)
+        assert codecs["dense"](float=half).encode(Dense(np.ones(7))).size == 14
+        for name in ("fixed", "bitmap"):
+            assert codecs[name](float=half).planned_bytes(Sparse, 5, 1000) == codecs[name](float=half).encode(c).size
     assert codecs["rice"](indices="free").paper_bits(c) == 5 * 64
     assert codecs["entropy"](element_bits=5).paper_bits(c) == 5000
 

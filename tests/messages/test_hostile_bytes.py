@@ -68,7 +68,7 @@ def attack(times: int, seed: int) -> int:
         (codec, c, codec.encode(c), known_of(c))
         for dim in (1, 9, 70, 500)
         for c in messages(dim, rng)
-        for codec in (codecs[name](float=bits) for name in codecs for bits in (32, 64))
+        for codec in (codecs[name](float=bits) for name in codecs for bits in (16, "bf16", 32, 64))
         if codec.writes(type(c))
     ]
     taken = 0
@@ -98,9 +98,10 @@ def test_a_million_damaged_messages_raise_or_give_a_well_formed_vector(seed):
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_every_truncation_is_noticed(name, kind):
+@pytest.mark.parametrize("bits", [16, "bf16", 64])
+def test_every_truncation_is_noticed(name, kind, bits):
     """A message is its own end: what is cut off it, even one byte, is missed."""
-    codec = codecs[name]()
+    codec = codecs[name](float=bits)
     for c in messages(40, np.random.default_rng(1)):
         if type(c) is kind:
             message = codec.encode(c)

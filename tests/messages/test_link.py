@@ -9,8 +9,8 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.stochastic import Stochastic
-from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse
-from mpi_compress.messages.link import Link, Message, ScalarLink
+from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
+from mpi_compress.messages.link import Link, Message, ScalarLink, of_all_coordinates
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
 
@@ -77,3 +77,17 @@ def test_a_message_that_ends_where_a_count_should_stand_is_refused(codec):
     for data in (np.zeros(8, dtype=np.uint8), np.r_[np.zeros(8, dtype=np.uint8), np.uint8(1)]):
         with pytest.raises(CorruptMessage):
             ahead.unpack(Message(data))
+
+
+@pytest.mark.parametrize(("bits", "scalar"), [(16, 0.0999755859375), ("bf16", 0.10009765625)])
+def test_a_number_before_a_vector_and_whole_vectors_have_the_codecs_16_bits(bits, scalar):
+    link = ScalarLink(Link(Stochastic(k=3), codecs.build({"name": "fixed", "float": bits}, "up"), 10))
+    values = np.array([1.0, 2.0, 3.0])
+    message = link.encode(WithScalar(0.1, Sparse(10, np.array([1, 4, 8], dtype=np.uint32), values)))
+    got = link.unpack(Message(message.data))
+    assert (got.scalar, got.vector.values.tolist()) == (scalar, values.tolist())
+    assert message.wire_bits == link.planned_wire_bits(3) == 32 + 8 * (2 + 1 + 6 + 2)
+    assert link.paper_bits(got) == 16 + 3 * (16 + 4)
+    whole = of_all_coordinates(link)
+    assert whole.pack(np.full(10, 0.1), ROUND).data.size == 20
+    assert np.all(whole.unpack(whole.pack(np.full(10, 0.1), ROUND)).dense() == scalar)

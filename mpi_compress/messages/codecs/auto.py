@@ -56,7 +56,7 @@ class Auto(Codec):
     def _by_set(self, c: Sparse | SignSparse) -> int:
         """The place of the codec with the shortest index set (the rest is the same for all), or of `dense` if that is shorter."""
         least, best = min((codec.set_bytes(c.indices, c.dim), place) for place, codec in self.tried.items())
-        dense = isinstance(c, Sparse) and c.dim * self.float // 8 <= c.elements * self.float // 8 + least
+        dense = isinstance(c, Sparse) and c.dim * self.float_format.nbytes <= c.elements * self.float_format.nbytes + least
         return DENSE if dense else best
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:

@@ -1,5 +1,6 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.messages.codecs.formats import FORMATS, FloatFormat, Setting
 from mpi_compress.messages.kinds import Bytes, Compressed, Known, SparseRows
 
 Real = float  # Codec has a field of that name
@@ -23,9 +25,14 @@ class Codec(Part, ABC):
 
     tells_kind: ClassVar[bool] = False  # True: a message states whether it is sparse or dense
 
-    float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
+    float: Setting = 64  # on the wire: 16 (IEEE binary16), "bf16", 32 or 64; its bits are the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
     element_bits: Real | None = None  # for paper bits only: b bits for each of the d coordinates, as GSpar fig. 3 counts QSGD(b)
+
+    @cached_property
+    def float_format(self) -> FloatFormat:
+        """The format of floats on the wire."""
+        return FORMATS[self.float]
 
     @abstractmethod
     def writes(self, kind: type[Compressed]) -> bool:
@@ -55,7 +62,7 @@ class Codec(Part, ABC):
         """The paper's count for a message, from what was decoded."""
         if self.element_bits is not None:
             return self.element_bits * content.dim
-        return content.paper_bits(self.float, self.indices == "counted")
+        return content.paper_bits(self.float_format.bits, self.indices == "counted")
 
 
 class BulkCodec(ABC):

@@ -39,7 +39,7 @@ class Elias(IndexCodec):
             kernels.write_dense_levels(levels, self.omega, out)
         form = np.array([SPARSE if sparse else DENSE], dtype=np.uint8)
         head = count_bytes(at.size) if sparse else form[:0]
-        return np.concatenate([form, float_bytes(compressed.scales, self.float), head, out])
+        return np.concatenate([form, float_bytes(compressed.scales, self.float_format), head, out])
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is not Levels:
@@ -47,7 +47,7 @@ class Elias(IndexCodec):
         if at >= data.size or data[at] > SPARSE:
             raise CorruptMessage(f"byte {at} of {data.size} names no form of levels")
         sparse = data[at] == SPARSE
-        scales, bucket, at = read_scales(data, at + 1, dim, known, self.float)
+        scales, bucket, at = read_scales(data, at + 1, dim, known, self.float_format)
         if sparse:
             count, at = read_count(data, at, most=dim)
             levels = np.zeros(dim, dtype=np.int32)

@@ -24,18 +24,20 @@ class Entropy(IndexCodec):
 
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Levels):
-            return np.concatenate([fields.float_bytes(compressed.scales, self.float), fields.write_integers(compressed.levels)])
+            scales = fields.float_bytes(compressed.scales, self.float_format)
+            return np.concatenate([scales, fields.write_integers(compressed.levels)])
         if isinstance(compressed, Ternary):
-            return np.concatenate([fields.number_bytes(compressed.magnitude, self.float), fields.write_integers(compressed.signs)])
+            magnitude = fields.number_bytes(compressed.magnitude, self.float_format)
+            return np.concatenate([magnitude, fields.write_integers(compressed.signs)])
         return super().encode(compressed)
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is Levels:
-            scales, bucket, at = fields.read_scales(data, at, dim, known, self.float)
+            scales, bucket, at = fields.read_scales(data, at, dim, known, self.float_format)
             levels: NDArray[np.int32] = np.empty(dim, dtype=np.int32)
             return Levels(levels, scales, bucket), fields.read_integers(data, at, levels, longest=31)
         if kind is Ternary:
-            magnitude, at = fields.read_number(data, at, self.float)
+            magnitude, at = fields.read_number(data, at, self.float_format)
             signs: NDArray[np.int8] = np.empty(dim, dtype=np.int8)
             return Ternary(signs, magnitude), fields.read_integers(data, at, signs, longest=1)
         return super().decode(data, at, dim, kind, known)

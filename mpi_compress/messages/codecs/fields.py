@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
-from mpi_compress.kernels.floats import put_count, shorten, take_floats
+from mpi_compress.kernels.floats import put_count, put_floats, shorten, take_floats
+from mpi_compress.messages.codecs.formats import FloatFormat, that_hold
 from mpi_compress.messages.kinds import Bytes, Known, Vector
 
 _NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
@@ -55,66 +56,83 @@ def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
     raise CorruptMessage(f"no count up to {most} ends before byte {at} of {data.size}")
 
 
-def float_bytes(values: Vector, bits: int) -> Bytes:
-    """Values as little-endian floats of 32 or 64 bits; a view of the values if they have that form.
+def float_bytes(values: Vector, form: FloatFormat) -> Bytes:
+    """Values as little-endian floats; a view of the values if they have that form.
 
     Raises:
-        OverflowError: a finite value beyond the largest float of 32 bits.
+        OverflowError: a finite value that would round to infinity.
     """
-    if bits == 64:
+    if form.bits == 64:
         return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
-    short = np.empty(values.size, dtype="<f4")
-    if not shorten(values, short):
-        refuse(values)
-    return short.view(np.uint8)
+    if form.bits == 32:
+        short = np.empty(values.size, dtype="<f4")
+        right, out = shorten(values, short), short.view(np.uint8)
+    else:
+        out = np.empty(form.nbytes * values.size, dtype=np.uint8)
+        right = put_floats(values, form.precision, out)
+    if not right:
+        refuse(values, form)
+    return out
 
 
-def refuse(values: Vector) -> NoReturn:
-    """Raise the OverflowError that says which value does not fit a float of 32 bits."""
+def refuse(values: Vector, form: FloatFormat) -> NoReturn:
+    """Raise the OverflowError that says which value does not fit a format, and which formats it fits."""
     worst = np.max(np.abs(values[np.isfinite(values)]))
-    raise OverflowError(f"a value of magnitude {worst:g} overflows a float of 32 bits; use float = 64")
+    raise OverflowError(f"a value of magnitude {worst:g} overflows a {form.text}; use float = {that_hold(worst)}")
 
 
-def read_floats(data: Bytes, at: int, count: int, bits: int) -> tuple[Vector, int]:
+def read_floats(data: Bytes, at: int, count: int, form: FloatFormat) -> tuple[Vector, int]:
     """`count` floats from data[at] on, as a new array of float64, and where they end."""
-    end = at + count * bits // 8
+    end = at + count * form.nbytes
     if end > data.size:
-        raise CorruptMessage(f"{count} floats of {bits} bits need {end} bytes; there are {data.size}")
+        raise CorruptMessage(f"{count} floats of {form.bits} bits need {end} bytes; there are {data.size}")
     values = np.empty(count)
-    take_floats(data, at, bits, values)
+    take_floats(data, at, form.precision, values)
     return values, end
 
 
-def read_scales(data: Bytes, at: int, dim: int, known: Known, bits: int) -> tuple[Vector, int, int]:
+def read_scales(data: Bytes, at: int, dim: int, known: Known, form: FloatFormat) -> tuple[Vector, int, int]:
     """The scales of levels from data[at] on, the coordinates that share one (all if no `bucket` is known), and where they end."""
     bucket = known.get("bucket") or dim
-    scales, end = read_floats(data, at, -(-dim // bucket), bits)
+    scales, end = read_floats(data, at, -(-dim // bucket), form)
     return scales, bucket, end
 
 
-def number_bytes(value: float, bits: int) -> Bytes:
+def number_bytes(value: float, form: FloatFormat) -> Bytes:
     """One float, as `float_bytes` writes it."""
-    return np.frombuffer(_packed(value, bits), dtype=np.uint8)
-
-
-def rounded(value: float, bits: int) -> float:
-    """The number that `number_bytes` writes."""
-    return _NUMBERS[bits].unpack(_packed(value, bits))[0]
-
-
-def _packed(value: float, bits: int) -> bytes:
+    if form.bits == 16:
+        return float_bytes(np.array([value]), form)
     try:
-        return _NUMBERS[bits].pack(value)
+        return np.frombuffer(_NUMBERS[form.bits].pack(value), dtype=np.uint8)
     except OverflowError:
-        refuse(np.array([value]))
+        refuse(np.array([value]), form)
 
 
-def read_number(data: Bytes, at: int, bits: int) -> tuple[float, int]:
+def rounded_up(value: float, form: FloatFormat) -> float:
+    """The least float that is not below `value` ≥ 0.
+
+    Raises:
+        OverflowError: it would be infinite.
+    """
+    data = number_bytes(value, form)
+    nearest, _ = read_number(data, 0, form)
+    if nearest >= value:
+        return nearest
+    above = int.from_bytes(data.tobytes(), "little") + 1  # floats above 0 are in the order of their bits
+    least, _ = read_number(np.frombuffer(above.to_bytes(form.nbytes, "little"), dtype=np.uint8), 0, form)
+    if least > form.largest:
+        refuse(np.array([value]), form)
+    return least
+
+
+def read_number(data: Bytes, at: int, form: FloatFormat) -> tuple[float, int]:
     """One float from data[at] on, and where it ends."""
-    end = at + bits // 8
+    end = at + form.nbytes
     if end > data.size:
-        raise CorruptMessage(f"a float of {bits} bits ends at byte {end}; there are {data.size}")
-    return _NUMBERS[bits].unpack_from(data.data, at)[0], end
+        raise CorruptMessage(f"a float of {form.bits} bits ends at byte {end}; there are {data.size}")
+    if form.bits == 16:
+        return read_floats(data, at, 1, form)[0].item(), end
+    return _NUMBERS[form.bits].unpack_from(data.data, at)[0], end
 
 
 def readable(data: Bytes) -> Bytes:

@@ -27,39 +27,39 @@ class Fixed(IndexCodec, BulkCodec):
     def encode(self, compressed: Compressed) -> Bytes:
         if type(compressed) is Sparse:  # the most frequent kind first
             T, width = compressed.indices.size, index_bits(compressed.dim)
-            start = count_length(T) + T * self.float // 8
+            start = count_length(T) + T * self.float_format.nbytes
             out = np.empty(start + (T * width + 7) // 8, dtype=np.uint8)
-            if not floats.put_pairs(compressed.indices, compressed.values, width, self.float, start, out):
-                refuse(compressed.values)
+            if not floats.put_pairs(compressed.indices, compressed.values, width, self.float_format.precision, start, out):
+                refuse(compressed.values, self.float_format)
             return out
         if isinstance(compressed, Dense):
-            return float_bytes(compressed.values, self.float).copy()
+            return float_bytes(compressed.values, self.float_format).copy()
         if isinstance(compressed, Drawn):
             seed = np.array([compressed.seed], dtype="<u8").view(np.uint8)
-            return np.concatenate([seed, float_bytes(compressed.values, self.float)])
+            return np.concatenate([seed, float_bytes(compressed.values, self.float_format)])
         return super().encode(compressed)
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if kind is Dense:
-            values, end = read_floats(data, at, dim, self.float)
+            values, end = read_floats(data, at, dim, self.float_format)
             return Dense(values), end
         if kind is Drawn:
             return self._drawn(data, at, dim, known["kappa"])
         # a short message is read by one call
         if kind is Sparse and at < data.size >= 8 and (count := data.item(at)) <= min(dim, 127):
             width = index_bits(dim)
-            end = at + 1 + count * self.float // 8 + (count * width + 7) // 8
+            end = at + 1 + count * self.float_format.nbytes + (count * width + 7) // 8
             indices, values = np.empty(count, dtype=np.uint32), np.empty(count)
-            if end <= data.size and floats.take_pairs(data, at + 1, width, self.float, dim, indices, values):
+            if end <= data.size and floats.take_pairs(data, at + 1, width, self.float_format.precision, dim, indices, values):
                 return Sparse(dim, indices, values), end
         return super().decode(data, at, dim, kind, known)
 
     def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
-        data, ends, right = floats.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float)
+        data, ends, right = floats.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float_format.precision)
         return (data, ends) if right else None
 
     def decode_all(self, data: Bytes, ends: NDArray[np.int64], dim: int) -> SparseRows:
-        indices, values, stops, right = floats.take_rows(data, ends, index_bits(dim), self.float, dim)
+        indices, values, stops, right = floats.take_rows(data, ends, index_bits(dim), self.float_format.precision, dim)
         if not right:
             raise CorruptMessage(f"indices are no increasing ones below {dim}")
         return SparseRows(dim, indices, values, stops)
@@ -69,7 +69,7 @@ class Fixed(IndexCodec, BulkCodec):
             raise CorruptMessage(f"a seed needs 8 bytes; there are {data.size - at}")
         seed = int(data[at : at + 8].view("<u8")[0])
         drawn = Drawn(dim, seed, kappa, np.empty(0))
-        values, end = read_floats(data, at + 8, drawn.indices.size, self.float)
+        values, end = read_floats(data, at + 8, drawn.indices.size, self.float_format)
         return Drawn(dim, seed, kappa, values), end
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:

@@ -32,8 +32,8 @@ class GSparHybrid(Codec):
             return np.concatenate([np.array([INDEXED], dtype=np.uint8), Fixed(self.float).encode(c)])
         string = np.zeros((c.dim + 3) // 4, dtype=np.uint8)
         kernels.write_string(c.indices, c.sign_indices, c.negative, c.dim, string)
-        values = float_bytes(c.values, self.float)
-        return np.concatenate([np.array([STRING], dtype=np.uint8), string, values, number_bytes(c.magnitude, self.float)])
+        values = float_bytes(c.values, self.float_format)
+        return np.concatenate([np.array([STRING], dtype=np.uint8), string, values, number_bytes(c.magnitude, self.float_format)])
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         if at >= data.size or data[at] > STRING:
@@ -47,6 +47,6 @@ class GSparHybrid(Codec):
         indices, sign_indices = np.empty(s, dtype=np.uint32), np.empty(r, dtype=np.uint32)
         negative = np.empty(r, dtype=np.bool_)
         kernels.read_string(data, start, dim, indices, sign_indices, negative)
-        values, at = read_floats(data, at, s, self.float)
-        magnitude, at = read_number(data, at, self.float)
+        values, at = read_floats(data, at, s, self.float_format)
+        magnitude, at = read_number(data, at, self.float_format)
         return Hybrid(dim, indices, values, sign_indices, negative, magnitude), at

@@ -21,7 +21,7 @@ class IndexCodec(Codec):
         SignSparse    T, the magnitude, the set, T signs of one bit
         Hybrid        s, r, s values, the magnitude, the set of s, the set of r, r signs
 
-    with counts in seven-bit groups, and floats of 32 or 64 bits.
+    with counts in seven-bit groups, and floats of the codec's format.
     """
 
     @abstractmethod
@@ -50,7 +50,7 @@ class IndexCodec(Codec):
         set_bytes = self.planned_set_bytes(T, dim)
         if set_bytes is None or kind not in (Sparse, SignSparse):
             return None
-        values = T * (self.float // 8) if kind is Sparse else self.float // 8 + (T + 7) // 8
+        values = T * self.float_format.nbytes if kind is Sparse else self.float_format.nbytes + (T + 7) // 8
         return fields.count_lengths(T) + values + set_bytes
 
     def writes(self, kind: type[Compressed]) -> bool:
@@ -59,14 +59,14 @@ class IndexCodec(Codec):
     def encode(self, compressed: Compressed) -> Bytes:
         if isinstance(compressed, Sparse):
             T = compressed.indices.size
-            out = self.write_set(compressed.indices, compressed.dim, ahead=fields.count_length(T) + T * self.float // 8)
-            if not floats.put_count_and_floats(compressed.values, self.float, out):
-                fields.refuse(compressed.values)
+            out = self.write_set(compressed.indices, compressed.dim, ahead=fields.count_length(T) + T * self.float_format.nbytes)
+            if not floats.put_count_and_floats(compressed.values, self.float_format.precision, out):
+                fields.refuse(compressed.values, self.float_format)
             return out
         if isinstance(compressed, SignSparse):
             parts = [
                 fields.count_bytes(compressed.indices.size),
-                fields.number_bytes(compressed.magnitude, self.float),
+                fields.number_bytes(compressed.magnitude, self.float_format),
                 self.write_set(compressed.indices, compressed.dim),
                 sign_bytes(compressed.negative),
             ]
@@ -75,8 +75,8 @@ class IndexCodec(Codec):
             parts = [
                 fields.count_bytes(compressed.indices.size),
                 fields.count_bytes(compressed.sign_indices.size),
-                fields.float_bytes(compressed.values, self.float),
-                fields.number_bytes(compressed.magnitude, self.float),
+                fields.float_bytes(compressed.values, self.float_format),
+                fields.number_bytes(compressed.magnitude, self.float_format),
                 self.write_set(compressed.indices, compressed.dim),
                 self.write_set(compressed.sign_indices, compressed.dim),
                 sign_bytes(compressed.negative),
@@ -86,17 +86,17 @@ class IndexCodec(Codec):
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         count, at = fields.read_count(data, at, most=dim)
         if kind is Sparse:
-            values, at = fields.read_floats(data, at, count, self.float)
+            values, at = fields.read_floats(data, at, count, self.float_format)
             indices, at = self._set(data, at, dim, count)
             return Sparse(dim, indices, values), at
         if kind is SignSparse:
-            magnitude, at = fields.read_number(data, at, self.float)
+            magnitude, at = fields.read_number(data, at, self.float_format)
             indices, at = self._set(data, at, dim, count)
             negative, at = read_signs(data, at, count)
             return SignSparse(dim, indices, negative, magnitude), at
         sign_count, at = fields.read_count(data, at, most=dim - count)
-        values, at = fields.read_floats(data, at, count, self.float)
-        magnitude, at = fields.read_number(data, at, self.float)
+        values, at = fields.read_floats(data, at, count, self.float_format)
+        magnitude, at = fields.read_number(data, at, self.float_format)
         indices, at = self._set(data, at, dim, count)
         sign_indices, at = self._set(data, at, dim, sign_count)
         negative, at = read_signs(data, at, sign_count)

@@ -10,6 +10,7 @@ from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
 from mpi_compress.messages.codecs import fields
 from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
+from mpi_compress.messages.codecs.formats import FloatFormat
 from mpi_compress.messages.kinds import Compressed, Lattice
 
 NO_BYTES = np.empty(0, dtype=np.uint8)
@@ -38,8 +39,8 @@ class LatticePoints(Codec):
     def encode(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, Lattice)
         c = compressed
-        radius = sent_radius(c.radius, self.float) if c.radius_sent else c.radius
-        head = fields.number_bytes(radius, self.float) if c.radius_sent else NO_BYTES
+        radius = sent_radius(c.radius, self.float_format) if c.radius_sent else c.radius
+        head = fields.number_bytes(radius, self.float_format) if c.radius_sent else NO_BYTES
         ahead = 1 + head.size
         longest = adaptive.longest(c.integers, 0)
         if not isfinite(radius):
@@ -64,7 +65,7 @@ class LatticePoints(Codec):
             raise CorruptMessage(f"byte {at} of {data.size} names no form of lattice points")
         sigma, stochastic = known["sigma"], known.get("stochastic", False)
         sent = known.get("radius") is None
-        radius, at = fields.read_number(data, at + 1, self.float) if sent else (known["radius"], at + 1)
+        radius, at = fields.read_number(data, at + 1, self.float_format) if sent else (known["radius"], at + 1)
         if form == NOT_FINITE and not sent:
             radius = nan
         if isfinite(radius) == (form == NOT_FINITE):
@@ -83,16 +84,13 @@ class LatticePoints(Codec):
         return Lattice(integers, sigma, radius, sent, stochastic), at
 
 
-def sent_radius(radius: float, bits: int) -> float:
+def sent_radius(radius: float, form: FloatFormat) -> float:
     """The radius rounded up to a float of the wire; NaN where it is not finite.
 
     Raises:
-        OverflowError: a finite radius beyond the largest float of 32 bits.
+        OverflowError: a finite radius beyond the largest float.
     """
-    if not isfinite(radius):
-        return nan
-    short = fields.rounded(radius, bits)
-    return short if short >= radius else float(np.nextafter(np.float32(short), np.float32(inf)))
+    return fields.rounded_up(radius, form) if isfinite(radius) else nan
 
 
 def spread(sigma: float, radius: float, stochastic: bool) -> float:

@@ -22,10 +22,10 @@ class TernaryDigits(Codec):
         nbytes, last_bits = digits_room(compressed.dim)
         out = np.empty(nbytes, dtype=np.uint8)
         kernels.write_signs(compressed.signs, last_bits, out)
-        return np.concatenate([number_bytes(compressed.magnitude, self.float), out])
+        return np.concatenate([number_bytes(compressed.magnitude, self.float_format), out])
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        magnitude, at = read_number(data, at, self.float)
+        magnitude, at = read_number(data, at, self.float_format)
         nbytes, last_bits = digits_room(dim)
         if at + nbytes > data.size:
             raise CorruptMessage(f"{dim} ternary digits end at byte {at + nbytes}; there are {data.size}")

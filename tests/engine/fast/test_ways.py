@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
+from helpers.kinds import cut
 from helpers.plays import bound, problem
 from helpers.vectors import hard
 from hypothesis import given
@@ -28,7 +29,7 @@ CHOOSING = st.one_of(
 )
 
 
-@given(st.lists(hard(most=40), min_size=1, max_size=6), CHOOSING, st.sampled_from([32, 64]), st.data())
+@given(st.lists(hard(most=40), min_size=1, max_size=6), CHOOSING, st.sampled_from([16, "bf16", 32, 64]), st.data())
 def test_messages_packed_by_one_call_are_those_packed_one_by_one(vectors, up, bits, data):
     dim = max(v.size for v in vectors)
     vs = np.zeros((len(vectors), dim))
@@ -55,13 +56,13 @@ def test_messages_packed_by_one_call_are_those_packed_one_by_one(vectors, up, bi
         assert seen.is_finite() == kept.is_finite()
 
 
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [16, "bf16", 32, 64])
 @pytest.mark.parametrize("dim", [1, 255, 256, 70_000])
 def test_long_messages_and_empty_ones_side_by_side(bits, dim):
     rng = np.random.default_rng(dim)
     sizes = [0, min(dim, 127), min(dim, 128), 0, min(dim, 20_000)]
     indices = [np.sort(rng.choice(dim, T, replace=False)).astype(np.uint32) for T in sizes]
-    values = rng.standard_normal(sum(sizes)).astype(np.float32).astype(float)
+    values = cut(rng.standard_normal(sum(sizes)), 24 if bits in (32, 64) else 8)
     rows = SparseRows(dim, np.concatenate(indices), values, np.cumsum(sizes))
     codec = codecs.build({"name": "fixed", "float": bits}, "up")
     data, ends = codec.encode_all(rows)
@@ -93,7 +94,11 @@ WAYS = {
     "momentum of gradients": ({"name": "ef", "momentum": 0.5, "step": "0.2/L"}, HARD),
     "momentum of updates": ({"name": "ef", "momentum": 0.5, "form": "update", "masking": True, "step": "0.2/L"}, TOP),
     "sparse minibatches": ({"name": "ef", "batch": 2}, HARD, {"sparse": True, "apart": True}),
-    "sparse minibatches, momentum": ({"name": "ef", "batch": 2, "momentum": 0.5, "step": "0.2/L"}, HARD, {"sparse": True, "apart": True}),
+    "sparse minibatches, momentum": (
+        {"name": "ef", "batch": 2, "momentum": 0.5, "step": "0.2/L"},
+        HARD,
+        {"sparse": True, "apart": True},
+    ),
     "momentum of updates, hard threshold": ({"name": "ef", "momentum": 0.5, "form": "update", "step": "0.2/L"}, HARD),
     "accordion": ({"name": "ef", "batch": 2}, {"name": "accordion", "k_min": 1, "k_max": 5, "every": 2}),
     "random": ({"name": "ef"}, {"name": "random-k", "k": 3}),
@@ -114,7 +119,11 @@ def remembered(workers):
 
 
 def flat(value):
-    return [flat(getattr(value, f.name)) for f in fields(value)] if is_dataclass(value) else np.array(value, dtype=object if value is None else None).tobytes()
+    return (
+        [flat(getattr(value, f.name)) for f in fields(value)]
+        if is_dataclass(value)
+        else np.array(value, dtype=object if value is None else None).tobytes()
+    )
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["neighbouring shards", "shards apart"])
@@ -166,14 +175,16 @@ def test_every_way_is_played_here():
     assert played >= {(method, way) for method, registered in ways.items() for way in registered}
 
 
-def test_a_worker_of_many_that_cannot_send_is_refused_alone():
+@pytest.mark.parametrize(("bits", "text"), [(16, "float of 16 bits"), ("bf16", "bfloat16"), (32, "float of 32 bits")])
+def test_a_worker_of_many_that_cannot_send_is_refused_alone(bits, text):
     p = problem(count=6)
-    both = [hosted(p, {"name": "ef", "reset": 1}, {"name": "top-k", "k": 3}, codec={"name": "fixed", "float": 32}) for _ in range(2)]
+    codec = {"name": "fixed", "float": bits}
+    both = [hosted(p, {"name": "ef", "reset": 1}, {"name": "top-k", "k": 3}, codec=codec) for _ in range(2)]
     for _, _, workers in both:
         workers.workers[2].e[5] = 1e60
     (_, node, fast), (_, its_node, slow) = both
     sent, wanted = faster(fast).messages(node, 0), slow.messages(its_node, 0)
     assert [m.data.tobytes() for m in sent] == [m.data.tobytes() for m in wanted]
     assert [i for i, m in enumerate(sent) if m.refusal] == [2]
-    assert "overflows a float of 32 bits" in str(sent[2].refusal)
+    assert f"overflows a {text}" in str(sent[2].refusal)
     assert all(np.array_equal(a.e, b.e) for a, b in zip(fast.workers.values(), slow.workers.values(), strict=True))
