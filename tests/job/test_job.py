@@ -38,7 +38,7 @@ REFUSED = {
     '[up]\ncodec = { name = "fixed", float = 8 }': "up.codec.float: 8 was given; it should be 16, 'bf16', 32 or 64",
     '[up]\ncodec = { name = "fixed", float = "fp16" }': "up.codec.float: 'fp16' was given; it should be 16, 'bf16', 32 or 64",
     '[up]\ncompresor = "identity"': "up: no key called 'compresor'; did you mean 'compressor'?",
-    '[objective]\nloss = "logstic"': "objective: no loss called 'logstic'; did you mean 'logistic'?",
+    '[objective]\nloss = "logstic"': "objective.loss: no loss called 'logstic'; did you mean 'logistic'?",
     '[objective]\nmu = "1/"': "objective.mu: '1/' was given; it should be a number or a formula, such as",
     '[algorithm]\nname = "gd"\nstep = "1e-2 **"': "algorithm.step: '1e-2 **' was given; it should be numbers or formulas, such as",
     '[algorithm]\nname = "gd"\nstep = { form = ["1/t"], a = 1.0 }': "algorithm.step: {'form': ['1/t'], 'a': 1.0} was given",
