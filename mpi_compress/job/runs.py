@@ -16,10 +16,9 @@ from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, TuneTable, WorkersTable
-from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.datasets.labels import Labels
@@ -249,23 +248,7 @@ def data_table(table: dict[str, Any], where: str) -> DataTable:
 
 def _link(table: dict[str, Any], where: str) -> LinkTable:
     refuse_unknown(table, ("compressor", "codec"), where)
-    compressor = compressors.build(table.get("compressor", "identity"), f"{where}.compressor")
-    spec = table.get("codec", compressor.codec)
-    if isinstance(spec, Mapping) and "name" not in spec:
-        spec = {"name": compressor.codec, **spec}
-    codec = codecs.build(spec, f"{where}.codec")
-    if not codec.writes(compressor.makes):
-        can = ", ".join(name for name in codecs if _writes(name, compressor.makes))
-        raise UserError(f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; these can: {can}")
-    return LinkTable(compressor, codec)
-
-
-def _writes(name: str, kind: type[Compressed]) -> bool:
-    """True if a codec, without parameters, writes messages of a kind."""
-    try:
-        return codecs[name]().writes(kind)
-    except TypeError:  # a codec of the user's own that needs parameters
-        return False
+    return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
 
 
 def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
