@@ -30,21 +30,23 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.problem.datasets import Generator
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.losses import Loss, losses
+    from mpi_compress.problem.metrics import Metric, ProblemView, metrics
     from mpi_compress.problem.models import Model, models
     from mpi_compress.problem.partitions import Partition, partitions
     from mpi_compress.problem.penalties import Penalty, penalties
     from mpi_compress.problem.scaled_vector import ScaledVector
     from mpi_compress.results.reader import Run, read
+    from mpi_compress.results.tidy import load
 
     generators = datasets
     __version__: str
 
 __all__ = [
     "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Drawn",
-    "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Model", "Partition", "Penalty", "Round", "Run",
-    "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs",
-    "coder", "compressors", "costs", "datasets", "generators", "kinds", "load_job", "losses", "models", "partitions", "penalties",
-    "plot", "read", "run", "step_at",
+    "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition", "Penalty",
+    "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs",
+    "coder", "compressors", "costs", "datasets", "generators", "kinds", "load", "load_job", "losses", "metrics", "models",
+    "partitions", "penalties", "plot", "read", "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -68,11 +70,13 @@ _MODULES = {
         "messages.link": "Link Message",
         "problem.datasets": "datasets generators Generator",
         "problem.losses": "losses Loss",
+        "problem.metrics": "metrics Metric ProblemView",
         "problem.models": "models Model",
         "problem.partitions": "partitions Partition",
         "problem.penalties": "penalties Penalty",
         "problem.scaled_vector": "ScaledVector",
         "results.reader": "Run read",
+        "results.tidy": "load",
     }.items()
     for name in names.split()
 }
