@@ -24,8 +24,17 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.messages.compressors import Compressor, compressors
     from mpi_compress.messages.costs import CostModel, costs
     from mpi_compress.messages.kinds import (
-        Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, WithScalar,
-    )  # fmt: skip
+        Compressed,
+        Dense,
+        Drawn,
+        Hybrid,
+        Lattice,
+        Levels,
+        SignSparse,
+        Sparse,
+        Ternary,
+        WithScalar,
+    )
     from mpi_compress.messages.link import Link, Message
     from mpi_compress.problem.datasets import Generator
     from mpi_compress.problem.datasets import generators as datasets
@@ -44,9 +53,9 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
 __all__ = [
     "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Drawn",
     "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition", "Penalty",
-    "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs",
-    "coder", "compressors", "costs", "datasets", "generators", "kinds", "load", "load_job", "losses", "metrics", "models",
-    "partitions", "penalties", "plot", "read", "run", "step_at",
+    "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError", "WithScalar",
+    "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets", "generators", "kinds", "load", "load_job",
+    "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}

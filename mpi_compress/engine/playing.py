@@ -129,7 +129,7 @@ def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector, watch:
     if verdict is Verdict.STOPPED:
         recorder.abandon("stopped", f"stopped by {keeper.reason}")
         return
-    attributes = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
+    attributes: dict[str, Any] = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
     attributes |= {"until": mark_of(watch.until)} if keeper.observer.ended_by_caller else {}
     recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
     remove_checkpoint(keeper.place.file)

@@ -127,7 +127,7 @@ def mark_of(function: Callable[..., Any] | None) -> str:
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     kept = [*(getattr(function, "__defaults__", None) or ()), *_closed_over(function)]
     texts = [*_texts(code), *(repr(value) for value in kept if isinstance(value, _SIMPLE))]
-    named = "" if code else f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    named = "" if code else getattr(function, "__qualname__", type(function).__qualname__)
     return hashlib.sha256(json.dumps([named, *texts]).encode()).hexdigest()[:12]
 
 

@@ -62,8 +62,8 @@ def load_job(
     """Read a job, and build every part of every run.
 
     Args:
-        job: a job file, or a dict of the same tables, where `run` and `claim` are lists of dicts. Files that a dict names are looked
-            for in the current folder.
+        job: a job file, or a dict of the same tables, where `run` and `claim` are lists of dicts. Files that a dict names are
+            looked for in the current folder.
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
         only: take the runs of this label.
         index: take the run of this number.

@@ -25,18 +25,20 @@ class Shown(Protocol):
 
 def line(run: Shown) -> str:
     """Its label, status, last row and file, in one line."""
-    numbers = "no rows" if not _rows(run) else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
+    numbers = (
+        "no rows" if not _rows(run) else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
+    )
     return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
 
 def html(run: Shown) -> str:
     """A table of its setting and its last row."""
-    reason = run.attrs.get("reason", "")
+    reason, file = run.attrs.get("reason", ""), {"file": run.file}
     told = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
     told |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
     told |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in told.items())
-    return f"<table><caption>{escape(str(run.attrs['label']))}</caption>{rows}<tr><th>file</th><td>{escape(str(run.file))}</td></tr></table>"
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in (told | file).items())
+    return f"<table><caption>{escape(str(run.attrs['label']))}</caption>{rows}</table>"
 
 
 def _rows(run: Shown) -> int:

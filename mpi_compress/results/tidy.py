@@ -13,7 +13,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.results.reader import Run, read
 
 Kind = Literal["polars", "pandas", "dict"]
-_KINDS = ("polars", "pandas", "dict")
+_KINDS: tuple[Kind, ...] = ("polars", "pandas", "dict")
 _LINKS = ("up", "down")
 
 
@@ -33,7 +33,7 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     """
     if as_ not in (None, *_KINDS):
         raise UserError(f"load: as_ = {as_!r} was given; it should be one of {', '.join(_KINDS)}")
-    chosen = as_ or next(kind for kind in _KINDS if kind == "dict" or find_spec(kind))
+    chosen: Kind = as_ or next(kind for kind in _KINDS if kind == "dict" or find_spec(kind))
     if chosen != "dict" and not find_spec(chosen):
         raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install {chosen}")
     columns = table(_found(results))

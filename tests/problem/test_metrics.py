@@ -40,7 +40,7 @@ def test_accuracy_of_several_classes_is_that_of_the_largest_score(tmp_path):
 
 def test_a_metric_without_a_value_on_the_problem_is_refused_before_anything_runs(tmp_path):
     job = {**JOB, "data": {"generator": "least-squares", "samples": 30, "dim": 5}, "objective": {"loss": "least-squares"}}
-    with pytest.raises(mc.UserError, match="log.metrics: 'accuracy': the labels are no classes, so there is no accuracy"):
+    with pytest.raises(mc.UserError, match=r"log\.metrics: 'accuracy': the labels are no classes, so there is no accuracy"):
         mc.run(job, out=tmp_path)
     assert not [*tmp_path.rglob("*.h5*")]
 
@@ -72,5 +72,5 @@ def test_an_edited_metric_has_the_same_run_id_and_is_evaluated_anew(tmp_path, mo
     again, played = write("2 * x[self.j]")
     assert (played, again.trace["first_coordinate"][-1]) == (7, 2 * run.x[2])
     assert again.file == run.file
-    with pytest.raises(mc.UserError, match="log.metrics: 'first-coordinate': 'text' was given; it should be one real number"):
+    with pytest.raises(mc.UserError, match=r"log\.metrics: 'first-coordinate': 'text' was given; it should be one real number"):
         write("'text'")
