@@ -25,7 +25,7 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     does not have is null (None in a dict). Trials of [tune] are results as others are; results that are being written are left out.
 
     Args:
-        results: a pattern such as "results/**", a folder, a file, a result that was read; or several of these.
+        results: a pattern such as ``"results/**"``, a folder, a file, a result that was read; or several of these.
         as_: "polars" or "pandas" for a DataFrame, "dict" for a dict of lists. None: the first of these that is installed.
 
     Raises:
@@ -33,7 +33,7 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     """
     if as_ not in (None, *_KINDS):
         raise UserError(f"load: as_ = {as_!r} was given; it should be one of {', '.join(_KINDS)}")
-    chosen: Kind = as_ or next(kind for kind in _KINDS if kind == "dict" or find_spec(kind))
+    chosen = next(kind for kind in _KINDS if kind == "dict" or find_spec(kind)) if as_ is None else as_
     if chosen != "dict" and not find_spec(chosen):
         raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install {chosen}")
     columns = table(_found(results))
