@@ -9,42 +9,87 @@ from typing import TYPE_CHECKING, Any
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")  # one thread a rank, set before NumPy is imported: more would change bits
 
-if TYPE_CHECKING:
-    from mpi_compress import algorithms
-    from mpi_compress.algorithms import Algorithm
+if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these parts
+    from mpi_compress.algorithms import Algorithm, algorithms
+    from mpi_compress.algorithms.sampling import Batches
+    from mpi_compress.algorithms.steps import Step, step_at
     from mpi_compress.core.errors import CorruptMessage, UserError
     from mpi_compress.core.streams import Round
     from mpi_compress.engine.runner import run
     from mpi_compress.figures.plotting import plot
     from mpi_compress.job.loading import Job, load_job
-    from mpi_compress.messages import codecs, compressors, costs
-    from mpi_compress.messages.codecs import Codec
-    from mpi_compress.messages.compressors import Compressor
-    from mpi_compress.messages.costs import CostModel
-    from mpi_compress.messages.kinds import Compressed, Dense, Sparse
-    from mpi_compress.problem import datasets
+    from mpi_compress.messages import kinds
+    from mpi_compress.messages.codecs import Codec, codecs
+    from mpi_compress.messages.coders import Coder, coder
+    from mpi_compress.messages.compressors import Compressor, compressors
+    from mpi_compress.messages.costs import CostModel, costs
+    from mpi_compress.messages.kinds import (
+        Compressed,
+        Dense,
+        Drawn,
+        Hybrid,
+        Lattice,
+        Levels,
+        SignSparse,
+        Sparse,
+        Ternary,
+        WithScalar,
+    )
+    from mpi_compress.messages.link import Link, Message
     from mpi_compress.problem.datasets import Generator
+    from mpi_compress.problem.datasets import generators as datasets
+    from mpi_compress.problem.losses import Loss, losses
+    from mpi_compress.problem.metrics import Metric, ProblemView, metrics
+    from mpi_compress.problem.models import Model, models
+    from mpi_compress.problem.partitions import Partition, partitions
+    from mpi_compress.problem.penalties import Penalty, penalties
+    from mpi_compress.problem.scaled_vector import ScaledVector
     from mpi_compress.results.reader import Run, read
+    from mpi_compress.results.tidy import load
 
+    generators = datasets
     __version__: str
 
 __all__ = [
-    "Algorithm", "Codec", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Generator", "Job", "Round", "Run",
-    "Sparse", "UserError", "__version__", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job", "plot", "read",
-    "run",
+    "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Drawn",
+    "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition", "Penalty",
+    "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError", "WithScalar",
+    "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets", "generators", "kinds", "load", "load_job",
+    "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
 """Modules that users' parts import by the names that they had before."""
 _MODULES = {
-    "algorithms": "algorithms", "codecs": "messages.codecs", "compressors": "messages.compressors", "costs": "messages.costs",
-    "datasets": "problem.datasets", "losses": "problem.losses", "models": "problem.models", "penalties": "problem.penalties",
-    "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
-    "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
-    "Loss": "problem.losses", "Model": "problem.models", "Penalty": "problem.penalties", "Rows": "problem.rows",
-    "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
-    "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
-}  # fmt: skip
+    name: module
+    for module, names in {
+        "algorithms": "algorithms Algorithm",
+        "algorithms.sampling": "Batches",
+        "algorithms.steps": "Step step_at",
+        "core.errors": "CorruptMessage UserError",
+        "core.streams": "Round",
+        "engine.runner": "run",
+        "figures.plotting": "plot",
+        "job.loading": "Job load_job",
+        "messages.codecs": "codecs Codec",
+        "messages.coders": "Coder coder",
+        "messages.compressors": "compressors Compressor",
+        "messages.costs": "costs CostModel",
+        "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
+        "messages.link": "Link Message",
+        "problem.datasets": "datasets generators Generator",
+        "problem.losses": "losses Loss",
+        "problem.metrics": "metrics Metric ProblemView",
+        "problem.models": "models Model",
+        "problem.partitions": "partitions Partition",
+        "problem.penalties": "penalties Penalty",
+        "problem.rows": "Rows",
+        "problem.scaled_vector": "ScaledVector",
+        "results.reader": "Run read",
+        "results.tidy": "load",
+    }.items()
+    for name in names.split()
+}
 """The module that a name stands for, or that defines it; it is imported when the name is first used."""
 
 

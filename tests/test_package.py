@@ -11,6 +11,9 @@ import mpi_compress as mc
 NAMES = {
     "Algorithm", "Codec", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Generator", "Job", "Round", "Run",
     "Sparse", "UserError", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job", "plot", "read", "run",
+    "Batches", "Coder", "Drawn", "Hybrid", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition", "Penalty",
+    "SignSparse", "Step", "Ternary", "WithScalar", "coder", "generators", "kinds", "load", "losses", "metrics", "models", "partitions",
+    "penalties", "step_at",
 }  # fmt: skip
 HEAVY = ("numba", "scipy", "numpy", "h5py", "pydantic", "mpi4py", "matplotlib", "tqdm", "importlib.metadata")
 
@@ -41,6 +44,28 @@ def test_a_star_import_brings_the_names():
 @pytest.mark.parametrize("name", ["algorithms", "messages.codecs", "messages.compressors", "messages.costs", "problem.datasets"])
 def test_a_room_of_parts_is_the_module_of_that_name(name):
     assert getattr(mc, name.rpartition(".")[2]) is import_module(f"mpi_compress.{name}")
+
+
+@pytest.mark.parametrize(
+    ("room", "part"),
+    [
+        ("algorithms", "ef"), ("compressors", "top-k"), ("codecs", "rice"), ("costs", "packet"), ("losses", "logistic"),
+        ("models", "softmax"), ("penalties", "l2"), ("partitions", "shuffled"), ("metrics", "accuracy"), ("generators", "gspar"),
+        ("datasets", "gspar"),
+    ],
+)  # fmt: skip
+def test_a_room_of_parts_is_a_mapping_as_its_registry_is(room, part):
+    parts = getattr(mc, room)
+    assert parts[part].name == part
+    assert part in parts
+    assert "nothing" not in parts
+    assert (parts.get(part), parts.get("nothing")) == (parts[part], None)
+    assert list(parts) == sorted(parts.keys())
+    assert len(parts) == len(list(parts)) == len(dict(parts))
+    assert parts == parts  # noqa: PLR0124
+    assert callable(parts.register)
+    with pytest.raises(KeyError, match=f"called '{part}x'; did you mean '{part}'"):
+        parts[part + "x"]
 
 
 def test_the_first_use_of_a_name_imports_it_whatever_was_imported_before():

@@ -11,8 +11,8 @@ from mpi_compress.core.errors import UserError, nearest
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    text = "algorithms, compressors, codecs, losses, penalties, models, partitions, costs, datasets or columns; or a part's name"
-    parser.add_argument("what", nargs="?", metavar="KIND|PART", help=text)
+    kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, datasets or columns"
+    parser.add_argument("what", nargs="?", metavar="KIND|PART", help=f"{kinds}; or a part's name")
 
 
 def act(options: Namespace) -> int:
@@ -41,13 +41,15 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.messages.costs import costs
     from mpi_compress.problem.datasets import KNOWN, generators
     from mpi_compress.problem.losses import losses
+    from mpi_compress.problem.metrics import metrics
     from mpi_compress.problem.models import models
     from mpi_compress.problem.partitions import partitions
     from mpi_compress.problem.penalties import penalties
 
     return {
         "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
-        "models": models, "partitions": partitions, "costs": costs, "datasets": {**generators, **KNOWN},
+        "models": models, "partitions": partitions, "metrics": metrics, "costs": costs,
+        "datasets": {**generators, **KNOWN},
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from inspect import isabstract
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
@@ -95,7 +96,16 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         self._parts |= {name: cls for (m, name), cls in self._of_modules.items() if f"{m}.".startswith(f"{module}.")}
 
     def __getitem__(self, name: str) -> type[P]:
+        """The part's class; KeyError with the nearest right name."""
+        if name not in self._parts:
+            raise KeyError(nearest(str(name), self, self.kind))
         return self._parts[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._parts.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._parts))
@@ -119,6 +129,27 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         if table["name"] not in self._parts:
             raise UserError(f"{where}: {nearest(table['name'], self, self.kind)}")
         return checked(self._parts[table["name"]], {k: v for k, v in table.items() if k != "name"}, where)
+
+
+class PartsModule(ModuleType, Mapping[str, type[Part]]):
+    """A package of parts, which is a mapping as its registry is: `compressors["top-k"]`, `list(compressors)`."""
+
+    __eq__, __hash__ = ModuleType.__eq__, ModuleType.__hash__
+    register: Callable[[str], Callable[[Any], Any]]  # the registry's
+
+    def __getitem__(self, name: str) -> type[Part]:
+        return _registry_of(self)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_registry_of(self))
+
+    def __len__(self) -> int:
+        return len(_registry_of(self))
+
+
+def _registry_of(module: Any) -> Registry[Any]:
+    """The registry whose `register` a package of parts has."""
+    return module.register.__self__
 
 
 def is_ours(part: Any) -> bool:
@@ -202,7 +233,9 @@ def _first(error: "ValidationError", values: Mapping[str, Any], where: str) -> s
 
 
 def import_all(package: str) -> None:
-    """Import every module of a package, so that the parts in them register themselves."""
+    """Import every module of a package, so that the parts in them register themselves; the package is then a `PartsModule`."""
     module = importlib.import_module(package)
+    if hasattr(module, "register"):
+        module.__class__ = PartsModule
     for info in pkgutil.iter_modules(module.__path__, module.__name__ + "."):
         importlib.import_module(info.name)

@@ -19,6 +19,7 @@ from mpi_compress.engine.guards import GuardedObjective
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.preparing import Prepared
 from mpi_compress.engine.problems import Problem
+from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.tables import Stop, Verdict
@@ -26,6 +27,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.held_out import HeldOut
+from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
@@ -62,16 +64,31 @@ def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]
     return {i: _objective(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()}
 
 
-def columns_of(problem: Problem) -> Callable[[Vector], dict[str, float]]:
-    """The columns that follow from a point alone: ‖x − x*‖ if x* is known, and the test set's if there is one."""
+def columns_of(p: Prepared, watch: Watch) -> Callable[[Vector], dict[str, float]]:
+    """The columns that follow from a point alone: ‖x − x*‖ if x* is known, the test set's if there is one, and metrics."""
+    problem, view = p.problem, view_of(p.problem)
     x_star, test = problem.x_star, problem.test
     held_out = HeldOut(test.read(0, test.n_samples), problem.loss) if test is not None else None
 
     def columns(x: Vector) -> dict[str, float]:
         distance = {} if x_star is None else {"distance": norm(x - x_star)}
-        return {**distance, **(held_out.columns(x) if held_out else {})}
+        further = {**values_of(p.spec.metrics, view, x), **watch.values(x)}
+        return {**distance, **(held_out.columns(x) if held_out else {}), **further}
 
     return columns
+
+
+def view_of(problem: Problem) -> ProblemView:
+    """A problem as metrics see it."""
+    return ProblemView(problem.data, problem.loss, problem.mu, problem.penalty, problem.x_star, problem.f_star)
+
+
+def try_metrics(p: Prepared) -> None:
+    """Evaluate a job's metrics at x0; UserError if one has no number there. At rank 0, before anything runs."""
+    try:
+        values_of(p.spec.metrics, view_of(p.problem), p.x0)
+    except UserError as error:
+        raise type(error)(f"{p.spec.where}{error}") from None
 
 
 def rehearse(p: Prepared, sample: Rows) -> None:

@@ -28,6 +28,11 @@ def ignore(*_: Any) -> None:
     """Takes whatever it is given, and does nothing."""
 
 
+def never(*_: Any) -> bool:
+    """Takes whatever it is given, and says no."""
+    return False
+
+
 @dataclass(frozen=True)
 class Log:
     """Which rounds have rows, what is in them, and where they go."""
@@ -36,6 +41,7 @@ class Log:
     f_star: float = float("nan")  # NaN if unknown
     every: int = 1  # rounds
     sink: Callable[[Row], None] = ignore  # takes every row, at rank 0
+    see: Callable[[Row], bool] = never  # the caller's look at every row, at rank 0; true: the run is complete
     progress: Callable[[int, float | None, float], None] = ignore  # takes round, loss or None, wire bits up; at rank 0
 
 
@@ -48,6 +54,7 @@ class Observer:
         self.counters = Counters([0] * self.exchange.n, [0.0] * self.exchange.n)
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
+        self.ended_by_caller = False  # at rank 0
 
     @property
     def clock(self) -> Clock:
@@ -68,30 +75,36 @@ class Observer:
         if not finite:
             logged = self._log(k, algorithm, node, workers)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
-            verdict = max(verdict, logged)
+            verdict, self.ended_by_caller = max(verdict, logged), False
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(is_spent(self.stop, self.counters))):
             verdict = Verdict.COMPLETE
         if verdict or k % self.log.every == 0:
-            verdict = max(verdict, self._log(k, algorithm, node, workers))
+            verdict = self._log(k, algorithm, node, workers, verdict)
         elif self.exchange.is_root:
             self.log.progress(k, None, sum(self.counters.wire_bits_up))
         self.clock.evaluate += time.perf_counter() - begun
         return verdict
 
-    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any]) -> Verdict:
-        """Evaluate the iterate of round k, write its row, and judge it; once."""
+    def _log(
+        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON
+    ) -> Verdict:
+        """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
         c, log = self.counters, self.log
         if k == c.logged:
-            return Verdict.GO_ON
-        first, c.logged, verdict = c.logged < 0, k, Verdict.GO_ON
+            return verdict
+        first, c.logged = c.logged < 0, k
         point = self.evaluator.evaluate(algorithm, node, workers, c.clock.sends)
         if point is not None:
             c.borrowed, c.last_loss = point.borrowed, point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
-            log.sink(row_of(k, c, point, log.n_samples, log.f_star))
+            row = row_of(k, c, point, log.n_samples, log.f_star)
+            log.sink(row)
             log.progress(k, point.loss, sum(c.wire_bits_up))
-            verdict = verdict_at(self.stop, point, log.f_star, c.start_distance)
+            verdict = max(verdict, verdict_at(self.stop, point, log.f_star, c.start_distance))
+            if log.see(row) and verdict is Verdict.GO_ON:
+                verdict, self.ended_by_caller = Verdict.COMPLETE, True
+                self.reason = f"until(row) is true after {k} rounds"
         verdict = Verdict(self.exchange.agree(verdict))
         if verdict is Verdict.DIVERGED and not self.reason:
             self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)

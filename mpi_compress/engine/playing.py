@@ -4,7 +4,7 @@ import json
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from mpi_compress.engine.hosting import HostedRows, columns_of, first_states, lo
 from mpi_compress.engine.observer import Log, Observer, ignore
 from mpi_compress.engine.preparing import Prepared, attributes_of
 from mpi_compress.engine.theory import Theory
+from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.tables import Verdict
@@ -45,6 +46,7 @@ class How:
     quiet: bool
     force: bool
     interrupts: Interrupts
+    watch: Watch = field(default_factory=Watch)
     shared: bool = False  # with other processes, as the trials of [tune] are: a run that another one plays is waited for
 
 
@@ -81,7 +83,7 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
             algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
             verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
             if begun.recorder is not None:
-                _end(begun.recorder, verdict, keeper, x)
+                _end(begun.recorder, verdict, keeper, x, how.watch)
         except BaseException as error:
             return _fail(error, p, file, begun.recorder, how)
     exchange.close()  # not after an error, for then the other ranks are elsewhere
@@ -91,7 +93,7 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
 def _host(p: Prepared, exchange: Exchange, how: How, rows: HostedRows) -> Evaluator:
     """The evaluator, with the objectives of the workers hosted here."""
     objectives = objectives_of(p, rows.of(p, exchange, how.ranks))
-    further = columns_of(p.problem) if how.ranks.is_root else None
+    further = columns_of(p, how.watch) if how.ranks.is_root else None
     theory = Theory.of(p.algorithm) if p.spec.log.theory else None
     setting, L = p.algorithm.setting, p.problem.L
     penalty = None if setting.penalty_apart is None else checked_penalty(setting.penalty_apart)
@@ -106,8 +108,10 @@ def _begin(
         **attributes_of(p, evaluator.exchange, how.ranks),
         **(evaluator.theory.attributes(p.algorithm) if evaluator.theory else {}),
         **({} if tuned is None else {"tuned": json.dumps(tuned)}),
+        **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),
     }
-    names = how.ranks.on_root(lambda: schema_with(first_states(p, sample), [schema(), *p.algorithm.logs]))
+    columns = [*p.algorithm.logs, *how.watch.columns_of(p.spec)]
+    names = how.ranks.on_root(lambda: schema_with(first_states(p, sample), [schema(), *columns]))
     begun = at_root(how.ranks, partial(_begin_in_turn, file, p, attributes, names, how)) or Begun()
     header, instead = how.ranks.on_root(lambda: (begun.header, begun.instead))
     return Begun(begun.recorder, header, instead), Place(checkpoint_of(file), p.run_id, names, header)
@@ -116,16 +120,17 @@ def _begin(
 def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place: Place, how: How, progress: Progress) -> Keeper:
     """The run's keeper, with its observer."""
     sink = recorder.append if recorder else ignore
-    log = Log(p.problem.data.n_samples, p.problem.f_star, p.spec.log.every, sink, progress)
+    log = Log(p.problem.data.n_samples, p.problem.f_star, p.spec.log.every, sink, partial(how.watch.see, p.spec.label), progress)
     return Keeper(place, p.spec.checkpoint, Observer(evaluator, p.spec.cost, p.spec.stop, log), recorder, how.interrupts.wish)
 
 
-def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector) -> None:
+def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector, watch: Watch) -> None:
     """Complete the result, and remove the checkpoint; or keep both. At rank 0."""
     if verdict is Verdict.STOPPED:
         recorder.abandon("stopped", f"stopped by {keeper.reason}")
         return
-    attributes = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
+    attributes: dict[str, Any] = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
+    attributes |= {"until": mark_of(watch.until)} if keeper.observer.ended_by_caller else {}
     recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
     remove_checkpoint(keeper.place.file)
 
@@ -134,7 +139,8 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
     """Keep the rows so far. The error is raised again, unless the other runs can be played: those of a single process."""
     if recorder is not None:
         recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
-    if isinstance(error, Exception) and not isinstance(error, UserError) and how.ranks.size == 1:
+    of_the_run = isinstance(error, Exception) and not isinstance(error, UserError) and error is not how.watch.error
+    if of_the_run and how.ranks.size == 1:
         print_line(f"{p.spec.label}: failed, the others go on:\n{''.join(traceback.format_exception(error))}")
         return part_of(file)
     if isinstance(error, UserError) and not is_ours(p.algorithm):
@@ -158,7 +164,7 @@ def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schem
     pause, longest = _LOOK_SECONDS
     waited = False
     while True:
-        if how.shared and file.exists() and (waited or not how.fresh):
+        if how.shared and (waited or not how.fresh) and how.watch.is_served_by(file, p.spec):
             return Begun(instead=DONE)
         try:
             return _opened(file, p, attributes, schema, how)

@@ -2,7 +2,7 @@
 
 import math
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,20 +11,22 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
-from mpi_compress.engine.hosting import HostedRows
+from mpi_compress.engine.hosting import HostedRows, try_metrics
 from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
+from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
-from mpi_compress.job.loading import Job
+from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, read
 
 
 def run(
-    job: Job,
+    job: Job | Mapping[str, Any] | str | Path,
     comm: Any = None,
     out: str | Path = "results",
     fresh: bool = False,
@@ -32,25 +34,32 @@ def run(
     ranks: Ranks | None = None,
     force: bool = False,
     interrupts: Interrupts | None = None,
+    on_row: Callable[[dict[str, Any]], Any] | None = None,
+    metrics: Mapping[str, Callable[[Vector], float]] | None = None,
+    until: Callable[[dict[str, Any]], Any] | None = None,
 ) -> list[Run]:
     """Run a job: in this process, or on the ranks of an mpi4py communicator.
 
-    A run whose result exists is not run again, unless `fresh`.
+    A run whose result exists is not run again, unless `fresh`, or its result lacks one of `metrics`, or another `until` ended it.
+    Rank 0 calls the three functions in logged rounds, off the clock; not for rows of before. What they raise ends the call.
 
     Args:
+        job: a job, or what `load_job` takes.
         out: results go to `<out>/<job>/<label>-<run id>.h5`.
         quiet: print no progress and no summary on stderr, only what goes wrong.
         force: try also runs that need more memory than is free.
-        interrupts: asks a run to end before it is done.
+        on_row: takes every row, a dict of `label`, the columns of the trace, and `seconds`.
+        metrics: functions of x (d,), by the names of the columns that their numbers become; NaN where x is not finite.
+        until: takes every row; if it returns true, the run is complete.
 
-    Returns:
-        the results in the job's order, at rank 0; nothing elsewhere.
+    Returns: the results in the job's order, at rank 0; nothing elsewhere.
 
     Raises:
-        Stopped: a run was asked to end; it is saved, and the same call goes on.
+        Stopped: a run was asked to end, by `interrupts`; it is saved, and the same call goes on.
     """
+    watch, job = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job)
     own = ranks or ranks_of(comm)
-    runs = _run(job, Path(out), How(own, fresh, quiet, force, interrupts or Interrupts()))
+    runs = _run(job, Path(out), How(own, fresh, quiet, force, interrupts or Interrupts(), watch))
     if ranks is None:
         own.close()
     return runs
@@ -59,11 +68,15 @@ def run(
 def _run(job: Job, out: Path, how: How) -> list[Run]:
     ranks, fresh, quiet, force = how.ranks, how.fresh, how.quiet, how.force
     files = ranks.on_root(partial(_files_of, job, out, fresh))
-    done = ranks.on_root(lambda: [file.exists() and not fresh for file in files])
+    served = how.watch.is_served_by
+    done = ranks.on_root(lambda: [not fresh and served(file, spec) for file, spec in zip(files, job.runs, strict=True)])
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = _tune(job, specs, out, how)
     problems: dict[str, Problem] = {}
     prepared = {i: prepare(spec, ranks, problems, quiet, force) for i, spec in specs.items()}
+    for p in prepared.values():
+        how.watch.refuse_columns_of(p.spec, p.algorithm)
+        ranks.on_root(partial(try_metrics, p))
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))
     if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and ranks.is_root and not quiet:
@@ -91,7 +104,7 @@ def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int,
     trials = {trial.toml(): trial for spec in tuned.values() for trial in spec.trials}  # runs of several seeds share them
     if not trials:
         return {}
-    tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True))
+    tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True, watch=Watch()))
     found = dict(zip(trials, tried, strict=False))  # at rank 0
     wins = {i: how.ranks.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})

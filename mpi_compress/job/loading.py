@@ -1,4 +1,4 @@
-"""A job file: one TOML file = one figure = some runs, checked whole before anything runs."""
+"""A job: one TOML file, or dict = one figure = some runs, checked whole before anything runs."""
 
 import copy
 import itertools
@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-import numpy as np
-
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
+from mpi_compress.job.from_python import as_toml, named_tables
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.results.files import job_name
@@ -53,33 +52,54 @@ class Job:
 
 
 def load_job(
-    file: str | Path,
+    job: str | Path | Mapping[str, Any],
     overrides: Mapping[str, Any] | None = None,
     only: str | None = None,
     index: int | None = None,
     full: bool = False,
+    name: str | None = None,
 ) -> Job:
-    """Read a job file and build every part of every run.
+    """Read a job, and build every part of every run.
 
     Args:
+        job: a job file, or a dict of the same tables, where `run` and `claim` are lists of dicts. Files that a dict names are
+            looked for in the current folder.
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
         only: take the runs of this label.
         index: take the run of this number.
         full: with the values by dotted key of the job's table [full].
+        name: the folder of its results. None: a file's path below a folder called `jobs`, else its stem; the key `name` of a dict,
+            else its title in small letters with hyphens.
 
     Raises:
-        UserError: one line with the file, the place in it, what was given, and what would do.
+        UserError: one line with the file, the place in it, what was given, and what would do; without the file for a dict.
     """
-    path = Path(file)
+    if isinstance(job, Mapping):
+        return _job(*named_tables(job, name), Path(), overrides, only, index, full)
+    if not isinstance(job, str | Path):
+        raise UserError(f"load_job: {job!r:.60} was given; it should be a job file or a dict of its tables")
+    path = Path(job)
     tables = _toml(path)
-    plain_values = {key: value.item() if isinstance(value, np.generic) else value for key, value in (overrides or {}).items()}
     try:
-        if full:
-            tables = _at_full_size(tables)
-        job = parse_job(tables, job_name(path), path.parent, plain_values, only, index).only(only, index)
+        where = job_name(path) if name is None else named_tables({}, name)[1]
+        found = _job(tables, where, path.parent, overrides, only, index, full)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for errors that only the data show
+    return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
+
+
+def _job(
+    tables: dict[str, Any],
+    name: str,
+    folder: Path,
+    overrides: Mapping[str, Any] | None,
+    only: str | None,
+    index: int | None,
+    full: bool,
+) -> Job:
+    """The runs of a job that are taken."""
+    values = {key: as_toml(value, key) for key, value in (overrides or {}).items()}
+    return parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index).only(only, index)
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -16,17 +16,18 @@ from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, TuneTable, WorkersTable
-from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.labels import Labels
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.losses import Loss, losses
+from mpi_compress.problem.metrics import Metric, metrics
 from mpi_compress.problem.models import Model, models
 from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.penalties import Penalty, penalties
+from mpi_compress.results.columns import refuse_column
 from mpi_compress.results.reader import read
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class RunSpec:
     start: StartTable
     stop: Stop
     log: LogTable
+    metrics: list[Metric]  # that [log] names
     checkpoint: Every
     tune: TuneTable | None
     where: str  # for error lines
@@ -61,7 +63,7 @@ class RunSpec:
     @property
     def run_id(self) -> str:
         """A hash of what decides the numbers: the user's tables without layout and checkpoints, and the content of all files, the
-        source of users' parts included."""
+        source of users' parts included; but not that of metrics, which decide a column of their own alone."""
         deciding = copy.deepcopy(dict(self.written))
         for key in ("checkpoint", "plugins"):
             deciding.pop(key, None)
@@ -167,7 +169,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
-    objective = tables.read("objective", ObjectiveTable)
+    objective, log = tables.read("objective", ObjectiveTable), tables.read("log", LogTable)
     return RunSpec(
         label=label,
         index=index,
@@ -185,7 +187,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         cost=costs.build(cost, f"{at}cost"),
         start=tables.read("start", StartTable),
         stop=tables.read("stop", Stop),
-        log=tables.read("log", LogTable),
+        log=log,
+        metrics=_metrics(log, f"{at}log.metrics"),
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
         where=at,
@@ -211,6 +214,13 @@ def _loss(objective: ObjectiveTable, at: str) -> Loss | Model:
     if objective.model is not None:
         return models.build(objective.model, f"{at}objective.model")
     return losses.build("logistic" if objective.loss is None else objective.loss, f"{at}objective.loss")
+
+
+def _metrics(log: LogTable, where: str) -> list[Metric]:
+    found = [metrics.build(spec, where) for spec in log.metrics]
+    for i, metric in enumerate(found):
+        refuse_column(metric.column, [m.column for m in found[:i]], where)
+    return found
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
@@ -250,23 +260,7 @@ def data_table(table: dict[str, Any], where: str) -> DataTable:
 
 def _link(table: dict[str, Any], where: str) -> LinkTable:
     refuse_unknown(table, ("compressor", "codec"), where)
-    compressor = compressors.build(table.get("compressor", "identity"), f"{where}.compressor")
-    spec = table.get("codec", compressor.codec)
-    if isinstance(spec, Mapping) and "name" not in spec:
-        spec = {"name": compressor.codec, **spec}
-    codec = codecs.build(spec, f"{where}.codec")
-    if not codec.writes(compressor.makes):
-        can = ", ".join(name for name in codecs if _writes(name, compressor.makes))
-        raise UserError(f"{where}.codec: '{codec.name}' cannot write what '{compressor.name}' makes; these can: {can}")
-    return LinkTable(compressor, codec)
-
-
-def _writes(name: str, kind: type[Compressed]) -> bool:
-    """True if a codec, without parameters, writes messages of a kind."""
-    try:
-        return codecs[name]().writes(kind)
-    except TypeError:  # a codec of the user's own that needs parameters
-        return False
+    return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
 
 
 def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:

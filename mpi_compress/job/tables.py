@@ -132,6 +132,7 @@ class LogTable:
 
     every: int = 1
     theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
+    metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
 
     def __post_init__(self) -> None:
         if self.every < 1:

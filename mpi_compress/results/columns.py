@@ -5,12 +5,14 @@ A further column of the trace is a row here, and the line that computes it; for 
 their name is their label.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mpi_compress.core.errors import UserError
 
 
 class Result(Protocol):
@@ -146,6 +148,9 @@ COLUMNS = (
 TAKEN = frozenset(c.name for c in COLUMNS if c.table == "trace" and c.since != "algorithm")
 """Columns of a trace that no algorithm may add."""
 
+_OF_TABLES = ("label", "seed", "job")
+"""Columns of configuration in a table of all results."""
+
 _BY_NAME = {c.name: c for c in reversed(COLUMNS)}
 _IN_FILES = {f"{table}/{c.name}": c for c in COLUMNS for table in (c.table, "workers" if c.workers else c.table) if table}
 
@@ -153,6 +158,14 @@ _IN_FILES = {f"{table}/{c.name}": c for c in COLUMNS for table in (c.table, "wor
 def known(name: str) -> bool:
     """True if results can have a column of this name, whatever the algorithm."""
     return name in _BY_NAME
+
+
+def refuse_column(name: str, others: Collection[str], where: str) -> None:
+    """UserError, with its place, if a further column of the trace cannot have this name; `others` are further columns too."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise UserError(f"{where}: {name!r} is no name of a column, such as 'accuracy': letters, digits and _")
+    if known(name) or name in _OF_TABLES or name in others:
+        raise UserError(f"{where}: '{name}' is the name of another column; give it another")
 
 
 def column_of(name: str) -> Column:

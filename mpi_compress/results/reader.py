@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import bounds
+from mpi_compress.results import bounds, summary
 from mpi_compress.results.columns import column_of, named
 
 FORMAT = "mpi-compress/1"
@@ -22,17 +22,26 @@ _TRIES = 5
 _NEEDED = ("label", "status")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A result read back. `trace`, `workers` and `timing` map a column's name to its array."""
+    """A result read back. `trace`, `workers` and `timing` map a column's name to its array.
+
+    It prints as one line, and as a table in notebooks.
+    """
 
     file: Path
     attrs: dict[str, Any]
     trace: dict[str, NDArray]
     workers: dict[str, NDArray]
     timing: dict[str, NDArray]
-    x: Vector | None = field(repr=False)
-    theory: dict[str, NDArray] = field(default_factory=dict, repr=False)  # where the job asked for it
+    x: Vector | None
+    theory: dict[str, NDArray] = field(default_factory=dict)  # where the job asked for it
+
+    def __repr__(self) -> str:
+        return summary.line(self)
+
+    def _repr_html_(self) -> str:
+        return summary.html(self)
 
     @property
     def label(self) -> str:
@@ -96,6 +105,15 @@ class Run:
         except ImportError:
             raise UserError("to_pandas needs pandas: pip install pandas") from None
         return pandas.DataFrame(self.trace)
+
+
+def attributes(file: Path) -> dict[str, Any]:
+    """A result's attributes alone; {} if they cannot be read, which `read` then reports."""
+    try:
+        with h5py.File(file, "r", locking=False) as h5:
+            return dict(h5.attrs)
+    except (OSError, RuntimeError):
+        return {}
 
 
 def read(file: str | Path) -> Run:

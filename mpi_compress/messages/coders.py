@@ -1,0 +1,161 @@
+"""A compressor with a codec, for arrays of any program: without a job, a run or MPI."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import is_ours
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.codecs import Codec, codecs
+from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import GuardedLink, Link, Message
+
+F = TypeVar("F", np.float32, np.float64)
+Floats = NDArray[np.float32] | NDArray[np.float64]
+Data = bytes | bytearray | memoryview | NDArray[np.uint8]
+Draws = int | np.random.Generator | None
+_MOST = 2**32 - 1  # coordinates: indices are of 32 bits
+
+
+@dataclass(frozen=True)
+class Coder:
+    """Compresses arrays to bytes, and reads them back. It keeps no state: one coder serves all arrays, of any size.
+
+    `coder` makes one from the names that jobs use.
+    """
+
+    compressor: Compressor
+    codec: Codec
+
+    def encode(self, v: Floats, rng: Draws = None) -> bytes:
+        """C(v) of v (d,), float32 or float64, as bytes.
+
+        Args:
+            rng: what random choices are drawn from: a seed, which gives the same bytes each time; a generator, which goes on from
+                call to call; None: a seed that nobody knows. A compressor that draws nothing ignores it.
+
+        Raises:
+            UserError: v is no such array, or the compressor's parameters cannot be meant for d coordinates.
+            OverflowError: a finite value that the codec's floats cannot hold.
+        """
+        array = _vector(v)
+        return self._link(array.size).pack(array, _round(rng)).data.tobytes()
+
+    @overload
+    def decode(self, data: Data, size: int) -> NDArray[np.float64]: ...
+    @overload
+    def decode(self, data: Data, size: int, dtype: type[F]) -> NDArray[F]: ...
+    def decode(self, data: Data, size: int, dtype: Any = np.float64) -> NDArray[Any]:
+        """The array (size,) that `encode` wrote, as an array of this dtype, float64 or float32.
+
+        A value that float32 cannot hold becomes infinite, if float32 is asked for.
+
+        Raises:
+            CorruptMessage: bytes that this coder cannot have written for so many coordinates.
+        """
+        with np.errstate(over="ignore"):
+            return self._read(data, size).dense().astype(dtype, copy=False)
+
+    def bits(self, v: Floats, rng: Draws = None) -> int:
+        """8 · the bytes that `encode` gives. (A run counts 32 bits more for each message, its length.)"""
+        return 8 * len(self.encode(v, rng))
+
+    def paper_bits(self, v: Floats, rng: Draws = None) -> float:
+        """The bits of this message by the formula of the compressor's paper."""
+        array = _vector(v)
+        link = self._link(array.size)
+        return link.paper_bits(link.unpack(link.pack(array, _round(rng))))
+
+    def _read(self, data: Data, size: int) -> Compressed:
+        link = self._link(_size(size))
+        try:
+            message = arrays.raw(data)
+        except ValueError as error:
+            raise UserError(f"decode: {error}") from None
+        return link.unpack(Message(message))
+
+    def _link(self, dim: int) -> Link:
+        """The link for vectors (dim,); one that checks every message where a part is the user's."""
+        try:
+            self.compressor.check(dim)
+        except ValueError as error:
+            raise UserError(f"{self.compressor.name}: {error}") from None
+        trusted = is_ours(self.compressor) and is_ours(self.codec)
+        return (Link if trusted else GuardedLink)(self.compressor, self.codec, dim)
+
+
+def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int | str | None = None, **parameters: Any) -> Coder:
+    """A coder of parts by the names that jobs use: `coder("top-k", k=10, codec="rice", float=32)`.
+
+    Args:
+        compressor: its name, with `parameters` of its own; or a table of both, as in a job.
+        codec: its name, or a table with its parameters; None: the codec that the compressor's paper counts.
+        float: the codec's floats, 32 or 64 bits (64, unless the codec's table says otherwise).
+
+    Raises:
+        UserError: no such part or parameter, or a codec that cannot write what the compressor makes.
+    """
+    table = {**({"name": compressor} if isinstance(compressor, str) else compressor), **parameters}
+    if float is None:
+        return Coder(*parts_of(table, codec, "coder"))
+    named = {"name": codec} if isinstance(codec, str) else codec or {}
+    return Coder(*parts_of(table, {**named, "float": float}, "coder"))
+
+
+def parts_of(compressor: Any, codec: Any, where: str) -> tuple[Compressor, Codec]:
+    """A compressor and a codec from their tables; without a name, or as None, the codec is the compressor's own.
+
+    Raises:
+        UserError: with the place `where` in the job: a part that cannot be built, or a codec that cannot write what the compressor
+            makes.
+    """
+    built = compressors.build(compressor, f"{where}.compressor")
+    spec = built.codec if codec is None else codec
+    if isinstance(spec, Mapping) and "name" not in spec:
+        spec = {"name": built.codec, **spec}
+    writer = codecs.build(spec, f"{where}.codec")
+    if not writer.writes(built.makes):
+        can = ", ".join(name for name in codecs if _writes(name, built.makes))
+        raise UserError(f"{where}.codec: '{writer.name}' cannot write what '{built.name}' makes; these can: {can}")
+    return built, writer
+
+
+def _writes(name: str, kind: type[Compressed]) -> bool:
+    """True if a codec, without parameters, writes messages of a kind."""
+    try:
+        return codecs[name]().writes(kind)
+    except TypeError:  # a codec of the user's own that needs parameters
+        return False
+
+
+def _vector(v: Any) -> Vector:
+    """v as the compressors take it."""
+    if not (isinstance(v, np.ndarray) and v.dtype in (np.float32, np.float64)):
+        raise UserError(f"encode: {arrays.shown(v)} was given; it should be an array of float32 or float64")
+    if v.ndim != 1:
+        raise UserError(f"encode: {arrays.shown(v)} was given; it should have one axis: v.ravel()")
+    _size(v.size)
+    return np.ascontiguousarray(v, dtype=np.float64)
+
+
+def _size(size: Any) -> int:
+    if not isinstance(size, int | np.integer) or not 1 <= size <= _MOST:
+        raise UserError(f"coder: {size!r} coordinates; there should be from 1 to {_MOST}")
+    return int(size)
+
+
+def _round(rng: Any) -> Round:
+    """A round whose draws are those of a seed or a generator."""
+    if isinstance(rng, np.random.Generator):
+        return Round(0, Streams(int(rng.integers(2**63))), Role.WORKER)
+    if rng is None:
+        return Round(0, Streams(int(np.random.SeedSequence().generate_state(1, np.uint64)[0])), Role.WORKER)
+    if not isinstance(rng, int | np.integer) or isinstance(rng, bool) or rng < 0:
+        raise UserError(f"encode: rng = {rng!r} was given; it should be a seed from 0 on, a numpy.random.Generator or None")
+    return Round(0, Streams(int(rng)), Role.WORKER)

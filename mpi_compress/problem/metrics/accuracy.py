@@ -1,0 +1,17 @@
+from dataclasses import dataclass
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.held_out import HeldOut
+from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
+
+
+@metrics.register("accuracy")
+@dataclass(frozen=True)
+class Accuracy(Metric):
+    """The share of training rows whose label is the class that x predicts, as `test_accuracy` has it on a test set."""
+
+    def value(self, x: Vector, problem: ProblemView) -> float:
+        found = HeldOut(problem.rows, problem.loss).columns(x)
+        if "test_accuracy" not in found:
+            raise ValueError("the labels are no classes, so there is no accuracy")
+        return found["test_accuracy"]

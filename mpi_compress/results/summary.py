@@ -1,0 +1,54 @@
+"""A result in one line, and as a table of HTML for notebooks."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+_SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
+
+
+class Shown(Protocol):
+    """What is shown of a result."""
+
+    @property
+    def file(self) -> Path: ...
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+    @property
+    def trace(self) -> Mapping[str, NDArray]: ...
+    @property
+    def timing(self) -> Mapping[str, NDArray]: ...
+
+
+def line(run: Shown) -> str:
+    """Its label, status, last row and file, in one line."""
+    numbers = (
+        "no rows" if not _rows(run) else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
+    )
+    return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
+
+
+def html(run: Shown) -> str:
+    """A table of its setting and its last row."""
+    reason, file = run.attrs.get("reason", ""), {"file": run.file}
+    told = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
+    told |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
+    told |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in (told | file).items())
+    return f"<table><caption>{escape(str(run.attrs['label']))}</caption>{rows}</table>"
+
+
+def _rows(run: Shown) -> int:
+    return len(run.trace.get("round", ()))
+
+
+def _last(run: Shown) -> Iterator[tuple[str, str]]:
+    """Some columns, each with its last value as text."""
+    if _rows(run):
+        for name in ("round", *_SHOWN):
+            if name in run.trace:
+                yield name, f"{run.trace[name][-1]:,d}" if run.trace[name].dtype.kind == "i" else f"{run.trace[name][-1]:.6g}"
+        yield "seconds", f"{run.timing['seconds'][-1]:.3g}"

@@ -1,0 +1,134 @@
+"""Many results as one table: a row for each of their rows, with the settings in which they differ."""
+
+import glob
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.results.reader import Run, read
+
+Kind = Literal["polars", "pandas", "dict"]
+_KINDS: tuple[Kind, ...] = ("polars", "pandas", "dict")
+_LINKS = ("up", "down")
+
+
+def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | None = None) -> Any:
+    """All rows of many results as one table.
+
+    Its columns are `job`, `label` and `seed`; the settings in which the results differ, by dotted key (`algorithm.step`,
+    `up.compressor.k`, `up.compressor.name`), as their jobs write them; all columns of their traces, and `seconds`. What a result
+    does not have is null (None in a dict). Trials of [tune] are results as others are; results that are being written are left out.
+
+    Args:
+        results: a pattern such as ``"results/**"``, a folder, a file, a result that was read; or several of these.
+        as_: "polars" or "pandas" for a DataFrame, "dict" for a dict of lists. None: the first of these that is installed.
+
+    Raises:
+        UserError: nothing is found, a file is no result, or the library is not installed.
+    """
+    if as_ not in (None, *_KINDS):
+        raise UserError(f"load: as_ = {as_!r} was given; it should be one of {', '.join(_KINDS)}")
+    chosen = next(kind for kind in _KINDS if kind == "dict" or find_spec(kind)) if as_ is None else as_
+    if chosen != "dict" and not find_spec(chosen):
+        raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install {chosen}")
+    columns = table(_found(results))
+    if chosen == "polars":
+        import polars
+
+        return polars.DataFrame(columns, strict=False)
+    if chosen == "pandas":
+        import pandas
+
+        return pandas.DataFrame(columns)
+    return columns
+
+
+def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
+    """The columns of `load`, from results with their jobs' names."""
+    named = list(runs)
+    settings = [_settings(run) for _, run in named]
+    varying = [key for key in dict.fromkeys(key for s in settings for key in s) if len({_key(s.get(key)) for s in settings}) > 1]
+    measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["seconds"]))
+    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(["job", "label", "seed", *varying, *measured])}
+    for (job, run), setting in zip(named, settings, strict=True):
+        rows = len(run.trace.get("round", ()))
+        fixed = {"job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in varying}}
+        held = {**run.trace, **({"seconds": run.timing["seconds"]} if "seconds" in run.timing else {})}
+        for name, column in columns.items():
+            column += held[name].tolist() if name in held else [fixed.get(name)] * rows
+    return columns
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """What a job wrote for a run, by dotted key: text, numbers, true and false; lists as text."""
+    written = tomllib.loads(run.attrs.get("job", ""))
+    for way in _LINKS:  # the short form of a part
+        for part in ("compressor", "codec"):
+            if isinstance(written.get(way, {}).get(part), str):
+                written[way][part] = {"name": written[way][part]}
+    found: dict[str, Any] = {"seed": 0}
+
+    def put(key: str, value: Any) -> None:
+        if isinstance(value, Mapping):
+            for name, each in value.items():
+                put(f"{key}.{name}" if key else name, each)
+        else:
+            found[key] = json.dumps(value) if isinstance(value, list) else value
+
+    put("", {key: value for key, value in written.items() if key not in ("run", "plugins", "checkpoint", "title", "paper")})
+    return found
+
+
+def _key(value: Any) -> tuple[str, Any]:
+    """Distinguishes true from 1; 1 and 1.0 are equal."""
+    return ("flag" if isinstance(value, bool) else "other"), value
+
+
+def _found(results: Any) -> list[tuple[str, Run]]:
+    """The results that are asked for, each with its job's name, in the order of their files."""
+    if isinstance(results, str | Path | Run):
+        results = [results]
+    found: dict[Path, tuple[str, Run]] = {}
+    for each in results:
+        if isinstance(each, Run):
+            found.setdefault(each.file, (_job_of(each.file, each.file.parent.parent), each))
+            continue
+        base, files = _matching(str(each))
+        if not files:
+            raise UserError(f"load: no results (*.h5) match '{each}'")
+        for file in files:
+            if file not in found:
+                found[file] = (_job_of(file, base), read(file))
+    if not found:
+        raise UserError("load: no results were given")
+    return list(found.values())
+
+
+def _matching(pattern: str) -> tuple[Path, list[Path]]:
+    """The folder above which a pattern names nothing, and the result files that it matches."""
+    if os.path.isdir(pattern):
+        pattern = os.path.join(glob.escape(pattern), "**")
+    elif os.path.isfile(pattern):
+        return Path(pattern).parent.parent, [Path(pattern)]
+    fixed = []
+    for part in Path(pattern).parts:
+        if glob.has_magic(part) and glob.escape(part) != part:
+            break
+        fixed.append(part)
+    files = sorted(Path(f) for f in glob.glob(pattern, recursive=True) if f.endswith(".h5") and os.path.isfile(f))
+    return Path(*fixed), files
+
+
+def _job_of(file: Path, base: Path) -> str:
+    """The job's name: the folders below the last one called `results`, or else below `base`."""
+    *folders, _ = Path(os.path.abspath(file)).parts
+    if "results" in folders:
+        below = folders[len(folders) - folders[::-1].index("results") :]
+    else:
+        below = list(Path(os.path.abspath(file.parent)).relative_to(os.path.abspath(base)).parts)
+    return "/".join(below) or file.resolve().parent.name

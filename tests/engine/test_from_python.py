@@ -1,0 +1,237 @@
+"""Jobs as dicts, and what a caller in Python adds to runs: rows, metrics and an end of its own."""
+
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+from helpers.layouts import assert_equal
+from helpers.running import BIN, SMALL_JOB, After
+
+import mpi_compress as mc
+from mpi_compress.core.signals import Stopped
+
+JOB = {
+    "title": "Small job: from Python",
+    "data": {"generator": "gspar", "samples": 60, "dim": 20},
+    "objective": {"mu": "1e-2 L"},
+    "workers": {"count": 3},
+    "algorithm": {"name": "gd"},
+    "stop": {"rounds": 12},
+    "log": {"every": 2},
+}
+
+
+def peak(x):
+    return np.abs(x).max()
+
+
+def least(x):
+    return x.min()
+
+
+class Seen(list):
+    """Keeps rows."""
+
+    def __call__(self, row):
+        self.append(row)
+
+
+def test_a_dict_is_the_job_of_the_file_with_the_same_tables(small_job):
+    file, tables = mc.load_job(small_job), tomllib.loads(SMALL_JOB)
+    job = mc.load_job(tables)
+    assert [(r.label, r.run_id) for r in job.runs] == [(r.label, r.run_id) for r in file.runs]
+    assert job.name == "small"
+    assert tables == tomllib.loads(SMALL_JOB), "the caller's own dict is left alone"
+
+
+def test_numbers_of_numpy_tuples_and_paths_mean_what_toml_has(tmp_path):
+    plain = {**JOB, "algorithm": {"name": "gd", "step": [[0, 0.5], [5, 0.25]]}, "seed": 3}
+    other = {**JOB, "algorithm": {"name": "gd", "step": ((0, np.float32(0.5)), (np.int64(5), 0.25))}, "seed": np.uint8(3)}
+    assert mc.load_job(plain).runs[0].run_id == mc.load_job(other).runs[0].run_id
+    assert mc.load_job({**JOB, "start": {"at": tmp_path / "a.h5"}}).runs[0].start.at == str(tmp_path / "a.h5")
+    assert mc.load_job(JOB, {"algorithm.step": np.float64(0.5)}).runs[0].algorithm.step == 0.5
+
+
+def test_the_name_is_given_or_follows_from_the_title():
+    assert mc.load_job(JOB).name == "small-job-from-python"
+    assert mc.load_job({**JOB, "name": "a/b"}).name == "a/b"
+    assert mc.load_job({**JOB, "name": "a/b"}, name="c").name == "c"
+    assert mc.load_job({k: v for k, v in JOB.items() if k != "title"}).name == "job"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"algoritm": {}}, "no key called 'algoritm'; did you mean 'algorithm'?"),
+        ({"stop": {"round": 3}}, "stop: no key called 'round'; did you mean 'rounds'?"),
+        ({"stop": {"rounds": None}}, "stop.rounds: None was given; .*; leave the key out"),
+        ({"algorithm": {"name": "gd", "step": len}}, "algorithm.step: <built-in function len> was given; a job holds text, numbers"),
+        ({"stop": {3: 4}}, "stop: 3 is no key; keys are text"),
+        ({"stop": 3}, r"stop: 3 was given; it should be a table, \[stop\]"),
+        ({"run": {"label": "a"}}, r"run: should be tables"),
+        ({"name": "../a"}, r"name: '../a' was given; it should name a folder"),
+        ({"name": "/a"}, r"name: '/a' was given"),
+        ({"name": 3}, r"name: 3 was given"),
+        ({"log": {"metrics": ["acuracy"]}}, "log.metrics: no metric called 'acuracy'; did you mean 'accuracy'?"),
+        ({"log": {"metrics": ["nonzeros", "nonzeros"]}}, "log.metrics: 'nonzeros' is the name of another column"),
+        ({"log": {"metrics": "nonzeros"}}, "log.metrics: 'nonzeros' was given; it should be a valid list"),
+    ],
+)
+def test_a_wrong_dict_is_refused_in_one_line_with_its_key(change, said):
+    with pytest.raises(mc.UserError, match=said) as found:
+        mc.load_job({**JOB, **change})
+    assert "\n" not in str(found.value)
+
+
+def test_what_is_no_job_is_refused():
+    with pytest.raises(mc.UserError, match="load_job: 3 was given; it should be a job file or a dict"):
+        mc.run(3)
+
+
+def test_every_row_is_passed_on_as_it_is_kept(tmp_path):
+    rows = Seen()
+    (run,) = mc.run({**JOB, "name": "a"}, out=tmp_path, on_row=rows, metrics={"peak": peak})
+    assert run.file.parent == tmp_path / "a"
+    assert [row["round"] for row in rows] == [0, 2, 4, 6, 8, 10, 12]
+    for name, column in run.trace.items():
+        assert [row[name] for row in rows] == column.tolist(), name
+    assert {type(value) for row in rows for value in row.values()} == {str, int, float}
+    assert {row["label"] for row in rows} == {run.label}
+    assert rows[-1]["seconds"] == run.timing["seconds"][-1]
+    assert run.trace["peak"][-1] == peak(run.x)
+
+
+def test_metrics_and_until_change_no_other_number(tmp_path):
+    (plain,) = mc.run(JOB, out=tmp_path / "plain")
+    (run,) = mc.run(JOB, out=tmp_path / "more", metrics={"peak": peak}, until=lambda row: False)
+    assert set(run.trace) - set(plain.trace) == {"peak"}
+    for name in plain.trace:
+        np.testing.assert_array_equal(run.trace[name], plain.trace[name])
+    assert plain.file.name == run.file.name
+
+
+def test_a_result_without_the_column_or_with_that_of_another_function_is_played_again(tmp_path):
+    rows = Seen()
+    mc.run(JOB, out=tmp_path)
+
+    def played(**arguments):
+        rows.clear()
+        (run,) = mc.run(JOB, out=tmp_path, on_row=rows, **arguments)
+        assert all(name in run.trace for name in arguments.get("metrics", ()))
+        return bool(rows)
+
+    assert played(metrics={"size": peak})
+    assert not played(metrics={"size": peak})
+    assert not played(), "a further column does no harm"
+    assert played(metrics={"size": least})
+    assert played(metrics={"size": least, "peak": peak})
+    for j in (3, 4):
+        assert played(metrics={"one": lambda x, j=j: x[j]})
+
+
+def test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call(tmp_path):
+    def low(row):
+        return row["round"] >= 5
+
+    (run,) = mc.run(JOB, out=tmp_path, until=low)
+    assert (run.status, run.attrs["reason"], run.trace["round"].tolist()) == ("complete", "until(row) is true after 6 rounds", [0, 2, 4, 6])
+    rows = Seen()
+    mc.run(JOB, out=tmp_path, until=low, on_row=rows)
+    assert rows == []
+    (run,) = mc.run(JOB, out=tmp_path, on_row=rows)
+    assert (len(rows), run.trace["round"][-1], run.attrs["reason"]) == (7, 12, "")
+    (run,) = mc.run(JOB, out=tmp_path, until=lambda row: row["round"] == 12, fresh=True)
+    assert (run.attrs["reason"], "until" in run.attrs) == ("", False), "it ended where [stop] ends it"
+
+
+def test_a_metric_sees_a_copy_and_nan_where_x_is_not_finite(tmp_path):
+    def spoil(x):
+        assert np.isfinite(x).all()
+        x[:] = 7.0
+        return 1
+
+    (run,) = mc.run({**JOB, "algorithm": {"name": "gd", "step": 1e200}}, out=tmp_path, metrics={"one": spoil})
+    assert run.status == "diverged"
+    assert set(run.trace["one"][:1]) == {1.0}
+    (plain,) = mc.run({**JOB, "algorithm": {"name": "gd", "step": 1e200}}, out=tmp_path / "plain")
+    np.testing.assert_array_equal(run.trace["loss"], plain.trace["loss"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"metrics": {"loss": peak}}, "metrics: 'loss' is the name of another column; give it another"),
+        ({"metrics": {"seconds": peak}}, "metrics: 'seconds' is the name of another column"),
+        ({"metrics": {"label": peak}}, "metrics: 'label' is the name of another column"),
+        ({"metrics": {"nonzeros": peak}}, "metrics: 'nonzeros' is the name of another column"),
+        ({"metrics": {"a b": peak}}, "metrics: 'a b' is no name of a column"),
+        ({"metrics": {"a": 3}}, "metrics: a = 3 was given; it should be a function of x"),
+        ({"metrics": [peak]}, "metrics: .* was given; it should be functions of x by the names"),
+        ({"metrics": {"a": lambda x: x}}, r"metrics: 'a': an array of float64 \(20,\) was given; it should be one real number"),
+        ({"metrics": {"a": lambda x: "1"}}, "metrics: 'a': '1' was given; it should be one real number"),
+        ({"on_row": 3}, "on_row: 3 was given; it should be a function of a row"),
+        ({"until": "loss < 1"}, "until: 'loss < 1' was given"),
+    ],
+)
+def test_wrong_functions_are_refused_in_one_line(tmp_path, arguments, said):
+    with pytest.raises(mc.UserError, match=said) as found:
+        mc.run({**JOB, "log": {"metrics": ["nonzeros"]}}, out=tmp_path, **arguments)
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("where", ["on_row", "until", "metrics"])
+def test_what_a_function_raises_ends_the_call(tmp_path, where):
+    class Pruned(Exception):
+        pass
+
+    def prune(given):
+        raise Pruned
+
+    with pytest.raises(Pruned):
+        mc.run(JOB, out=tmp_path, **{where: {"a": prune} if where == "metrics" else prune})
+    assert not [*tmp_path.rglob("*.h5")]
+    assert mc.run(JOB, out=tmp_path)[0].status == "complete"
+
+
+def test_metrics_go_on_after_an_interruption_and_other_metrics_begin_again(tmp_path, capsys):
+    job = {**JOB, "log": {"metrics": ["accuracy", "nonzeros"]}, "checkpoint": {"every": 2}}
+    (whole,) = mc.run(job, out=tmp_path / "whole", metrics={"peak": peak})
+    with pytest.raises(Stopped):
+        mc.run(job, out=tmp_path / "parts", metrics={"peak": peak}, interrupts=After(5))
+    rows = Seen()
+    (run,) = mc.run(job, out=tmp_path / "parts", metrics={"peak": peak}, on_row=rows)
+    assert 0 < len(rows) < 13
+    assert_equal(run.file, whole.file)
+    with pytest.raises(Stopped):
+        mc.run(job, out=tmp_path / "other", metrics={"peak": peak}, interrupts=After(5))
+    rows.clear()
+    mc.run(job, out=tmp_path / "other", metrics={"size": peak}, on_row=rows)
+    assert len(rows) == 13
+    assert "begins again" in capsys.readouterr().err
+
+
+def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nimport numpy as np\nimport mpi_compress as mc\nfrom mpi4py import MPI\n"
+        f"job = {({**JOB, 'log': {'metrics': ['accuracy', 'nonzeros']}})!r}\n"
+        "rows = []\n"
+        "runs = mc.run(job, comm=MPI.COMM_WORLD if 'ranks' in sys.argv else None, out=sys.argv[1], on_row=rows.append,\n"
+        "              metrics={'peak': lambda x: np.abs(x).max()}, until=lambda row: row['round'] == 7)\n"
+        "print(len(rows), len(runs))\n"
+    )
+
+    def lines(*launcher, out, further=()):
+        done = subprocess.run(
+            [*map(str, launcher), sys.executable, "-m", "mpi4py", script, tmp_path / out, *further], capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return sorted(done.stdout.split("\n"))
+
+    assert lines(out="one") == ["", "8 1"]
+    assert lines(BIN / "mpiexec", "-n", "3", out="three", further=["ranks"]) == ["", "0 0", "0 0", "8 1"]
+    (one,), (three,) = (list((tmp_path / out).rglob("*.h5")) for out in ("one", "three"))
+    assert_equal(one, three)
+    assert mc.read(three).attrs["reason"] == "until(row) is true after 7 rounds"

@@ -1,0 +1,128 @@
+"""A compressor with a codec on arrays of one's own: what is encoded is what runs send, and comes back."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.examples import COMPRESSORS
+
+import mpi_compress as mc
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.link import Link
+
+PAGE = Path(__file__).parents[2] / "docs" / "parts-alone.md"
+V = np.random.default_rng(7).standard_normal(50)
+ALL = [(spec, codec) for spec in COMPRESSORS if spec["name"] != "accordion"
+       for codec in mc.codecs if mc.codecs[codec]().writes(compressors.build(spec, "example").makes)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "codec"), ALL, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_coder_gives_the_bytes_of_a_link_and_reads_them_back(spec, codec, dtype):
+    coder, v = mc.coder(spec, codec=codec), V.astype(dtype)
+    link = Link(coder.compressor, coder.codec, v.size)
+    message = link.pack(v.astype(np.float64), Round(0, Streams(3), Role.WORKER))
+    data = coder.encode(v, rng=3)
+    assert (type(data), data) == (bytes, message.data.tobytes())
+    assert coder.bits(v, rng=3) == 8 * len(data) == message.wire_bits - 32
+    assert coder.paper_bits(v, rng=3) == link.paper_bits(link.unpack(message))
+    wanted = link.unpack(message).dense()
+    for given in (data, bytearray(data), memoryview(data), np.frombuffer(data, np.uint8)):
+        np.testing.assert_array_equal(coder.decode(given, v.size), wanted)
+    found = coder.decode(data, v.size, np.float32)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, wanted.astype(np.float32))
+
+
+def test_the_largest_coordinates_of_an_array_come_back_exactly_and_nothing_else_does():
+    coder = mc.coder("top-k", k=10, codec="rice", float=32)
+    v = V.astype(np.float32)
+    w = coder.decode(coder.encode(v), v.size, np.float32)
+    largest = np.argsort(-np.abs(v))[:10]
+    assert set(np.flatnonzero(w)) == set(largest)
+    np.testing.assert_array_equal(w[largest], v[largest])
+    assert coder.bits(v) < 32 * v.size / 2
+
+
+def test_a_seed_repeats_draws_a_generator_goes_on_and_none_is_unknown():
+    coder, rng = mc.coder("random-k", k=5), np.random.default_rng(1)
+    assert coder.encode(V, rng=1) == coder.encode(V, rng=1) != coder.encode(V, rng=2)
+    first = [coder.encode(V, rng) for _ in range(2)]
+    again = np.random.default_rng(1)
+    assert first == [coder.encode(V, again) for _ in range(2)]
+    assert len({*first, coder.encode(V), coder.encode(V)}) == 4
+
+
+def test_the_input_is_not_written_to_and_may_have_strides():
+    v = np.arange(40.0)
+    v.flags.writeable = False
+    for spec in ({"name": "identity"}, {"name": "qsgd", "levels": 4}, {"name": "top-k", "k": "20%"}):
+        coder = mc.coder(spec)
+        assert coder.encode(v[::2], rng=0) == coder.encode(v[::2].copy(), rng=0)
+        w = coder.decode(coder.encode(v, rng=0), 40)
+        w += 1.0  # the reader's own
+    np.testing.assert_array_equal(v, np.arange(40.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: mc.coder("topk", k=3), "coder.compressor: no compressor called 'topk'; did you mean 'top-k'?"),
+        (lambda: mc.coder("top-k", kk=3), "coder.compressor: no key called 'kk'; did you mean 'k'?"),
+        (lambda: mc.coder("top-k", k=3, codec="ricce"), "coder.codec: no codec called 'ricce'; did you mean 'rice'?"),
+        (lambda: mc.coder("top-k", k=3, codec="ternary"), "coder.codec: 'ternary' cannot write what 'top-k' makes"),
+        (lambda: mc.coder("top-k", k=3, float=12), "coder.codec.float: 12 was given"),
+        (lambda: mc.coder("top-k", k=99).encode(V), "top-k: k = 99 is more than the d = 50 coordinates"),
+        (lambda: mc.coder("accordion", k_min=1, k_max=2, every=1).encode(V[:0]), "coder: 0 coordinates"),
+        (lambda: mc.coder("top-k", k=1).encode([1.0, 2.0]), r"encode: \[1.0, 2.0\] was given; it should be an array of float32 or"),
+        (lambda: mc.coder("top-k", k=1).encode(np.arange(3)), "encode: an array of int64"),
+        (lambda: mc.coder("top-k", k=1).encode(V.reshape(5, 10)), r"it should have one axis: v.ravel\(\)"),
+        (lambda: mc.coder("top-k", k=1).encode(V, rng=-1), "encode: rng = -1 was given; it should be a seed"),
+        (lambda: mc.coder("top-k", k=1).decode("text", 50), "decode: 'text' was given; it should be bytes"),
+        (lambda: mc.coder("top-k", k=1).decode(b"", 0), "coder: 0 coordinates; there should be from 1"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line(make, said):
+    with pytest.raises(mc.UserError, match=said) as found:
+        make()
+    assert "\n" not in str(found.value)
+
+
+def test_bytes_of_another_size_are_refused_and_values_beyond_the_floats_too():
+    coder = mc.coder("top-k", k=10, codec="rice", float=32)
+    data = coder.encode(V)
+    for wrong in (data[:-1], data + b"\0", b""):
+        with pytest.raises(mc.CorruptMessage):
+            coder.decode(wrong, V.size)
+    with pytest.raises(OverflowError, match="use float = 64"):
+        coder.encode(1e300 * V)
+    assert np.isinf(mc.coder("identity").decode(mc.coder("identity").encode(1e300 * V), V.size, np.float32)).all()
+
+
+def test_a_coder_of_ones_own_compressor_is_checked():
+    @mc.compressors.register("coders-test")
+    @dataclass(frozen=True)
+    class Twice(mc.Compressor):
+        def compress(self, v, t):
+            return mc.Sparse(v.size, np.array([1, 1]), v[:2])
+
+    try:
+        with pytest.raises(mc.UserError, match="coders-test, compress: indices have 1 more than once"):
+            mc.coder("coders-test").encode(V)
+    finally:
+        compressors.forget(__name__)
+
+
+def test_the_hook_of_the_page_trains_with_pytorch(tmp_path):
+    pytest.importorskip("torch", reason="the example is for PyTorch")
+    code = next(block for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S) if block.startswith("# hook.py"))
+    (tmp_path / "hook.py").write_text(code)
+    done = subprocess.run([sys.executable, "hook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    first, last = map(float, done.stdout.split()[-2:])
+    assert last < first / 2
