@@ -23,9 +23,9 @@ class Codec(Part, ABC):
 
     tells_kind: ClassVar[bool] = False  # True: a message states whether it is sparse or dense
 
-    float: Literal[32, 64] = 64  # bits of a float on the wire, and the FPP of paper bits
-    indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
-    element_bits: Real | None = None  # for paper bits only: b bits for each of the d coordinates, as GSpar fig. 3 counts QSGD(b)
+    float: Literal[32, 64] = 64  # bits of a float on the wire, and the papers' FPP in paper bits
+    indices: Literal["counted", "free"] = "counted"  # for paper bits only: indices count, or are free, as some authors have it
+    element_bits: Real | None = None  # b: paper bits are b·d, as GSpar fig. 3 counts QSGD(b); left out: by the papers' formulas
 
     @abstractmethod
     def writes(self, kind: type[Compressed]) -> bool:
