@@ -27,7 +27,7 @@ def act(options: Namespace) -> int:
         what = None
     lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
     if not any(named.values()):
-        lists["columns"] = listing()
+        lists["columns"] = [*listing()]
     for name, lines in lists.items():
         if what in (None, name):
             print(f"{name}:", *lines, sep="\n")
