@@ -32,12 +32,12 @@ class AsyncSGD(SharedMemoryMethod):
 
     paper = "GSpar §4.2"
     logs = ("updates", "coordinate_writes", "retries")
-    step: Step = "1/L"  # γ
-    batch: int = 1  # rows of a minibatch
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says: at the workers
-    average: Average = "last"  # must be so: there are no rounds to average over
-    pool: int | None = None
+    step: Step = "1/L"  # γ, the step size; γ_k is that of a worker's own k-th update
+    batch: int = 1  # rows of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # must be "worker"; left out: as [objective] says
+    average: Average = "last"  # must be "last": there are no rounds to average over
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
 
     def check(self) -> None:
         check_batch(self.batch, self.setting.numbers["N"])

@@ -66,10 +66,10 @@ class Method(Part, ABC):
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
-    step: Any = None  # γ, where there is one: a formula or a schedule; `within` evaluates it
-    batch: int | None = None  # rows of a minibatch; None: the full gradient
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where it sits, if not as [objective] says
+    step: Any = None  # γ, the step size, where there is one; `within` evaluates it
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     setting: Setting  # set by `within`
 
     def within(self, setting: Setting) -> Self:
@@ -182,7 +182,7 @@ class SharedMemoryMethod(Method):
     """A method without messages: each worker adds to one iterate in memory that all of them share."""
 
     shares_memory = True
-    pool: int | None = None  # random numbers drawn for each worker before the clock starts; None: in every update
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
 
     @abstractmethod
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:

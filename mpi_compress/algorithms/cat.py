@@ -145,7 +145,7 @@ class CAT(Descent):
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)
-    budget: Literal["cat", "alistarh"] | int = "cat"  # or Alistarh's rule for S+Q, or a fixed T
+    budget: Literal["cat", "alistarh"] | int = "cat"  # T, the budget: tuned, by Alistarh's rule for S+Q, or a fixed number
 
     def check(self) -> None:
         super().check()

@@ -16,11 +16,11 @@ from mpi_compress.problem.scaled_vector import ScaledVector
 class Descent(Algorithm):
     """The parameters of these methods; their nodes have the iterate `x` (d,), and the `mean` of iterates or None."""
 
-    step: Step = "1/L"  # γ
-    batch: int | None = None  # rows of a minibatch; None: the full gradient
-    sampling: Sampling = "with-replacement"
-    regularizer: Literal["worker", "master"] | None = None  # where r sits, if not as [objective] says
-    average: Average = "last"  # the point to evaluate: the last one, or a weighted mean of all (HT Theorem 9)
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
     def check(self) -> None:
         if self.batch is not None:

@@ -37,8 +37,8 @@ class DIANA(Algorithm):
 
     paper = "DIANA, Algorithm 1"
     compressor = "random-k"
-    step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ
-    alpha: Expression = "1/(1 + omega)"  # α
+    step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ, the step size
+    alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
 
     def check(self) -> None:
         check_adding_up(self)

@@ -62,9 +62,9 @@ class DoubleEncoding(Algorithm):
     sets_compressor = True
     stochastic: ClassVar[bool] = False  # True: the quantisers are to be unbiased
     logs = ("lower_up", "upper_up")
-    level: Expression = "g0"  # s or ε
-    step: Expression = "1/L_max"  # η
-    convexity: Expression = "mu"  # µ of f, where it is more than the regulariser's
+    level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round
+    step: Expression = "1/L_max"  # η, the step size
+    convexity: Expression = "mu"  # µ, the strong convexity of f: mu is the regulariser's, and f may have more
 
     @abstractmethod
     def budget(self, k: int) -> float:

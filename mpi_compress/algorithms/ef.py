@@ -37,9 +37,9 @@ class EF(ErrorFeedback):
 
     paper = "HT Algorithms 1, 2, 3"
     forms: ClassVar[dict[str, type["EF"]]] = {}  # with momentum
-    momentum: float = 0.0  # λ
-    form: Literal["gradient", "update"] = "gradient"
-    masking: bool = False
+    momentum: float = 0.0  # λ, the momentum; 0: none
+    form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
+    masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
     def within(self, setting: Setting) -> "EF":
         form = self.forms[self.form] if self.momentum else EF

@@ -35,7 +35,7 @@ class EF21(Algorithm):
 
     paper = "EF21, Algorithm 2"
     compressor = "top-k"
-    step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ
+    step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ, the step size
 
     def check(self) -> None:
         check_adding_up(self)

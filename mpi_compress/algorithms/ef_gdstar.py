@@ -22,8 +22,9 @@ class Worker(ErrorMemory):
 @algorithms.register("ef-gdstar")
 @dataclass(frozen=True)
 class EFGDStar(ErrorFeedback):
-    """Error feedback with gradients shifted by those at x*: EC-GDstar of Gorbunov, Kovalev, Makarenko, Richtárik (NeurIPS 2020),
-    as HT §C.3.2 runs it.
+    """Error feedback with gradients shifted by those at x*: EC-GDstar of Gorbunov, Kovalev, Makarenko, Richtárik (NeurIPS 2020).
+
+    It is here as HT §C.3.2 runs it:
 
     worker sends     p ← e_i + γ (∇f_i(x) − ∇f_i(x*));  Δ_i ← γ C(p/γ);  e_i ← p − Δ_i
     master answers   Δ̄ ← (1/n) Σ Δ_i

@@ -23,8 +23,8 @@ class ErrorFeedback(Descent):
 
     compressor = "top-k"
     logs = LOGS
-    feedback: bool = True  # false: e is dropped after every round
-    reset: int | None = None  # e is dropped after every so many rounds
+    feedback: bool = True  # false: the error e is dropped after every round
+    reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 
     def within(self, setting: Setting) -> Self:
         bound = super().within(setting)

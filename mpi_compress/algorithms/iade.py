@@ -87,8 +87,8 @@ class IADE(DoublyEncoded):
     """
 
     paper = "AIADE, Algorithm 1"
-    step: Expression = "2/(L_max + convexity)"  # η
-    rate: Expression = "1 - step*convexity/2"  # c'; (1 + c)/2
+    step: Expression = "2/(L_max + convexity)"  # η, the step size
+    rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
 
     @cached_property
     def c(self) -> float:

@@ -40,8 +40,8 @@ class MARINA(Algorithm):
 
     paper = "MARINA, Algorithm 1"
     compressor = "random-k"
-    step: Step = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"  # γ
-    p: Expression = "1/(1 + omega)"
+    step: Step = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"  # γ, the step size
+    p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
 
     def knows(self) -> Mapping[str, float]:
         known = super().knows()

@@ -32,7 +32,7 @@ class Nesterov(Descent):
 
     paper = "Nesterov 2004, 2.2.9"
     proximal = True
-    momentum: Expression | None = None  # τ
+    momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
 
     def check(self) -> None:
         super().check()

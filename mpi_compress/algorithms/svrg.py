@@ -41,10 +41,10 @@ class SVRG(MeasuresVariance):
 
     paper = "GSpar eq. 2"
     proximal = True
-    step: Step = "0.1/L_row"  # γ; L_row is the largest smoothness of one sample
-    batch: int = 8  # rows of B
-    epoch: int | None = None  # steps between reference points; a pass over the data, if not given
-    compress_full: bool = False
+    step: Step = "0.1/L_row"  # γ, the step size; L_row is the largest smoothness of one sample
+    batch: int = 8  # rows of each worker's minibatch B
+    epoch: int | None = None  # rounds between two full gradients; left out: a pass over the data
+    compress_full: bool = False  # true: full gradients are compressed, too
 
     def check(self) -> None:
         super().check()

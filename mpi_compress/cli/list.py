@@ -5,7 +5,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
 
@@ -22,12 +22,12 @@ def act(options: Namespace) -> int:
     named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
     if what is not None and what not in (*parts, "columns"):
         if not any(named.values()):
-            raise UserError(nearest(what, [*parts, "columns", *(key for members in parts.values() for key in members)], "list"))
+            raise UserError(nearest(what, {*parts, "columns", *(key for members in parts.values() for key in members)}, "part or kind"))
         parts = {kind: members for kind, members in named.items() if members}
         what = None
     lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
     if not any(named.values()):
-        lists["columns"] = listing()
+        lists["columns"] = [*listing()]
     for name, lines in lists.items():
         if what in (None, name):
             print(f"{name}:", *lines, sep="\n")
@@ -64,10 +64,11 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
-    known = meanings(part)
+    known, hints = meanings(part), get_type_hints(part)
     for field in fields(part):
         if field.init:
-            yield f"  {'':16s}   {_default(field):28s} {known.get(field.name, '')}".rstrip()
+            meaning = known.get(field.name, "") + _choices(hints[field.name])
+            yield f"  {'':16s}   {_default(field):28s} {meaning}".rstrip()
 
 
 def _default(field: "Field[Any]") -> str:
@@ -75,3 +76,11 @@ def _default(field: "Field[Any]") -> str:
     if field.default is None:
         return f"{field.name}, optional"
     return field.name if field.default is MISSING else f"{field.name} = {json.dumps(field.default, ensure_ascii=False)}"
+
+
+def _choices(hint: Any) -> str:
+    """The values that a parameter may have, if its type names them."""
+    kinds = [hint] if get_origin(hint) is Literal else [kind for kind in get_args(hint) if kind is not type(None)]
+    if len(kinds) != 1 or get_origin(kinds[0]) is not Literal:
+        return ""
+    return f" (one of {', '.join(json.dumps(value) for value in get_args(kinds[0]))})"

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def meanings(cls: Any) -> dict[str, str]:
-    """The comment beside each field of a class or of one that it derives from, by the field's name."""
+    """The comment beside each field of a class, by the field's name; a field that is given anew without one keeps the former."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if "__annotations__" in vars(base):
@@ -29,4 +29,5 @@ def _beside_fields(cls: Any) -> dict[str, str]:
     }
     body = ast.parse(source).body[0]
     fields = (node for node in getattr(body, "body", ()) if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name))
-    return {node.target.id: comments.get(node.end_lineno or 0, "") for node in fields if isinstance(node.target, ast.Name)}
+    beside = {node.target.id: comments.get(node.end_lineno or 0, "") for node in fields if isinstance(node.target, ast.Name)}
+    return {name: meaning for name, meaning in beside.items() if meaning}

@@ -13,6 +13,9 @@ from helpers.running import BIN, command
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.meanings import meanings
+from mpi_compress.core.plugins import import_plugin
+from mpi_compress.core.registry import is_ours, parameters, registries
 from mpi_compress.problem.datasets import cache
 
 
@@ -124,6 +127,63 @@ def test_list_names_every_part_with_its_parameters(capsys):
     assert capsys.readouterr().out.startswith("codecs:")
 
 
+def test_every_parameter_of_every_part_has_a_meaning():
+    parts = {f"{registry.kind} {name}": part for registry in registries for name, part in registry.items() if is_ours(part)}
+    assert {"algorithm gd", "compressor top-k", "codec auto", "loss huber", "model softmax", "penalty ratio"} <= set(parts)
+    assert [f"{which}: {key}" for which, part in parts.items() for key in parameters(part) if key not in meanings(part)] == []
+
+
+def test_list_finds_a_part_by_its_name_and_prints_no_other(capsys):
+    assert main(["list", "top-k"]) == 0
+    kind, first, parameter = capsys.readouterr().out.splitlines()
+    assert (kind, first.split()[0], parameter.split()[0]) == ("compressors:", "top-k", "k,")
+    assert parameter.endswith(meanings(mc.compressors.compressors["top-k"])["k"])
+
+
+def test_list_names_the_values_that_a_parameter_may_have(capsys):
+    assert main(["list", "cat"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert lines["sampling"].endswith('(one of "with-replacement", "epoch")')
+    assert lines["regularizer,"].endswith('(one of "worker", "master")')
+    assert "one of" not in lines["budget"]  # a number, too
+
+
+def test_a_part_that_several_kinds_have_is_listed_with_each(capsys):
+    assert main(["list", "lattice"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if line[0] != " "] == ["compressors:", "codecs:"]
+
+
+def test_the_meanings_of_a_part_of_ones_own_are_those_of_its_file(tmp_path):
+    lines = [
+        "from dataclasses import dataclass",
+        "import mpi_compress as mc",
+        '@mc.losses.register("pinball")',
+        "@dataclass(frozen=True)",
+        "class Pinball(mc.Loss):",
+        '    formula = "τ r⁺ + (1 − τ) r⁻"  # no field',
+        "    tau: float = 0.5  # τ, the quantile",
+        "    width: float = 0.0",
+        "    def value_and_slope(self, y, m):",
+        "        return abs(m - y), m - y",
+        '@mc.losses.register("median")',
+        "@dataclass(frozen=True)",
+        "class Median(Pinball):",
+        "    tau: float = 0.25",
+        "    width: float = 1.0  # of the smooth part",
+    ]
+    (tmp_path / "pinballs.py").write_text("\n".join(lines))
+    import_plugin("pinballs", [tmp_path])
+    assert meanings(mc.losses.losses["pinball"]) == {**meanings(mc.Loss), "tau": "τ, the quantile"}
+    assert meanings(mc.losses.losses["median"])["tau"] == "τ, the quantile"
+    assert meanings(mc.losses.losses["median"])["width"] == "of the smooth part"
+
+
+def test_a_part_without_a_file_has_no_meanings():
+    namespace: dict = {}
+    exec("class Here:\n    size: int = 1  # of it", namespace)
+    assert meanings(namespace["Here"]) == {}
+
+
 def test_the_version_is_that_of_the_package(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
@@ -134,6 +194,8 @@ def test_the_version_is_that_of_the_package(capsys):
     ("arguments", "complaint"),
     [
         (["list", "codec"], "did you mean 'codecs'?"),
+        (["list", "top-kk"], "did you mean 'top-k'?"),
+        (["list", "colums"], "did you mean 'columns'?"),
         (["run", "JOB", "--only", "top3"], "did you mean 'top-3'?"),
         (["run", "JOB", "--index", "5"], "go from 0 to 4"),
         (["run", "JOB", "--set", "stop.rounds"], "KEY=VALUE"),

@@ -28,7 +28,7 @@ class Auto(Codec):
 
     tells_kind = True
 
-    search: Literal["full", "quick"] = "full"
+    search: Literal["full", "quick"] = "full"  # "quick": no Elias codes and no entropy coder are tried for sparse vectors
 
     @cached_property
     def choices(self) -> tuple[Codec, ...]:

@@ -26,8 +26,8 @@ class Codec(Part, ABC):
     tells_kind: ClassVar[bool] = False  # True: a message states whether it is sparse or dense
 
     float: Setting = 64  # on the wire: 16 (IEEE binary16), "bf16", 32 or 64; its bits are the FPP of paper bits
-    indices: Literal["counted", "free"] = "counted"  # for paper bits only: some authors do not count indices
-    element_bits: Real | None = None  # for paper bits only: b bits for each of the d coordinates, as GSpar fig. 3 counts QSGD(b)
+    indices: Literal["counted", "free"] = "counted"  # for paper bits only: indices count, or are free, as some authors have it
+    element_bits: Real | None = None  # b: paper bits are b·d, as GSpar fig. 3 counts QSGD(b); left out: by the papers' formulas
 
     @cached_property
     def float_format(self) -> FloatFormat:

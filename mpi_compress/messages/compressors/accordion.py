@@ -17,11 +17,11 @@ class Accordion(Compressor):
     from round to round; without one, k is k_max.
     """
 
-    k_min: Count
-    k_max: Count
-    eta: float = 0.5
-    every: int = 10
-    k: Count | None = None
+    k_min: Count  # coordinates sent outside a critical regime: a count or a share of d, "0.2%"
+    k_max: Count  # coordinates sent in a critical regime: a count or a share of d, "0.2%"
+    eta: float = 0.5  # η, the relative change of the accumulated gradient's norm from which a regime is critical
+    every: int = 10  # epochs from one test of the regime to the next
+    k: Count | None = None  # coordinates sent; left out: k_min or k_max as the algorithm sets it, else k_max
     paper = "HT §6"
 
     def __post_init__(self) -> None:

@@ -19,9 +19,9 @@ class GSpar(Compressor):
     ω ≤ 1/κ; with many rounds it is the compressor `stochastic` with k = κd.
     """
 
-    epsilon: float | None = None  # ε
-    kappa: float | None = None  # κ
-    passes: int = 2
+    epsilon: float | None = None  # ε, the variance: E‖Q(g)‖² ≤ (1 + ε)‖g‖² (Algorithm 2); left out: kappa is given
+    kappa: float | None = None  # κ, the most that is sent in the mean, as a share of d (Algorithm 3); left out: epsilon is given
+    passes: int = 2  # steps of Algorithm 3, which approach the share kappa from below
     makes = Hybrid
     codec = "gspar-hybrid"
     paper = "GSpar Algorithms 2 and 3"

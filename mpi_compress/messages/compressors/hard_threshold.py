@@ -22,10 +22,10 @@ class HardThreshold(Compressor, BulkCompressor):
     workers have them at the start (`with_noise`).
     """
 
-    threshold: float | None = None  # λ
-    accuracy: float | None = None  # ε, on the error γ²dλ² that error feedback can hold
-    like_k: int | None = None
-    estimate: bool = False
+    threshold: float | None = None  # λ, the least magnitude that is sent; left out: accuracy or like_k is given
+    accuracy: float | None = None  # ε, what error feedback can hold: λ by γ²dλ² = ε; left out: threshold or like_k is given
+    like_k: int | None = None  # k of the top-k to converge no slower than: λ = 1/(2√k); left out: threshold or accuracy is given
+    estimate: bool = False  # true: λ of like_k follows from the gradients' noise at the start of the run
     paper = "HT §4.2"
 
     def __post_init__(self) -> None:

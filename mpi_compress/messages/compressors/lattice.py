@@ -25,10 +25,10 @@ class LatticeQuantizer(Compressor):
     `sigma` and `radius` in every round.
     """
 
-    sigma: float | None = None  # σ
-    stochastic: bool = False
-    range: Literal["sent", "bound"] = "sent"
-    radius: float | None = None  # M, where it is a bound
+    sigma: float | None = None  # σ, the precision: ‖v − Q(v)‖ ≤ σ; left out: the algorithm sets it
+    stochastic: bool = False  # true: to one of the two neighbours at random, which is unbiased; false: to the nearest point
+    range: Literal["sent", "bound"] = "sent"  # M is in each message, or is a bound that both ends know
+    radius: float | None = None  # M, the bound on ‖v‖ for range = "bound"; left out: the algorithm sets it
     makes = Lattice
     codec = "lattice"
     paper = "AIADE §2, Lemma 2.1"

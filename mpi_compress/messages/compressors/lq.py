@@ -18,7 +18,7 @@ class LQ(Compressor):
     is ‖g‖_q‖g‖₁ − ‖g‖².
     """
 
-    q: float = 2.0
+    q: float = 2.0  # q of the norm ‖g‖_q: above 0, or inf
     makes = SignSparse
     paper = "CAT eq. 4"
 

@@ -21,9 +21,9 @@ class QSGD(Compressor):
     3.1; largest magnitude: ω = min((b − 1)/(4s²), √(b − 1)/(2s)), where the largest coordinate itself is exact.
     """
 
-    levels: int  # s
-    norm: Literal["l2", "max"] = "l2"
-    bucket: int | None = None  # b
+    levels: int  # s, the number of levels: magnitudes become multiples of ‖v‖/s
+    norm: Literal["l2", "max"] = "l2"  # the 2-norm, or the largest magnitude
+    bucket: int | None = None  # b, how many coordinates share a norm; left out: all d
     makes = Levels
     codec = "elias-omega"
     paper = "QSGD (Alistarh et al. 2017) §3"

@@ -16,8 +16,8 @@ class RandomK(OfK):
     Scaled it is unbiased with ω = d/k − 1. Unscaled, as error feedback needs it, it is contractive in the mean with δ = k/d.
     """
 
-    k: Count
-    scaled: bool = True
+    k: Count  # k, how many coordinates are sent: a count or a share of d, "0.2%"
+    scaled: bool = True  # true: values times d/k, which is unbiased; false: values as they are, as error feedback needs them
     paper = "HT §3"
 
     def compress(self, v: Vector, t: Round) -> Compressed:

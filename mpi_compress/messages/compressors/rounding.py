@@ -17,8 +17,8 @@ class Rounding(Compressor):
     Absolute with v² = d·step²/4, both ways (at random: in the mean, and unbiased).
     """
 
-    step: float
-    stochastic: bool = False
+    step: float  # the distance between two points of the grid
+    stochastic: bool = False  # true: to one of the two neighbours at random, which is unbiased; false: to the nearest point
     makes = Levels
     codec = "elias-omega"
     paper = "HT §5"

@@ -16,7 +16,7 @@ class SQ(OfK):
     the one magnitude. Coordinates that are 0 are never sent.
     """
 
-    k: Count | None = None
+    k: Count | None = None  # k, how many coordinates are sent: a count or a share of d, "0.2%"; left out: the algorithm sets it
     makes = SignSparse
     paper = "CAT eq. 3"
 

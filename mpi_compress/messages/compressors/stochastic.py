@@ -16,7 +16,7 @@ class Stochastic(OfK):
     T is clamped to the nonzeros of g, which are then sent as they are. Unbiased with ω = d/k − 1, which equal magnitudes attain.
     """
 
-    k: Count | None = None
+    k: Count | None = None  # k, how many are sent in the mean: a count or a share of d, "0.2%"; left out: the algorithm sets it
     paper = "CAT eq. 4"
 
     def compress(self, v: Vector, t: Round) -> Compressed:

@@ -14,7 +14,7 @@ from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 class TopK(OfK, BulkCompressor):
     """The k coordinates of largest magnitude, ties to the lowest index (CAT eq. 2).  Contractive with δ = k/d (CAT Lemma 2)."""
 
-    k: Count | None = None
+    k: Count | None = None  # k, how many coordinates are sent: a count or a share of d, "0.2%"; left out: the algorithm sets it
     paper = "CAT eq. 2"
 
     def compress(self, v: Vector, t: Round) -> Compressed:

@@ -16,8 +16,8 @@ class UniSp(Compressor):
     With `shared_seed` a message holds a seed of 64 bits, from which its receiver draws the indices again, and the values.
     """
 
-    kappa: float  # κ
-    shared_seed: bool = False
+    kappa: float  # κ, the probability that a coordinate is sent
+    shared_seed: bool = False  # true: a message holds a seed of 64 bits in place of the indices
     paper = "GSpar §4"
 
     def __post_init__(self) -> None:

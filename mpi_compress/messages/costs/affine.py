@@ -14,8 +14,8 @@ class Affine(CostModel):
     (seconds, joules).
     """
 
-    c0: Size
-    c1: float = 1.0
+    c0: Size  # c0, the cost of a message: a size ("54 B"), or a number in the unit of c1
+    c1: float = 1.0  # c1, the cost of a payload bit: 1 for a cost in bits, else seconds or joules a bit
 
     def __post_init__(self) -> None:
         if not self.c1 >= 0 or bits(self.c0) + self.c1 == 0:

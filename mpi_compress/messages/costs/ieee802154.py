@@ -14,7 +14,7 @@ class IEEE802154(CostModel):
     """Bits in a low-power radio network: packets of up to 133 bytes, 23 to 82 of them overhead (CAT, 'Communication Cost')."""
 
     paper: ClassVar[str] = "CAT, after Kozłowski and Sosnowski (2017)"
-    overhead: int = 23  # bytes of each packet
+    overhead: int = 23  # overhead of a packet, from 23 to 82 [bytes]
 
     def __post_init__(self) -> None:
         if not 23 <= self.overhead <= 82:

@@ -15,9 +15,9 @@ class Packet(CostModel):
     Each is a size ("128 B"); c1 and c0 may both be numbers in another unit (seconds, joules).
     """
 
-    c1: Size
-    pmax: Size
-    c0: Size = 0.0
+    c1: Size  # c1, the cost of a packet: a size ("128 B"), or a number in another unit, such as seconds
+    pmax: Size  # Pmax, the payload of a packet: a size ("128 B")
+    c0: Size = 0.0  # c0, the cost of a message: a size ("54 B"), or a number in the unit of c1
 
     def __post_init__(self) -> None:
         if bits(self.pmax) <= 0 or bits(self.c1) <= 0:

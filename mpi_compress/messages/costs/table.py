@@ -18,8 +18,8 @@ class Table(CostModel):
     they would fall, and beyond the last one the line has the slope of the affine model.
     """
 
-    file: str
-    fit: Literal["affine", "packet", "points"] = "affine"
+    file: str  # path of the table, here or beside the job
+    fit: Literal["affine", "packet", "points"] = "affine"  # the affine model, the packet model, or straight lines between points
     _of: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

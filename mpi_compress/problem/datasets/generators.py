@@ -21,7 +21,7 @@ class Generator(Part, ABC):
 
     paper: ClassVar[str] = ""
     real_labels: ClassVar[bool] = False  # labels are numbers to be fitted, not two classes
-    seed: int = 0
+    seed: int = 0  # seed of the data's random numbers, apart from the job's seed
 
     @abstractmethod
     def make(self) -> Chunk | Iterator[Chunk]:

@@ -24,10 +24,10 @@ class _Words(Generator):
     y = sign(a·w̄ + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1).
     """
 
-    samples: int = 2
-    dim: int = 1
-    nonzeros: float = 1.0  # of a row, in the mean
-    noise: float = 0.1
+    samples: int = 2  # N, the number of samples
+    dim: int = 1  # d, the number of features
+    nonzeros: float = 1.0  # nonzeros of a row, in the mean
+    noise: float = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
 
     _ROWS = 4096  # of a chunk
 
@@ -93,9 +93,9 @@ class RCV1Like(_Words):
     """A stand-in for rcv1: unit-norm rows of 73 nonzeros, Zipf's law, tf-idf values, frequent features anywhere."""
 
     paper = "stand-in for CAT §5"
-    samples: int = 697641
-    dim: int = 47236
-    nonzeros: float = 73.0
+    samples: int = 697641  # N, the number of samples
+    dim: int = 47236  # d, the number of features
+    nonzeros: float = 73.0  # nonzeros of a row, in the mean
 
     def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
         return rng.permutation(self.dim)
@@ -110,9 +110,9 @@ class URLLike(_Words):
     """A stand-in for url: unit-norm rows of 116 nonzeros, Zipf's law, equal values, frequent features first."""
 
     paper = "stand-in for CAT §5"
-    samples: int = 2396130
-    dim: int = 3231961
-    nonzeros: float = 116.0
+    samples: int = 2396130  # N, the number of samples
+    dim: int = 3231961  # d, the number of features
+    nonzeros: float = 116.0  # nonzeros of a row, in the mean
 
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         return np.ones(ranks.size)
@@ -127,10 +127,10 @@ class GisetteLike(Generator):
     """
 
     paper = "stand-in for HT §5"
-    samples: int = 6000
-    dim: int = 5000
-    empty: float = 0.87
-    noise: float = 0.1
+    samples: int = 6000  # N, the number of samples
+    dim: int = 5000  # d, the number of features
+    empty: float = 0.87  # probability that a feature is −1
+    noise: float = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
 
     _ROWS = 512
 

@@ -22,11 +22,11 @@ class GSparLogistic(Generator):
     """
 
     paper = "GSpar §4"
-    samples: int = 1024
-    dim: int = 2048
-    c1: float = 0.9
-    c2: float = 0.25
-    labels_from: Literal["unscaled", "scaled"] = "unscaled"
+    samples: int = 1024  # N, the number of samples
+    dim: int = 2048  # d, the number of features
+    c1: float = 0.9  # C1, the factor of the scales up to C2
+    c2: float = 0.25  # C2, the largest scale, of those uniform in [0, 1], that is multiplied by C1
+    labels_from: Literal["unscaled", "scaled"] = "unscaled"  # labels are the signs of ā_n·w̄, or of a_n·w̄
 
     def __post_init__(self) -> None:
         positive_sizes(self.samples, self.dim)
@@ -50,10 +50,10 @@ class GSparSVM(Generator):
     """
 
     paper = "GSpar §4.2"
-    samples: int = 51200
-    dim: int = 256
-    c1: float = 0.01
-    c2: float = 0.9
+    samples: int = 51200  # N, the number of samples
+    dim: int = 256  # d, the number of features
+    c1: float = 0.01  # C1, the factor of the scales up to C2
+    c2: float = 0.9  # C2, the largest scale, of those uniform in [0, 1], that is multiplied by C1
 
     def __post_init__(self) -> None:
         positive_sizes(self.samples, self.dim)
@@ -84,10 +84,10 @@ class LeastSquares(Generator):
     """
 
     real_labels = True
-    samples: int = 1000
-    dim: int = 100
-    condition: float = 100.0
-    noise: float = 0.0
+    samples: int = 1000  # N, the number of samples, at least dim
+    dim: int = 100  # d, the number of features
+    condition: float = 100.0  # condition number of AᵀA/N, its largest eigenvalue over its least
+    noise: float = 0.0  # standard deviation of the Gaussian noise on the labels
 
     def __post_init__(self) -> None:
         positive_sizes(self.samples, self.dim)

@@ -16,8 +16,8 @@ class Tridiagonal(Generator):
 
     paper = "Szlendak et al. 2022, §D.2"
     real_labels = True
-    samples: int = 10
-    heterogeneity: float = 1.0  # h: 0 makes all rows alike
+    samples: int = 10  # N, the number of quadratics; as many as workers give each worker one
+    heterogeneity: float = 1.0  # h, how far quadratics differ; 0: all are alike
 
     def __post_init__(self) -> None:
         if self.samples < 1 or not self.heterogeneity >= 0:

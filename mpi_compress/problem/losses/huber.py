@@ -15,7 +15,7 @@ class Huber(Loss):
     curvature = 1.0
     solver = "newton"
     real_labels = True
-    delta: float = 1.0
+    delta: float = 1.0  # the residual |r| up to which the loss is quadratic, in the unit of the labels
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -24,8 +24,8 @@ class MatrixFactorisation(Model):
     """
 
     labels = "number"
-    rank: int = 8
-    bias: bool = False
+    rank: int = 8  # number of factors of each user and each item
+    bias: bool = False  # true: with a bias b_i of each user and b_j of each item
 
     def check(self) -> None:
         if self.rank < 1:

@@ -28,9 +28,9 @@ class Quadratic(Model):
     labels = "number"
     convex = True
     solver = "exact"
-    dim: int = 1000
-    convexity: float = 1e-6  # λ
-    noise: float = 0.0  # σ
+    dim: int = 1000  # d, the number of coordinates of x
+    convexity: float = 1e-6  # λ, the least eigenvalue of the mean of all A_i
+    noise: float = 0.0  # σ, of the Gaussian noise on gradients: E‖noise‖² = σ²; 0: none
 
     @property
     def random(self) -> bool:  # type: ignore[override]

@@ -18,7 +18,7 @@ class Softmax(Model):
     curvature = 0.5  # Böhning (1992): the Hessian of log Σ exp is at most I/2
     convex = True
     solver = "newton"
-    bias: bool = False
+    bias: bool = False  # true: with a bias b of each class
 
     def check(self) -> None:
         if self.outline.classes < 2:

@@ -12,7 +12,7 @@ class Group(Penalty):
     """Group lasso: Yuan and Lin (2006); each group is `size` coordinates in a row, the last one what is left."""
 
     formula = "λ Σ_g √|g| ‖x_g‖"
-    size: int = 10
+    size: int = 10  # coordinates of a group
 
     def __post_init__(self) -> None:
         if self.size < 1:
