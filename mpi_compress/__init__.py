@@ -22,25 +22,27 @@ if TYPE_CHECKING:
     from mpi_compress.messages.compressors import Compressor
     from mpi_compress.messages.costs import CostModel
     from mpi_compress.messages.kinds import Compressed, Dense, Sparse
-    from mpi_compress.problem import datasets
+    from mpi_compress.problem import datasets, partitions
     from mpi_compress.problem.datasets import Generator
+    from mpi_compress.problem.partitions import Partition
     from mpi_compress.results.reader import Run, read
 
     __version__: str
 
 __all__ = [
-    "Algorithm", "Codec", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Generator", "Job", "Round", "Run",
-    "Sparse", "UserError", "__version__", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job", "plot", "read",
-    "run",
+    "Algorithm", "Codec", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Generator", "Job", "Partition",
+    "Round", "Run", "Sparse", "UserError", "__version__", "algorithms", "codecs", "compressors", "costs", "datasets", "load_job",
+    "partitions", "plot", "read", "run",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
 """Modules that users' parts import by the names that they had before."""
 _MODULES = {
     "algorithms": "algorithms", "codecs": "messages.codecs", "compressors": "messages.compressors", "costs": "messages.costs",
-    "datasets": "problem.datasets",
+    "datasets": "problem.datasets", "partitions": "problem.partitions",
     "Algorithm": "algorithms", "Codec": "messages.codecs", "Compressed": "messages.kinds", "Compressor": "messages.compressors",
     "CorruptMessage": "core.errors", "CostModel": "messages.costs", "Dense": "messages.kinds", "Generator": "problem.datasets",
+    "Partition": "problem.partitions",
     "Job": "job.loading", "Round": "core.streams", "Run": "results.reader", "Sparse": "messages.kinds", "UserError": "core.errors",
     "load_job": "job.loading", "plot": "figures.plotting", "read": "results.reader", "run": "engine.runner",
 }  # fmt: skip

@@ -38,7 +38,7 @@ def test_a_star_import_brings_the_names():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["algorithms", "messages.codecs", "messages.compressors", "messages.costs", "problem.datasets"])
+@pytest.mark.parametrize("name", ["algorithms", "messages.codecs", "messages.compressors", "messages.costs", "problem.datasets", "problem.partitions"])
 def test_a_room_of_parts_is_the_module_of_that_name(name):
     assert getattr(mc, name.rpartition(".")[2]) is import_module(f"mpi_compress.{name}")
 

@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError, nearest
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs, datasets or columns")
+    parser.add_argument("kind", nargs="?", help="algorithms, compressors, codecs, losses, costs, datasets, partitions or columns")
 
 
 def act(options: Namespace) -> int:
@@ -34,10 +34,11 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.messages.costs import costs
     from mpi_compress.problem.datasets import KNOWN, generators
     from mpi_compress.problem.losses import losses
+    from mpi_compress.problem.partitions import partitions
 
     return {
         "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "costs": costs,
-        "datasets": {**generators, **KNOWN},
+        "datasets": {**generators, **KNOWN}, "partitions": partitions,
     }  # fmt: skip
 
 

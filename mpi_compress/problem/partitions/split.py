@@ -105,8 +105,8 @@ def _row_numbers(part: Partition, given: Any, verb: str) -> RowNumbers:
     """Numbers of rows (m,); UserError if they are something else."""
     try:
         rows = np.asarray(given)
-    except ValueError:
-        rows = np.empty(0, dtype=object)
+    except ValueError:  # lists of unequal length
+        rows = np.empty((0, 0))
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise UserError(f"{_WHERE}: '{part.name}' {verb} {shown(given)}; it should be row numbers, whole, of shape (m,)")
     return rows.astype(np.int64)
