@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
-RUN = ["tutorial.md", "own-data.md", "own-algorithm.md", "own-cost-model.md"]
+RUN = ["tutorial.md", "own-data.md", "own-algorithm.md", "own-cost-model.md", "own-split.md"]
 
 
 def same(wanted: str, got: str) -> bool:
