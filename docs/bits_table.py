@@ -20,6 +20,7 @@ from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.partitions import Split
 
 COMPRESSORS = [
     {"name": "top-k", "k": "0.2%"}, {"name": "random-k", "k": "0.2%"}, {"name": "hard-threshold", "like_k": 20}, {"name": "sq", "k": "0.2%"},
@@ -52,7 +53,7 @@ def vectors() -> Iterator[tuple[str, NDArray[np.float64]]]:
 def gradients(name: str, table: DataTable) -> Iterator[tuple[str, NDArray[np.float64]]]:
     from pathlib import Path
 
-    data = open_data(table, Path(), "contiguous", 0, "sign")
+    data = open_data(table, Path(), Split(), "sign")
     loss = losses["logistic"]()
     step = 1 / (loss.curvature / data.n_samples * gram_eigenvalues(data)[0])
     f = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)

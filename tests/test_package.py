@@ -41,7 +41,7 @@ def test_a_star_import_brings_the_names():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["algorithms", "messages.codecs", "messages.compressors", "messages.costs", "problem.datasets"])
+@pytest.mark.parametrize("name", ["algorithms", "messages.codecs", "messages.compressors", "messages.costs", "problem.datasets", "problem.partitions"])
 def test_a_room_of_parts_is_the_module_of_that_name(name):
     assert getattr(mc, name.rpartition(".")[2]) is import_module(f"mpi_compress.{name}")
 
@@ -62,7 +62,7 @@ def test_a_room_of_parts_is_a_mapping_as_its_registry_is(room, part):
     assert (parts.get(part), parts.get("nothing")) == (parts[part], None)
     assert list(parts) == sorted(parts.keys())
     assert len(parts) == len(list(parts)) == len(dict(parts))
-    assert parts == parts  # noqa: PLR0124
+    assert parts == parts
     assert callable(parts.register)
     with pytest.raises(KeyError, match=f"called '{part}x'; did you mean '{part}'"):
         parts[part + "x"]

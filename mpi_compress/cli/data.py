@@ -74,11 +74,12 @@ def _add_make(parser: ArgumentParser) -> None:
 def _make(options: Namespace) -> int:
     from mpi_compress.problem.datasets.store import open_data
     from mpi_compress.problem.datasets.table import DataTable
+    from mpi_compress.problem.partitions import Split
 
     table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
     generator = table.build_generator()
     if options.file is None:
-        data = open_data(table, Path(), "contiguous", 0, "number" if generator.real_labels else "sign")
+        data = open_data(table, Path(), Split(), "number" if generator.real_labels else "sign")
         print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
         print(f"{options.file}: {_write(Path(options.file), generator)} samples")

@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpi_compress.core.errors import UserError
@@ -17,6 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("result", metavar="RESULT.h5")
     parser.add_argument("other", nargs="?", metavar="OTHER.h5")
     parser.add_argument("--csv", action="store_true", help="its rows as CSV: all columns of the trace, and seconds")
+    parser.add_argument("--split", metavar="FIGURE", help="draw which rows each worker had, to a .png, .pdf or .svg")
 
 
 def act(options: Namespace) -> int:
@@ -28,16 +30,33 @@ def act(options: Namespace) -> int:
             raise UserError("show --csv: takes one result; two results are compared without it")
         sys.stdout.writelines(first.to_csv())
         return 0
+    if options.split:
+        return _draw_split(first, options)
     for line in difference(first, read(options.other)) if options.other else summary(first):
         print(line)
     return 0
 
 
+def _draw_split(run: "Run", options: Namespace) -> int:
+    if options.other:
+        raise UserError("show --split: takes one result")
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from mpi_compress.figures.plotting import save
+    from mpi_compress.figures.splits import draw_split
+
+    save(draw_split(run), Path(options.split), option="--split")
+    print(options.split)
+    return 0
+
+
 def summary(run: "Run") -> Iterator[str]:
     """What is in a result, and where its time and bits went."""
-    from mpi_compress.results import bounds
+    from mpi_compress.results import bounds, split
 
     yield from _head(run)
+    yield from split.summary(run)
     last = {k: v[-1] for k, v in run.trace.items() if len(v)}
     if not last:
         yield "  no rows yet"

@@ -33,6 +33,13 @@ class Shape:
     dim: int
     nonzeros: float
     classes: int = 0  # of labels, where they are known and have classes
+    dealt: Sequence[int] | None = None  # where the shards of unequal workers begin, and N, once that is known
+
+    def share(self, workers: range, n: int) -> float:
+        """The share of the rows that some of n workers have; as if all had equally many until the split is known."""
+        if self.dealt is None or len(self.dealt) != n + 1 or not workers:
+            return len(workers) / n
+        return (self.dealt[workers.stop] - self.dealt[workers.start]) / self.samples
 
     def bytes(self, dtype: str, share: float = 1.0) -> float:
         """Bytes of a share of the rows in memory, sparse or dense, whichever is less, with labels and starts of sparse rows."""
@@ -45,12 +52,13 @@ class Shape:
 def shape_of(spec: RunSpec) -> Shape | None:
     """The size of a run's set without parsing it, from the cache, its generator or what is published; None if none has it."""
     table = spec.data
-    file = cached_file(table, spec.folder, spec.workers.partition, spec.seed, spec.labels)
+    file = cached_file(table, spec.folder, spec.split, spec.labels)
     try:
         with h5py.File(file, "r", locking=False) as h5:
             classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
+            dealt = h5["cuts"][:].tolist() if "cuts" in h5 else None
             samples, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
-            return Shape(samples, dim, nonzeros, classes)
+            return Shape(samples, dim, nonzeros, classes, dealt)
     except (OSError, KeyError):
         pass
     known, size = KNOWN.get(table.name or ""), None
@@ -72,10 +80,10 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     found = []
     dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
     hosts = ranks - 1 if dedicated else ranks
-    hosted = [0] * dedicated + [len(block(n, hosts, r)) for r in range(hosts)]
+    hosted = [range(0)] * dedicated + [block(n, hosts, r) for r in range(hosts)]
     for rank, workers in enumerate(hosted):
-        rows = shape.bytes(spec.data.dtype, workers / n)
-        playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * workers)
+        rows = shape.bytes(spec.data.dtype, shape.share(workers, n))
+        playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * len(workers))
         if rank == 0 or spec.workers.exchange == "allgather":
             playing += 2 * n * message
         found.append(playing)

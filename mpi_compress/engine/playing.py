@@ -26,6 +26,7 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.outcome import outcome
 from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
@@ -183,6 +184,7 @@ def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schem
 def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str, how: How) -> Begun:
     """The result's recorder, and the checkpoint to go on from."""
     checkpoint, header = checkpoint_of(file), None
+    split = {f"split/{name}": values for name, values in outcome(p.problem.data, p.spec.workers.count).items()}
 
     def saved() -> Mark | None:
         nonlocal header
@@ -193,10 +195,10 @@ def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str,
         return header.mark if header else None
 
     try:
-        recorder = Recorder(file, attributes, saved)
+        recorder = Recorder(file, attributes, saved, split)
     except LostRows as lost:
         print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
-        recorder, header = Recorder(file, attributes), None
+        recorder, header = Recorder(file, attributes, arrays=split), None
     if header is None:
         remove_checkpoint(checkpoint)
     elif not how.quiet:

@@ -27,7 +27,8 @@ from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
-from mpi_compress.problem.datasets.store import DataSet, open_data
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.partitions import refuse_idle_workers
 
 
 @dataclass(frozen=True)
@@ -72,17 +73,12 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     shape = None if force or spec.data.generator is None else ranks.on_root(partial(shape_of, spec))
     if shape is not None:
         refuse(shape, solve=False)
-    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels, ranks)
-    ranks.on_root(partial(_refuse_idle_workers, spec, data))
+    data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks)
+    ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
-        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes)
+        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt)
         refuse(shape, solve=not is_large(data) or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
-
-
-def _refuse_idle_workers(spec: RunSpec, data: DataSet) -> None:
-    if spec.workers.count > data.n_samples:
-        raise UserError(f"workers.count: {spec.workers.count} workers are more than the {data.n_samples} samples")
 
 
 def _with_noise(spec: RunSpec, problem: Problem, x0: Vector) -> RunSpec:

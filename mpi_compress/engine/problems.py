@@ -211,7 +211,7 @@ def start_of(spec: RunSpec, problem: Problem) -> Vector:
 
 def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
-    data = open_data(spec.data, spec.folder, spec.workers.partition, spec.seed, spec.labels)
+    data = open_data(spec.data, spec.folder, spec.split, spec.labels)
     problem = problem_of(spec, data, quiet=True)
     return problem, optimum(data, problem.loss, problem.mu)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".pdf", ".svg")
 
-_COLUMN, _HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
-_STYLE: Any = {
+COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
+STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
     "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.2,
     "lines.markersize": 3.5, "axes.grid": True, "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.alpha": 0.4,
@@ -69,7 +69,7 @@ def draw(runs: Sequence[Run], figure: FigureTable) -> "Figure":
     if not figure.panel:
         return _figure_of(_plot(runs, figure, None))
     _refuse_no_runs(runs)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         return draw_panels(runs, figure)
 
 
@@ -99,17 +99,17 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
     import matplotlib.pyplot as plt
 
     _refuse_no_runs(runs)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         drawn = lines_of(runs, figure)
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         title = "\n".join(textwrap.fill(each, 58) for each in (figure.title or "").splitlines())
         entries, seeds = [entry(name, LONGEST) for name in (*names, *figure.bounds)], over_seeds(runs)
         outside = ax is None and (len(entries) > INSIDE or max(map(len, entries)) > 32)
-        side_by_side = abreast(entries, _COLUMN)
+        side_by_side = abreast(entries, COLUMN)
         if ax is None:
             below = math.ceil(len(entries) / side_by_side) + 1 if outside else 0
-            _, ax = plt.subplots(figsize=(_COLUMN, _HEIGHT + LINE * (title.count("\n") + below)))
+            _, ax = plt.subplots(figsize=(COLUMN, HEIGHT + LINE * (title.count("\n") + below)))
         draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
         if outside:
@@ -119,7 +119,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes"
     return ax
 
 
-def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
+def save(drawn: "Axes | Figure", file: Path, dpi: int = 300, option: str = "-o") -> None:
     """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG; fonts are embedded.
 
     Raises:
@@ -128,16 +128,16 @@ def save(drawn: "Axes | Figure", file: Path, dpi: int = 300) -> None:
     import matplotlib as mpl
 
     if file.suffix not in FORMATS:
-        raise UserError(f"-o {file}: a figure is written as one of {', '.join(FORMATS)}")
+        raise UserError(f"{option} {file}: a figure is written as one of {', '.join(FORMATS)}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             _figure_of(drawn).savefig(file, dpi=dpi)
     except OSError as error:
-        raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
+        raise UserError(f"{option} {file}: cannot be written: {error.strerror}") from None
     except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
-        raise UserError(f"-o {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
+        raise UserError(f"{option} {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
     _report_warnings(caught, file)
 
 

@@ -25,7 +25,7 @@ from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.metrics import Metric, metrics
 from mpi_compress.problem.models import Model, models
-from mpi_compress.problem.partitions import partitions
+from mpi_compress.problem.partitions import Partition, Split, partitions
 from mpi_compress.problem.penalties import Penalty, penalties
 from mpi_compress.results.columns import refuse_column
 from mpi_compress.results.reader import read
@@ -48,6 +48,7 @@ class RunSpec:
     loss: Loss | Model
     penalty: Penalty | None
     workers: WorkersTable
+    partition: Partition
     algorithm: Algorithm
     up: LinkTable
     down: LinkTable
@@ -75,7 +76,7 @@ class RunSpec:
         others = [] if file is None else [digest(Path(file))]
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        of_problem = (self.loss, self.penalty, partitions[self.workers.partition])
+        of_problem = (self.loss, self.penalty, self.partition)
         parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost, *of_problem)
         others += dict.fromkeys(source for part in parts if part is not None and (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
@@ -106,6 +107,11 @@ class RunSpec:
         if isinstance(self.loss, Model):
             return self.loss.labels
         return "number" if self.loss.real_labels and self.data.positive is None else "sign"
+
+    @property
+    def split(self) -> Split:
+        """How rows are dealt to workers."""
+        return Split(self.partition, self.workers.count, self.seed)
 
     @property
     def trials(self) -> list["RunSpec"]:
@@ -170,6 +176,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
     objective, log = tables.read("objective", ObjectiveTable), tables.read("log", LogTable)
+    workers = tables.read("workers", WorkersTable)
     return RunSpec(
         label=label,
         index=index,
@@ -180,7 +187,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         objective=objective,
         loss=_loss(objective, at),
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
-        workers=tables.read("workers", WorkersTable),
+        workers=workers,
+        partition=_partition(workers, f"{at}workers.partition"),
         algorithm=algorithm,
         up=_link(tables["up"], f"{at}up") if tables["up"] else _own_uplink(algorithm, at),
         down=_link(tables["down"] or algorithm.links.get("down") or _EXACT, f"{at}down"),
@@ -221,6 +229,15 @@ def _metrics(log: LogTable, where: str) -> list[Metric]:
     for i, metric in enumerate(found):
         refuse_column(metric.column, [m.column for m in found[:i]], where)
     return found
+
+
+def _partition(workers: WorkersTable, where: str) -> Partition:
+    part = partitions.build(workers.partition, where)
+    try:
+        part.check(workers.count)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from None
+    return part
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:

@@ -8,10 +8,8 @@ from typing import Any, Literal
 
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.expressions import Expression, seconds
-from mpi_compress.core.registry import Registry
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.problem.partitions import partitions
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,6 @@ NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "
 Scale = Literal["linear", "log"]
 
 
-def _refuse_unknown(name: str, parts: Registry[Any]) -> None:
-    """Refuse a name that no part has, or whose part cannot be built."""
-    if name not in parts:
-        raise ValueError(nearest(name, parts, parts.kind))
-    parts.build(name, parts.kind)
-
-
 @dataclass(frozen=True)
 class ObjectiveTable:
     """A job's [objective]."""
@@ -101,14 +92,13 @@ class WorkersTable:
     """A job's [workers]. `exchange` and `master` say how they are hosted, which changes no number."""
 
     count: int = 1
-    partition: str = "contiguous"
+    partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "dedicated"
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count = {self.count} must be at least 1")
-        _refuse_unknown(self.partition, partitions)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Run:
     timing: dict[str, NDArray]
     x: Vector | None
     theory: dict[str, NDArray] = field(default_factory=dict)  # where the job asked for it
+    split: dict[str, NDArray] = field(default_factory=dict)  # rows (n,); labels (K,) and counts (n, K) of them
 
     def __repr__(self) -> str:
         return summary.line(self)
@@ -142,7 +143,8 @@ def _read(path: Path) -> Run:
                 whole = min((len(column) for table in tables for column in table.values()), default=0)
                 tables = [{name: column[:whole] for name, column in table.items()} for table in tables]
             x = h5["final/x"][:] if "final/x" in h5 else None
-            return _whole(Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3]))
+            split = {name: h5["split"][name][:] for name in h5["split"]} if "split" in h5 else {}
+            return _whole(Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3], split))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:

@@ -14,6 +14,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
@@ -55,6 +56,7 @@ class Recorder:
     Args:
         saved: returns up to where the rows of an earlier `.part` are kept, None to begin anew. It is called once no other process
             can write them; rows behind the mark are cut off.
+        arrays: written once, by "group/name".
 
     Raises:
         UserError: the file cannot be written.
@@ -62,7 +64,10 @@ class Recorder:
         LostRows: the rows that `saved` says are not there.
     """
 
-    def __init__(self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None):
+    def __init__(
+        self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None,
+        arrays: Mapping[str, NDArray[Any]] | None = None,
+    ):  # fmt: skip
         self.file, self.part = file, part_of(file)
         self._rows: list[Row] = []
         self._flushed = time.monotonic()
@@ -74,13 +79,16 @@ class Recorder:
             self._lock = _lock(self.part)
             go_on = saved()
             self._written, self._sums = (go_on.rows, dict(go_on.sums)) if go_on else (0, {})
-            self._reserve(0)
+            arrays = {} if go_on else arrays or {}
+            self._reserve(sum(values.nbytes for values in arrays.values()))
             self._h5 = h5py.File(self.part, "r+" if go_on else "w", locking=False)
             if go_on:
                 self._cut(go_on)
             self._h5.attrs["format"] = FORMAT
             self._h5.attrs["status"] = "running"
             self._h5.attrs.update(attributes)
+            for name, values in arrays.items():
+                self._h5[name] = values
             self._h5.flush()
         except OSError as error:
             self._let_go()

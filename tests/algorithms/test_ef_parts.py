@@ -16,6 +16,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 NUMBERS = {"L": 4.0, "mu": 0.5, "n": 3.0, "d": 10.0, "N": 20.0}
@@ -183,7 +184,7 @@ def test_the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_star
         'up.compressor = { name = "hard-threshold", like_k = 2, estimate = true }'
     )
     spec = mc.load_job(job).runs[0]
-    set_ = open_data(spec.data, spec.folder, "contiguous", 0, "sign")
+    set_ = open_data(spec.data, spec.folder, Split(), "sign")
     x = np.full(6, 0.2)
     rows, means, noises = list(set_.shards(range(3), 3)), [], []
     starts = np.cumsum([0] + [len(r) for r in rows])

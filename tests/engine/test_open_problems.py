@@ -141,7 +141,7 @@ def test_the_gradient_of_a_model_reaches_the_algorithm(tmp_path):
 def test_what_a_model_does_not_state_is_not_known(tmp_path):
     run = played(tmp_path, MODEL.format("return x @ x / 2 - x.sum(), x - 1"), 'model = "mine"')
     assert np.isnan([run.attrs["L"], run.attrs["f_star"], *run.trace["suboptimality"]]).all()
-    with pytest.raises(UserError, match="algorithm.step: '1/L' needs L, and the model 'mine' states none; give a number"):
+    with pytest.raises(UserError, match=r"algorithm.step: '1/L' needs L, and the model 'mine' states none; give a number"):
         played(tmp_path, MODEL.format("return x @ x, 2 * x"), 'model = "mine"', '{ name = "gd" }')
 
 
@@ -174,7 +174,7 @@ def test_f_star_can_be_left_out(tmp_path):
     run = played(tmp_path, "", 'loss = "huber", mu = 0.01, f_star = "skip"')
     assert np.isnan(run.attrs["f_star"])
     for more in ("stop = { suboptimality = 1e-3 }", 'stop = { rounds = 1 }\nstart = { at = "optimum" }'):
-        with pytest.raises(UserError, match="objective.f_star = 'skip' leaves out what the job needs"):
+        with pytest.raises(UserError, match=r"objective.f_star = 'skip' leaves out what the job needs"):
             played(tmp_path, "", 'loss = "huber", mu = 0.01, f_star = "skip"', more=more)
 
 

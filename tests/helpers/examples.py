@@ -53,6 +53,7 @@ _FALLING = {"form": "1/t", "a": "4/mu", "b": "16 L/mu"}
 _TOP = {"name": "top-k", "k": 3}
 _BOUND = {"name": "lattice", "range": "bound"}
 _MANY = {"workers": {"count": 20}}  # of 90 samples: shards of unequal length, most of them on one rank with others
+_DIRICHLET = {"name": "dirichlet", "alpha": 0.5, "least": 3}
 _DOUBLE: dict[str, Any] = {"objective": {"mu": "1e-2 L"}, "stop": {"rounds": 40}, "log": {"every": 3}}
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
@@ -74,6 +75,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     ),
     "nesterov": run_of({"name": "nesterov"}, {"name": "identity"}),
     "ef21": run_of({"name": "ef21"}, _TOP),
+    "ef21, dirichlet": run_of({"name": "ef21", "step": "0.3/L"}, _TOP, workers={"count": 7, "partition": _DIRICHLET}),
+    "ef, uneven": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "partition": {"name": "shuffled", "sizes": 1.0}}),
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),

@@ -20,6 +20,7 @@ from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.datasets.store import cached_file, open_data, open_test
 from mpi_compress.problem.datasets.table import DataTable
+from mpi_compress.problem.partitions import Split, partitions
 
 TEXT = "".join(
     f"{'+1' if i % 3 else '-1'} " + " ".join(f"{j}:{(i * j) % 7 - 2.5}" for j in range(1 + i % 4, 30, 3 + i % 5)) + "\n"
@@ -28,7 +29,8 @@ TEXT = "".join(
 
 
 def opened(path, partition="contiguous", seed=0, labels="sign", **keys):
-    return open_data(DataTable(path=str(path), **keys), path.parent, partition, seed, labels)
+    split = Split(partitions.build(partition, "workers.partition"), 1, seed)
+    return open_data(DataTable(path=str(path), **keys), path.parent, split, labels)
 
 
 def arrays(data):
@@ -64,8 +66,10 @@ def test_any_number_of_ranks_gives_the_same_file(text, tmp_path, ranks):
     script = tmp_path / "convert.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom mpi4py import MPI\nfrom mpi_compress.problem.datasets import libsvm, store\n"
+        "from mpi_compress.problem.partitions import Split, partitions\n"
         "from mpi_compress.exchange.ranks import ranks_of\nlibsvm.BLOCK_BYTES = 997\n"
-        "data = store.open_data(store.DataTable(path=sys.argv[1]), Path('.'), 'shuffled', 1, 'sign', ranks_of(MPI.COMM_WORLD))\n"
+        "data = store.open_data(store.DataTable(path=sys.argv[1]), Path('.'), Split(partitions['shuffled'](), 2, 1),\n"
+        "    'sign', ranks_of(MPI.COMM_WORLD))\n"
         "assert data.read(0, 200).labels.size == 200\n"
     )
     want = opened(text, "shuffled", 1).file
@@ -90,7 +94,7 @@ def test_rows_are_those_that_scikit_learn_reads(tmp_path, suffix):
 
 
 def test_real_sets_are_read_whole(real_data, tmp_path):
-    data = open_data(DataTable(name="a9a"), tmp_path, "contiguous", 0, "sign")
+    data = open_data(DataTable(name="a9a"), tmp_path, Split(), "sign")
     assert (data.n_samples, data.dim, data.nonzeros) == (32561, 123, 451592)
     _, labels = arrays(data)
     assert (labels > 0).sum() == 7841
@@ -173,7 +177,7 @@ def test_nothing_is_left_of_a_conversion_that_fails(tmp_path):
     (tmp_path / "bad").write_text("1 1:1\n" * 100 + "x\n")
     with pytest.raises(UserError, match=r"bad:101: "):
         opened(tmp_path / "bad")
-    folder = cached_file(DataTable(path=str(tmp_path / "bad")), tmp_path, "contiguous", 0, "sign").parent
+    folder = cached_file(DataTable(path=str(tmp_path / "bad")), tmp_path, Split(), "sign").parent
     assert not list(folder.glob("bad-*"))
 
 
@@ -184,7 +188,7 @@ class TestTestSets:
         (tmp_path / "train").write_text(train)
         (tmp_path / "test").write_text(test)
         table = DataTable(path=str(tmp_path / "train"), test="test", **keys)
-        data = open_data(table, tmp_path, "contiguous", 0, "sign")
+        data = open_data(table, tmp_path, Split(), "sign")
         return data, open_test(table, tmp_path, data)
 
     def test_labels_mean_the_same(self, tmp_path):

@@ -8,6 +8,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
+from mpi_compress.problem.partitions import Split
 
 SMALL = {
     "gspar": {"samples": 50, "dim": 8},
@@ -59,7 +60,7 @@ def test_size_is_known_beforehand(name):
 def test_what_is_read_is_what_was_made(name, tmp_path):
     a, y = made(name)
     real = generators[name].real_labels
-    data = open_data(DataTable(generator=name, parameters=SMALL[name]), tmp_path, "contiguous", 0, "number" if real else "sign")
+    data = open_data(DataTable(generator=name, parameters=SMALL[name]), tmp_path, Split(), "number" if real else "sign")
     rows = data.read(0, data.n_samples)
     np.testing.assert_array_equal(rows.labels, y)
     np.testing.assert_array_equal(rows.matrix[-1].ravel(), a.data if sp.issparse(a) else a.ravel())
@@ -116,10 +117,10 @@ def test_impossible_parameters_are_refused(name, wrong):
 
 def test_fewer_features_than_there_are_is_no_d(tmp_path):
     with pytest.raises(UserError, match=r"data\.dim: 3 was given, and .* has 2048 features"):
-        open_data(DataTable(generator="gspar", dim=3, parameters={"samples": 50}), tmp_path, "contiguous", 0, "sign")
+        open_data(DataTable(generator="gspar", dim=3, parameters={"samples": 50}), tmp_path, Split(), "sign")
 
 
 def test_a_generator_says_what_d_is(tmp_path):
     """Also where no sample has the last feature."""
-    data = open_data(DataTable(generator="url-like", parameters={"samples": 50}), tmp_path, "contiguous", 0, "sign")
+    data = open_data(DataTable(generator="url-like", parameters={"samples": 50}), tmp_path, Split(), "sign")
     assert data.dim == 3231961

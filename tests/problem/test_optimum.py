@@ -12,12 +12,13 @@ from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import hinge, minimize, optimum, optimum_file
+from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
 
 def whole(table: DataTable, loss: str, mu: float, tmp_path) -> tuple[Objective, float]:
     """The objective on all rows, and L of the data part; `mu` is its share of that, where the loss is smooth."""
-    data = open_data(table, tmp_path, "contiguous", 0, "number" if losses[loss].real_labels else "sign")
+    data = open_data(table, tmp_path, Split(), "number" if losses[loss].real_labels else "sign")
     rows = data.read(0, data.n_samples)
     if not losses[loss]().smooth:
         return Objective(rows, losses[loss](), 1 / len(rows), mu), np.nan
@@ -110,7 +111,7 @@ def test_least_squares_has_the_condition_number_and_the_minimum_that_were_asked_
 @pytest.mark.parametrize("damage", ["empty", "text", "truncated"])
 def test_a_damaged_optimum_is_computed_again(tmp_path, damage):
     data = open_data(
-        DataTable(generator="gspar", parameters={"samples": 50, "dim": 6, "seed": 7}), tmp_path, "contiguous", 0, "sign"
+        DataTable(generator="gspar", parameters={"samples": 50, "dim": 6, "seed": 7}), tmp_path, Split(), "sign"
     )
     first = optimum(data, losses["logistic"](), 0.1)
     file, notes = optimum_file(data, losses["logistic"](), 0.1), data.beside("eigenvalues-1.json")
@@ -149,7 +150,7 @@ def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
 
 
 def test_noise_whose_squares_overflow_is_infinite(tmp_path):
-    data = open_data(DataTable(generator="gspar", parameters={"samples": 20, "dim": 5}), tmp_path, "contiguous", 0, "sign")
+    data = open_data(DataTable(generator="gspar", parameters={"samples": 20, "dim": 5}), tmp_path, Split(), "sign")
     fs = [Objective(rows, losses["logistic"](), 2 / 20, 0.1) for rows in data.shards(range(2), 2)]
     assert gradient_noise(fs, 2, 3, np.full(5, 1e200)) == (np.inf, np.inf)
     assert np.isfinite(gradient_noise(fs, 2, 3, np.full(5, 1e10))).all()

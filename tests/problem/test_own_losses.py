@@ -142,5 +142,5 @@ def test_a_partition_is_one_class(tmp_path):
 
 
 def test_an_unknown_partition_is_refused_with_the_nearest_name(tmp_path):
-    with pytest.raises(UserError, match="workers: no partition called 'shufled'; did you mean 'shuffled'"):
+    with pytest.raises(UserError, match=r"workers\.partition: no partition called 'shufled'; did you mean 'shuffled'"):
         job(tmp_path, "", "logistic", **{"workers.partition": "shufled"})

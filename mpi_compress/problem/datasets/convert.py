@@ -7,7 +7,7 @@ is smaller. It depends only on the rows and their order, and carries a checksum.
 import shutil
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from mpi_compress.kernels import convert as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of
 from mpi_compress.problem.datasets.table import Normalize
-from mpi_compress.problem.partitions import partitions
+from mpi_compress.problem.partitions import Split
 
 
 class ParsedRows(NamedTuple):
@@ -97,8 +97,7 @@ class Recipe:
     dtype: str
     dim: int | None  # None: the largest index
     rows: int | None = None  # how many to take, from the first on; None: all
-    partition: str = "contiguous"
-    seed: int = 0
+    split: Split = field(default_factory=Split)
     positive: list[float] | None = None
     labels: Labels = "sign"
     classes: Classes | None = None  # those of the training set, where this is a test set
@@ -112,9 +111,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     if classes is None:
         classes = classes_of(labels, recipe.labels, recipe.positive, recipe.title)
     labels = classes.numbers(labels, recipe.title)
-    order = partitions[recipe.partition]().order(labels, recipe.seed)
-    position = np.empty(n, dtype=np.int64)
-    position[order] = np.arange(n)
+    order, cuts = recipe.split.deal(_split_by(spool, recipe, labels, dim))
     indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
     nonzeros = int(indptr[-1])
     scale = recipe.column_norms
@@ -129,13 +126,14 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
             ("labels", n, "f8"), ("indptr", n + 1, "u8"), ("indices", nonzeros, "u4"), ("values", nonzeros, recipe.dtype),
         )}  # fmt: skip
         content["indptr"] = indptr
-    if scale is not None:
-        arrays["column_norms"] = ((dim,), "f8")
-        content["column_norms"] = scale
+    for name, further in (("column_norms", scale), ("cuts", cuts)):
+        if further is not None:
+            arrays[name] = (further.shape, further.dtype.str[1:])
+            content[name] = further
     places = _laid_out(file, arrays)
     for name, values in content.items():
         _mapped(file, places[name])[:] = values
-    _place_rows(spool, recipe, scale, position, indptr[:-1].astype(np.int64), file, places)
+    _place_rows(spool, recipe, scale, _inverse(order), indptr[:-1].astype(np.int64), file, places)
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
@@ -154,6 +152,29 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
     return labels[: recipe.rows], lengths[: recipe.rows], dim
+
+
+def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place (N,) that each row has in an order (N,)."""
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return place
+
+
+def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
+    """What rows are dealt out by (N,): their labels, or the values of a feature as they were parsed."""
+    feature = recipe.split.partition.feature
+    if feature is None:
+        return labels
+    if feature > dim:
+        raise UserError(f"workers.partition: feature {feature} was asked for, and {recipe.title} has {dim}")
+    values, seen = np.zeros(labels.size), 0
+    for rows in spool.blocks():
+        of_row = np.repeat(np.arange(seen, seen + rows.labels.size), np.diff(rows.indptr))
+        here = (rows.indices == feature - 1) & (of_row < labels.size)
+        values[of_row[here]] = rows.values[here]
+        seen += rows.labels.size
+    return values
 
 
 @np.errstate(invalid="ignore")

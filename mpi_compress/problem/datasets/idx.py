@@ -1,4 +1,4 @@
-"""Images in IDX files, as MNIST and Fashion-MNIST are published: pixels from 0 to 1, and the labels of a second file beside them."""
+"""Images in IDX files, as MNIST and Fashion-MNIST are published: pixels from 0 to 1; a second file beside them has the labels."""
 
 import gzip
 import math
@@ -52,7 +52,7 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0) -> Iterator[t
 def _array(path: Path, axes: int) -> NDArray[np.uint8]:
     """The array of bytes in an IDX file: two zeros, the type 8, the number of axes, their lengths, the bytes."""
     try:
-        data = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
     if data[:4] != bytes([0, 0, 8, axes]) or len(data) < 4 + 4 * axes:

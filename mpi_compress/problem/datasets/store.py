@@ -1,7 +1,7 @@
 """From a job's [data] table to rows on disk: found or generated, parsed once, cached, read in slices.
 
-The cached file holds the samples in the order in which they are dealt out, so that the shard of every worker, for any number of
-workers, is a slice, and a rank reads its own workers' rows and no others.
+The cached file holds the samples in the order in which they are dealt out, so that the shard of every worker is a slice, and a rank
+reads its own workers' rows and no others. Where slices are equal it serves any number of workers; else it says where they begin.
 """
 
 import hashlib
@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import h5py
 
-from mpi_compress.core.plugins import source_of
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import formats
@@ -24,7 +23,7 @@ from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
 from mpi_compress.problem.datasets.labels import Classes, Labels
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_digest, content_id
-from mpi_compress.problem.partitions import partitions
+from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples, labels
@@ -43,21 +42,30 @@ class DataSet:
     dim: int
     nonzeros: int
     classes: int = 0  # labels are 0 … classes − 1; 0 where they are ±1, or numbers
+    dealt: tuple[int, ...] | None = None  # where the workers' shards begin, and N; None: equal slices, but for one row
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
         with h5py.File(self.file, "r", locking=False) as h5:
             return self._read(h5, start, stop)
 
+    def cuts(self, n: int) -> tuple[int, ...]:
+        """Where the shards of n workers begin, and N: those of the split's n, or the one shard of all rows."""
+        if self.dealt is None or n == 1:
+            return tuple(i * self.n_samples // n for i in range(n + 1))
+        assert len(self.dealt) == n + 1
+        return self.dealt
+
     def shards(self, workers: Iterable[int], n: int) -> Iterator[Rows]:
-        """The rows of some of n workers, one after another; their numbers differ by at most one."""
+        """The rows of some of n workers, one after another."""
+        cuts = self.cuts(n)
         with h5py.File(self.file, "r", locking=False) as h5:
             for i in workers:
-                yield self._read(h5, i * self.n_samples // n, (i + 1) * self.n_samples // n)
+                yield self._read(h5, cuts[i], cuts[i + 1])
 
     def shards_together(self, workers: range, n: int) -> list[Rows]:
         """The rows of neighbouring workers, in one piece of memory."""
-        cuts = [i * self.n_samples // n for i in range(workers.start, workers.stop + 1)]
+        cuts = self.cuts(n)[workers.start : workers.stop + 1]
         whole = self.read(cuts[0], cuts[-1])
         return [whole.cut(a - cuts[0], b - cuts[0]) for a, b in itertools.pairwise(cuts)]
 
@@ -81,25 +89,23 @@ class DataSet:
             return Classes(plus, minus, each), cast(Normalize, str(h5.attrs["normalize"])), norms
 
 
-def open_data(table: DataTable, folder: Path, partition: str, seed: int, labels: Labels, ranks: Ranks | None = None) -> DataSet:
+def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, ranks: Ranks | None = None) -> DataSet:
     """The set that a job names, parsed and cached first if the cache does not have it, or has it damaged.
 
     Every rank of `ranks` must call it; those that see rank 0's cache share the parsing of a plain text file.
 
     Args:
         folder: the job's own folder, where a relative path may also start.
-        partition: the name of the order in which rows are dealt out; `seed` decides those that are random.
+        split: how rows are dealt to workers.
         labels: what labels are: one of two classes, one of any number of classes, or numbers to be fitted.
 
     Raises:
-        UserError: no such set or file, no LIBSVM text, or labels that are no two classes.
+        UserError: no such set or file, no LIBSVM text, labels that are no two classes, or rows that cannot be dealt like that.
     """
     ranks = ranks or Ranks()
-    file = ranks.on_root(lambda: cached_file(table, folder, partition, seed, labels))
+    file = ranks.on_root(lambda: cached_file(table, folder, split, labels))
     if not ranks.on_root(lambda: _is_sound(file)):
-        recipe = Recipe(
-            table.title, table.normalize, table.dtype, table.known_dim, table.rows, partition, seed, table.positive, labels
-        )
+        recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
         _build(file, recipe, ranks, partial(_parsed, table, folder), table.rows)
     return ranks.on_root(lambda: _described(file, table.title))
 
@@ -118,12 +124,10 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     return _described(file, title)
 
 
-def cached_file(table: DataTable, folder: Path, partition: str, seed: int, labels: Labels) -> Path:
+def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) -> Path:
     """Where a set is kept once it is parsed."""
-    dealt = partitions[partition]
-    order = (f"{partition} by {seed}" if dealt.seeded else partition) + source_of(dealt)
     own = content_id(table, folder).split("+")[0]
-    recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, order, _KIND[labels]]
+    recipe = [_FORMAT, own, table.normalize, table.positive, table.dtype, table.rows, table.known_dim, split.key, _KIND[labels]]
     key = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
 
@@ -185,5 +189,6 @@ def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Blocks:
 def _described(file: Path, title: str) -> DataSet:
     with h5py.File(file, "r", locking=False) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
-        samples, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
-        return DataSet(file, title, samples, dim, nonzeros, classes)
+        dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
+        n, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
+        return DataSet(file, title, n, dim, nonzeros, classes, dealt)

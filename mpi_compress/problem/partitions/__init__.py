@@ -1,9 +1,10 @@
-"""Partitions: the order in which samples are dealt to workers."""
+"""Partitions: which rows each worker has."""
 
 from mpi_compress.core.registry import import_all
-from mpi_compress.problem.partitions.base import Partition, partitions
+from mpi_compress.problem.partitions.base import Partition, Sized, partitions
+from mpi_compress.problem.partitions.split import Split, refuse_idle_workers
 
 register = partitions.register
 import_all(__name__)
 
-__all__ = ["Partition", "partitions", "register"]
+__all__ = ["Partition", "Sized", "Split", "partitions", "refuse_idle_workers", "register"]

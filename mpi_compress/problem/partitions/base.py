@@ -1,25 +1,109 @@
-"""The contract of a partition: rows are put in an order, and worker i of n has the i-th of n slices, equal but for one row."""
+"""The contract of a partition: which rows of a set each of n workers has."""
 
-from abc import ABC, abstractmethod
+import math
+from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
+RowNumbers = NDArray[np.int64]  # rows of a set, counted from 0
+_LARGEST_SIGMA = 100
+
 
 @dataclass(frozen=True)
 class Partition(Part, ABC):
-    """An order of rows."""
+    """Deals the rows of a set to workers; every row goes to one worker, and every worker has rows.
 
-    seeded: ClassVar[bool] = False  # True if the run's seed changes the order
+    A subclass defines one of two methods: `deal`, which gives each worker its rows; or `order`, which puts all rows in an order, of
+    which each worker has a slice, as long as any other but for one row.
+    """
 
-    @abstractmethod
-    def order(self, labels: Vector, seed: int) -> NDArray[np.int64]:
-        """The rows (N,) of a file in the order in which they are dealt; labels (N,) are ±1 or numbers, the seed is the run's."""
+    seeded: ClassVar[bool] = True  # False: the run's seed changes nothing, and the prepared rows serve runs of any seed
+
+    @property
+    def feature(self) -> int | None:
+        """The feature, counted from 1, whose values (N,) `deal` and `order` get in place of labels; None: they get labels."""
+        return None
+
+    @property
+    def equal(self) -> bool:
+        """True if the slices of an order are equal but for one row."""
+        return True
+
+    @property
+    def drawn(self) -> bool:
+        """True if the run's seed changes what is dealt."""
+        return self.seeded
+
+    def check(self, n: int) -> None:
+        """Raise ValueError if the parameters do not go with n workers."""
+
+    def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
+        """The rows of each of n workers, in the order in which the worker has them.
+
+        Args:
+            labels: (N,) of all rows as the run has them: ±1, classes 0, 1, 2, …, or numbers; or the values of `feature`.
+            rng: random numbers that follow from the run's seed, N and n.
+
+        Raises:
+            ValueError: these rows cannot be dealt like that; the text says why.
+        """
+        raise NotImplementedError
+
+    def order(self, labels: Vector, seed: int) -> RowNumbers:
+        """All rows (N,) in the order in which slices are cut; labels (N,) as for `deal`, the seed is the run's."""
+        raise NotImplementedError
+
+    def cuts(self, rows: int, n: int, rng: Generator) -> RowNumbers:
+        """Where the n slices of an order begin, and its end (n+1,)."""
+        return np.arange(n + 1) * rows // n
+
+
+@dataclass(frozen=True)
+class Sized(Partition):
+    """A partition that cuts slices, which may be of unequal length."""
+
+    sizes: list[float] | float | None = None  # shares, one a worker; or σ: sizes ∝ exp(σ ξ_i), ξ_i ~ N(0, 1); None: equal
+
+    def __post_init__(self) -> None:
+        each = self.sizes if isinstance(self.sizes, list) else []
+        if not all(0 < share < math.inf for share in each):
+            raise ValueError(f"sizes = {each} must be shares above 0, one for each worker")
+        if isinstance(self.sizes, float | int) and not 0 <= self.sizes <= _LARGEST_SIGMA:
+            raise ValueError(f"sizes = {self.sizes} must be from 0 to {_LARGEST_SIGMA}, or a list of shares, one for each worker")
+
+    @property
+    def equal(self) -> bool:
+        return self.sizes is None
+
+    @property
+    def drawn(self) -> bool:
+        return self.seeded or isinstance(self.sizes, float | int)
+
+    def check(self, n: int) -> None:
+        if isinstance(self.sizes, list) and len(self.sizes) != n:
+            raise ValueError(f"sizes has {len(self.sizes)} shares for {n} workers; give one for each worker")
+
+    def cuts(self, rows: int, n: int, rng: Generator) -> RowNumbers:
+        """At ⌊N · (the first shares' sum) / (the sum of all)⌋."""
+        if self.sizes is None:
+            return super().cuts(rows, n, rng)
+        shares = np.array(self.sizes) if isinstance(self.sizes, list) else _log_normal(self.sizes, n, rng)
+        sums = np.concatenate([[0.0], np.cumsum(shares / shares.max())])
+        return np.floor(sums / sums[-1] * rows * (1 + 1e-12)).clip(0, rows).astype(np.int64)
+
+
+def _log_normal(sigma: float, n: int, rng: Generator) -> Vector:
+    """exp(σ ξ_i) (n,), divided by the largest."""
+    exponents = sigma * rng.standard_normal(n)
+    return np.exp(exponents - exponents.max())
 
 
 partitions: Registry[Partition] = Registry("partition", Partition)

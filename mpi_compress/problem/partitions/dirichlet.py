@@ -1,0 +1,51 @@
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions
+
+_TRIES = 10
+
+
+@partitions.register("dirichlet")
+@dataclass(frozen=True)
+class Dirichlet(Partition):
+    """Each class is spread over workers by proportions drawn from Dir(α, …, α); a small α gives a class to few workers.
+
+    The N_c rows of class c, shuffled, are cut at ⌊N_c · (the first proportions' sum)⌋. All proportions are drawn again until every
+    worker has `least` rows, at most ten times. Each worker's rows are then shuffled. (Yurochkin et al. 2019; Hsu et al. 2019.)
+    """
+
+    alpha: float = 0.5  # α
+    least: int = 10  # rows of every worker
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < math.inf:
+            raise ValueError(f"alpha = {self.alpha} must be above 0, and finite")
+        if self.least < 1:
+            raise ValueError(f"least = {self.least} must be at least 1")
+
+    def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
+        if n * self.least > labels.size:
+            raise ValueError(f"{n} workers of least = {self.least} rows each are more than the {labels.size} rows; lower least")
+        classes, of_row = np.unique(labels, return_inverse=True)
+        if 2 * classes.size > labels.size:
+            raise ValueError(f"it spreads classes, and the {labels.size} rows have {classes.size} different labels")
+        for _ in range(_TRIES):
+            pieces = [self._pieces(np.flatnonzero(of_row == c), n, rng) for c in range(classes.size)]
+            shards = [np.concatenate(own) for own in zip(*pieces, strict=True)]
+            if min(shard.size for shard in shards) >= self.least:
+                return [rng.permutation(shard) for shard in shards]
+        raise ValueError(
+            f"in {_TRIES} draws there was always one of {n} workers with fewer than least = {self.least} rows; "
+            "a larger alpha, a smaller least or fewer workers would do"
+        )
+
+    def _pieces(self, rows: RowNumbers, n: int, rng: Generator) -> list[RowNumbers]:
+        """The rows of one class, cut into what each worker gets of them."""
+        sums = np.cumsum(rng.dirichlet(np.full(n, self.alpha)))[:-1]
+        return np.split(rng.permutation(rows), np.floor(rows.size * np.clip(sums, 0, 1)).astype(np.int64))
