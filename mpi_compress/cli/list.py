@@ -22,7 +22,9 @@ def act(options: Namespace) -> int:
     named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
     if what is not None and what not in (*parts, "columns"):
         if not any(named.values()):
-            raise UserError(nearest(what, {*parts, "columns", *(key for members in parts.values() for key in members)}, "part or kind"))
+            raise UserError(
+                nearest(what, {*parts, "columns", *(key for members in parts.values() for key in members)}, "part or kind")
+            )
         parts = {kind: members for kind, members in named.items() if members}
         what = None
     lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}

@@ -117,7 +117,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
         checked_at("algorithm", partial(check_logs, algorithm))
     regularizer = algorithm.regularizer or spec.objective.regularizer
     apart = problem.mu if regularizer == "master" else 0.0
-    penalty = problem.penalty if problem.penalty is not None and (apart or not problem.penalty.smooth) else None
+    penalty = problem.penalty if problem.penalty is not None and not (regularizer == "worker" and problem.penalty.smooth) else None
     if penalty is not None and not algorithm.proximal:
         why = "is at the master" if penalty.smooth else "is not smooth"
         raise UserError(

@@ -11,6 +11,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
@@ -71,9 +72,9 @@ class Problem:
             known |= {"L_max": max(self.smoothness.each), "L_rms": math.sqrt(sum(L * L for L in self.smoothness.each) / n)}
         return known if self.smoothness.row is None else known | {"L_row": self.smoothness.row}
 
-    def objective(self, rows: Rows, n: int, mu: float, penalised: bool = True) -> Objective:
-        """f_i of a worker of n with these rows, with a regulariser (mu/2)‖x‖² and, if wanted, the smooth penalty."""
-        penalty = self.penalty if penalised and self.penalty is not None and self.penalty.smooth else None
+    def objective(self, rows: Rows, n: int, mu: float) -> Objective:
+        """f_i of a worker of n with these rows, with a regulariser (mu/2)‖x‖² and the penalty if that is smooth."""
+        penalty = self.penalty if self.penalty is not None and self.penalty.smooth else None
         return Objective(rows, self.loss, n / self.data.n_samples, mu, penalty)
 
 
@@ -244,16 +245,22 @@ def is_large(data: DataSet) -> bool:
 
 def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str) -> None:
     """Refuse a formula in L where that is not known."""
-    named = set() if formula is None or not math.isnan(L) else names_in(formula) & set(_OF_SMOOTHNESS)
-    if not named:
+    named = set() if formula is None else names_in(formula) & set(_OF_SMOOTHNESS)
+    given = spec.objective.smoothness
+    unknown = named & {"L_row", *(() if given == "estimate" else ("L_max", "L_rms"))}
+    if given is not None and not math.isnan(L) and unknown:
+        raise UserError(f"{where}: '{formula}' needs {min(unknown)}, and objective.smoothness = {given!r} leaves it unknown")
+    if not named or not math.isnan(L):
         return
     loss, more = spec.loss, ""
     if isinstance(loss, Model):
         why, more = f"the model '{loss.name}' states none", ', or objective.smoothness = … or "estimate"'
-    elif loss.smooth:
+    elif spec.objective.smoothness is not None:
         why = "objective.smoothness gives that of f alone, not that of its data part"
-    else:
+    elif is_ours(loss):
         why = f"the {loss.name} loss is not smooth, so there is none"
+    else:
+        why, more = f"the loss '{loss.name}' states no curvature", ", or objective.smoothness = …"
     raise UserError(f"{where}: '{formula}' needs {min(named)}, and {why}; give a number, or a formula in mu, n, d, N{more}")
 
 

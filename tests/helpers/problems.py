@@ -24,7 +24,6 @@ class Cauchy(mc.Loss):
 @dataclass(frozen=True)
 class LogSum(mc.Penalty):
     curvature = 2.0
-    convex = False
 
     def value(self, x):
         return self.λ * np.log1p(x * x).sum()

@@ -32,7 +32,6 @@ class Model(Part, ABC):
 
     labels: ClassVar[Literal["class", "number"]] = "class"
     curvature: ClassVar[float] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
-    convex: ClassVar[bool] = False
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
     outline: Outline  # set by `within`
@@ -77,7 +76,7 @@ class Model(Part, ABC):
         """
 
     def scores(self, x: Vector, rows: Rows) -> Vector | None:
-        """The score of every class (N, classes), or the predicted number (N,), of rows; None if there are none."""
+        """The score of every class (N, classes) of rows, for test_accuracy, or the predicted number (N,); None: there are none."""
         return None
 
     def smoothness(self, rows: Rows, largest: float) -> float:

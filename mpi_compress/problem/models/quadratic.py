@@ -26,7 +26,6 @@ class Quadratic(Model):
     """
 
     labels = "number"
-    convex = True
     solver = "exact"
     dim: int = 1000  # d, the number of coordinates of x
     convexity: float = 1e-6  # λ, the least eigenvalue of the mean of all A_i

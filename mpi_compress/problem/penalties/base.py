@@ -17,7 +17,6 @@ class Penalty(Part, ABC):
 
     formula: ClassVar[str] = ""
     curvature: ClassVar[float] = math.inf  # the smoothness of r at weight 1; ∞: r is not smooth, and has a prox
-    convex: ClassVar[bool] = True  # False: f has no solver
     weight: Expression = 0.0  # λ, the weight: a number, or a formula in L, N, d, n
 
     def settled(self, numbers: Mapping[str, float]) -> Self:

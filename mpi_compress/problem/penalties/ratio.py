@@ -13,7 +13,6 @@ class Ratio(Penalty):
 
     formula = "λ Σ x_j² / (1 + x_j²)"
     curvature = 2.0
-    convex = False
 
     def value(self, x: Vector) -> float:
         return self.λ * float(np.sum(np.square(x / np.hypot(1.0, x))))
