@@ -169,9 +169,6 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
-    seed = written.get("seed", 0)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
@@ -182,7 +179,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         index=index,
         written=written,
         folder=folder,
-        seed=seed,
+        seed=_seed(written, at),
         data=data_table(tables["data"], f"{at}data"),
         objective=objective,
         loss=_loss(objective, at),
@@ -201,6 +198,13 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         tune=tune,
         where=at,
     )
+
+
+def _seed(written: Mapping[str, Any], at: str) -> int:
+    seed = written.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise UserError(f"{at}seed: {seed!r} was given; it should be a whole number from 0 on")
+    return seed
 
 
 def _with_a_value(written: dict[str, Any], tune: TuneTable) -> dict[str, Any]:

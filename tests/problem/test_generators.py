@@ -16,6 +16,7 @@ SMALL = {
     "rcv1-like": {"samples": 9000, "dim": 3000, "nonzeros": 20.0},
     "url-like": {"samples": 9000, "dim": 100_000, "nonzeros": 30.0},
     "gisette-like": {"samples": 1200, "dim": 30},
+    "tridiagonal": {"samples": 9},
     "least-squares": {"samples": 50, "dim": 8},
 }
 ALL = pytest.mark.parametrize("name", sorted(SMALL))
