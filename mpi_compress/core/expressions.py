@@ -170,3 +170,7 @@ def _size(value: float | str) -> float | str:
 
 Size = Annotated[float | str, Checked(_size)]
 """A field of a part: a size such as "576 B", or a plain number."""
+
+
+Time = Annotated[float | str, Checked(seconds)]
+"""A field of a table: seconds, or a time such as "10 min"."""

@@ -95,12 +95,15 @@ class Observer:
         first, c.logged = c.logged < 0, k
         point = self.evaluator.evaluate(algorithm, node, workers, c.clock.sends)
         if point is not None:
-            c.borrowed, c.last_loss = point.borrowed, point.loss
+            c.borrowed, c.loss_before, c.last_loss = point.borrowed, c.last_loss, point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
             row = row_of(k, c, point, log.n_samples, log.f_star)
             log.sink(row)
             log.progress(k, point.loss, sum(c.wire_bits_up))
+            if verdict is Verdict.COMPLETE and has_exploded(self.stop, c):
+                verdict = Verdict.DIVERGED
+                self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
             verdict = max(verdict, verdict_at(self.stop, point, log.f_star, c.start_distance))
             if log.see(row) and verdict is Verdict.GO_ON:
                 verdict, self.ended_by_caller = Verdict.COMPLETE, True
@@ -116,6 +119,11 @@ def is_spent(stop: Stop, counters: Counters) -> bool:
     return (stop.wire_bits_up is not None and sum(counters.wire_bits_up) >= stop.wire_bits_up) or (
         stop.seconds is not None and counters.seconds >= stop.seconds
     )
+
+
+def has_exploded(stop: Stop, c: Counters) -> bool:
+    """True if a run ends far above its start, and rising: f > diverged · max(f(x0), 1), and above the row before."""
+    return c.last_loss > stop.diverged * max(c.first_loss, 1.0) and c.last_loss > c.loss_before
 
 
 def verdict_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Verdict:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from mpi_compress.core.errors import nearest
-from mpi_compress.core.expressions import Expression, seconds
+from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 
@@ -22,12 +22,16 @@ class Stop:
     grad_norm: float | None = None  # ‖∇f(x)‖
     relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
     wire_bits_up: float | None = None
-    seconds: float | None = None
+    seconds: Time | None = None
+    diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and rising, is diverged
 
     def __post_init__(self) -> None:
-        if all(v is None for v in vars(self).values()):
+        if self.diverged < 1:
+            raise ValueError(f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
+        ends = {key: value for key, value in vars(self).items() if key != "diverged"}
+        if all(v is None for v in ends.values()):
             raise ValueError("rounds = … is needed, or loss, suboptimality, grad_norm, relative_distance, wire_bits_up, seconds")
-        for key, value in vars(self).items():
+        for key, value in ends.items():
             if value is not None and not 0 <= value < math.inf:
                 raise ValueError(f"{key} = {value} must be 0 or more, and finite")
 

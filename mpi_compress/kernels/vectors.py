@@ -1,11 +1,14 @@
-"""Small operations on vectors; additions have a fixed order, so that results are the same on any layout."""
+"""Small operations on vectors; additions have a fixed order, so that results are the same on any layout.
+
+What writes to an array compares lengths first, and raises ValueError where they do not fit: users' algorithms call it, too.
+"""
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from mpi_compress.kernels import intrinsic, kernel
+from mpi_compress.kernels import inlined_kernel, intrinsic, kernel
 
 
 @kernel
@@ -46,9 +49,27 @@ def squared_norm(v):
     return size * size
 
 
+@inlined_kernel
+def refuse_unequal(size, other):
+    if size != other:
+        raise ValueError("two vectors that should have the same length have not")
+
+
+@inlined_kernel
+def refuse_beyond(indices, size):
+    """Compare every index, whose order is not known, with the size of the array that it is an index of."""
+    largest = np.uint32(0)
+    for i in indices:
+        largest = max(largest, i)
+    if indices.size and np.uint64(largest) >= np.uint64(size):
+        raise ValueError("a sparse vector has an index beyond the vector that it is added to")
+
+
 @kernel
 def scatter_add(indices, values, scale, out):
-    """out[indices] += scale · values, for increasing indices (T,) uint32."""
+    """out[indices] += scale · values, for indices (T,) uint32."""
+    refuse_unequal(indices.size, values.size)
+    refuse_beyond(indices, out.size)
     for j in range(indices.size):
         out[indices[j]] += scale * values[j]
 
@@ -56,6 +77,7 @@ def scatter_add(indices, values, scale, out):
 @kernel
 def dense_add(values, scale, out):
     """out += scale · values, all (d,); values are floats or integers."""
+    refuse_unequal(values.size, out.size)
     for j in range(values.size):
         out[j] += scale * values[j]
 
@@ -63,6 +85,8 @@ def dense_add(values, scale, out):
 @kernel
 def signs_add(indices, negative, magnitude, out):
     """out[indices] += ±magnitude, − where `negative`; indices (T,) uint32, negative (T,) bool."""
+    refuse_unequal(indices.size, negative.size)
+    refuse_beyond(indices, out.size)
     for j in range(indices.size):
         out[indices[j]] += -magnitude if negative[j] else magnitude
 
@@ -70,6 +94,7 @@ def signs_add(indices, negative, magnitude, out):
 @kernel
 def levels_add(levels, scales, bucket, scale, out):
     """out_j += scale · scales[⌊j / bucket⌋] · levels_j, levels and out (d,)."""
+    refuse_unequal(levels.size, out.size)
     for b in range(scales.size):
         step = scale * scales[b]
         for j in range(b * bucket, min((b + 1) * bucket, levels.size)):
@@ -103,6 +128,8 @@ def all_finite(values):
 @kernel
 def scatter_add_noting(indices, values, total, seen):
     """total[indices] += values. Returns the coordinates not `seen` before, in the order in which they came."""
+    refuse_unequal(indices.size, values.size)
+    refuse_beyond(indices, total.size)
     new = np.empty(indices.size, dtype=np.uint32)
     n = np.uint64(0)
     for j in range(indices.size):

@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, no_coordinates
 
@@ -9,18 +10,25 @@ _FEW = 16  # coordinates in all, up to which plain Python is faster than setting
 
 
 class Averager:
-    """Takes means of compressed vectors (dim,), added in the order given, whatever ranks they came from.
+    """Takes means of compressed vectors, added in the order given, whatever ranks they came from.
 
     The mean of sparse vectors is sparse: it holds the union of their indices. Its scratch space (dim,) is kept from call to call.
     """
 
     def __init__(self, dim: int):
-        self.dim = dim
-        self._total = np.zeros(dim)
-        self._seen = np.zeros(dim, dtype=np.bool_)
+        self._make_room(dim)
+
+    def _make_room(self, dim: int) -> None:
+        self.dim, self._total, self._seen = dim, np.zeros(dim), np.zeros(dim, dtype=np.bool_)
 
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
-        """(1/n) Σ parts, for n = len(parts)."""
+        """(1/n) Σ parts, for n = len(parts) vectors of one length; UserError if their lengths differ."""
+        dim = parts[0].dim
+        if any([part.dim != dim for part in parts]):
+            lengths = ", ".join(str(size) for size in sorted({part.dim for part in parts}))
+            raise UserError(f"mean: the messages have {lengths} coordinates; only vectors of one length have a mean")
+        if dim != self.dim:
+            self._make_room(dim)
         sparse = _nonempty(parts)
         if sparse is not None and 4 * (held := sum([p.indices.size for p in sparse])) <= 3 * self.dim:
             return _sum_of_few(self.dim, sparse, len(parts)) if held <= _FEW else self._sum_of(sparse, float(len(parts)))

@@ -1,0 +1,51 @@
+"""A run whose loss explodes is no complete run; one that recovers is."""
+
+import re
+
+import numpy as np
+import pytest
+from helpers.running import command
+
+import mpi_compress as mc
+
+EXPLODING = """
+data = {{ generator = "least-squares", samples = 40, dim = 6 }}
+objective = {{ loss = "{loss}", mu = 0.1 }}
+workers = {{ count = 2 }}
+algorithm = {{ name = "gd", step = {step} }}
+stop = {{ rounds = {rounds}{more} }}
+"""
+
+
+def exploding(tmp_path, loss="least-squares", step="30.0", rounds=20, more=""):
+    file = tmp_path / "exploding.toml"
+    file.write_text(EXPLODING.format(loss=loss, step=step, rounds=rounds, more=more))
+    (run,) = mc.run(mc.load_job(file), out=tmp_path)
+    return run
+
+
+def test_a_run_that_ends_far_above_its_start_and_rising_has_diverged(tmp_path):
+    run = exploding(tmp_path)
+    assert np.isfinite(run.trace["loss"]).all()
+    assert run.trace["loss"][-1] > 1e3
+    assert run.status == "diverged"
+    assert re.fullmatch(r"the loss rose from \S+ to \S+ in 20 rounds: a smaller step size may help", run.attrs["reason"])
+
+
+@pytest.mark.parametrize(("more", "status"), [(", diverged = inf", "complete"), (", diverged = 2", "diverged")])
+def test_the_job_says_what_is_far_above(tmp_path, more, status):
+    assert exploding(tmp_path, more=more).status == status
+
+
+def test_a_run_that_recovers_is_complete(tmp_path):
+    """A start far out, a loss that falls: nothing is judged before the end."""
+    run = exploding(tmp_path, step="[[0, 30.0], [12, 0.05]]", rounds=3000)
+    assert run.trace["loss"].max() > 1e3 * max(run.trace["loss"][0], 1)
+    assert run.status == "complete"
+
+
+def test_the_status_of_a_run_that_explodes_is_that_of_divergence(tmp_path):
+    exploding(tmp_path)
+    done = command("run", tmp_path / "exploding.toml", "--out", tmp_path, "--quiet", "--fresh")
+    assert done.returncode == 3
+    assert "diverged (the loss rose" in done.stderr
