@@ -405,3 +405,10 @@ def test_lattice_points_of_a_known_range_pass_on_what_is_not_finite(bad, stochas
     got = link.unpack(Message(link.pack(np.array([1.0, bad, 0.0, 2.0, 3.0]), at()).data))
     assert not got.is_finite()
     assert np.isnan(got.dense()).all()
+
+
+@pytest.mark.parametrize("name", ["top-k", "random-k", "sq", "stochastic"])
+@pytest.mark.parametrize("k", [-3, 0, 2.5, "0%", "many"])
+def test_a_wrong_k_is_refused_in_python_as_in_a_job(name, k):
+    with pytest.raises(ValueError, match=r"^k = .* was given; it should be (a count|a percentage|at least 1)"):
+        compressors[name](k=k)

@@ -133,7 +133,7 @@ compressors: Registry[Compressor] = Registry("compressor", Compressor)
 def _count(k: Any) -> Any:
     if isinstance(k, str) and not re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%\s*", k):
         raise ValueError("a count such as 10 or a percentage such as '0.2%'")
-    if not (share(k) > 0 if isinstance(k, str) else k >= 1):
+    if not (share(k) > 0 if isinstance(k, str) else isinstance(k, int | np.integer) and k >= 1):
         raise ValueError("at least 1 (or a percentage above 0)")
     return k
 
@@ -169,6 +169,14 @@ class OfK(Compressor):
     """A compressor that sends k of the coordinates."""
 
     k: Count | None
+
+    def __post_init__(self) -> None:
+        if self.k is None:
+            return
+        try:
+            _count(self.k)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"k = {self.k!r} was given; it should be {error}") from None
 
     def check(self, dim: int) -> None:
         count_of(self.k, dim)
