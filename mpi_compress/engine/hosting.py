@@ -96,7 +96,8 @@ def rehearse(p: Prepared, sample: Rows) -> None:
 
     A user's algorithm may need more samples or workers, so its errors here are left to the run itself.
     """
-    observer = Observer(Evaluator(Exchange(1), {0: _trial_objective(p, sample)}), p.spec.cost, Stop(rounds=2), Log(n_samples=2))
+    evaluator = Evaluator(Exchange(1), {0: _trial_objective(p, sample)}, p.algorithm.setting.mu_apart)
+    observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
     try:
         loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)

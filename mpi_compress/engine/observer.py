@@ -117,7 +117,7 @@ class Observer:
 def is_spent(stop: Stop, counters: Counters) -> bool:
     """True if a run has sent as many bits or taken as many seconds as it may; at rank 0."""
     return (stop.wire_bits_up is not None and sum(counters.wire_bits_up) >= stop.wire_bits_up) or (
-        stop.seconds is not None and counters.seconds >= stop.seconds
+        stop.seconds is not None and counters.seconds >= float(stop.seconds)
     )
 
 

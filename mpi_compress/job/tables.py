@@ -26,6 +26,8 @@ class Stop:
     diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and rising, is diverged
 
     def __post_init__(self) -> None:
+        if isinstance(self.seconds, str):
+            object.__setattr__(self, "seconds", seconds(self.seconds))
         if self.diverged < 1:
             raise ValueError(f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
         ends = {key: value for key, value in vars(self).items() if key != "diverged"}

@@ -24,7 +24,7 @@ class Averager:
     def mean(self, parts: Sequence[Compressed]) -> Compressed:
         """(1/n) Σ parts, for n = len(parts) vectors of one length; UserError if their lengths differ."""
         dim = parts[0].dim
-        if any([part.dim != dim for part in parts]):
+        if any(part.dim != dim for part in parts):
             lengths = ", ".join(str(size) for size in sorted({part.dim for part in parts}))
             raise UserError(f"mean: the messages have {lengths} coordinates; only vectors of one length have a mean")
         if dim != self.dim:

@@ -194,9 +194,9 @@ def test_the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_star
         means.append(each.mean(axis=0))
         noises.append(np.mean(np.sum((each - means[-1]) ** 2, axis=1)) / 2)
     zeta2 = np.mean(np.sum((means - np.mean(means, axis=0)) ** 2, axis=1))
-    found = gradient_noise(set_, losses["logistic"](), 0.1, 3, 2, x)
-    assert found == pytest.approx((zeta2, np.mean(noises)), rel=1e-9)
-    assert gradient_noise(set_, losses["logistic"](), 0.1, 3, None, x)[1] == 0.0
+    fs = [Objective(shard, losses["logistic"](), 3 / 11, 0.1) for shard in rows]
+    assert gradient_noise(fs, 3, 2, x) == pytest.approx((zeta2, np.mean(noises)), rel=1e-9)
+    assert gradient_noise(fs, 3, None, x)[1] == 0.0
     done = mc.run(mc.load_job(job), out=tmp_path)[0]
     level = 2 / np.sqrt(2) * np.sqrt(6 * zeta2 + np.mean(noises))
     by_hand = job.read_text().replace("like_k = 2, estimate = true", f"threshold = {float(level)!r}")

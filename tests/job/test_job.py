@@ -160,7 +160,7 @@ def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path)
 @pytest.mark.parametrize(
     ("at", "complaint"),
     [
-        ("optimum2", 'start.at: optimum2: there is no such file here or beside the job; a result, "zero" or "optimum" would do'),
+        ("optimum2", 'start.at: optimum2: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do'),
         ("folder", "start.at: "),
         ("/dev/null", "start.at: /dev/null: "),
         ("a\\u0000b", "start.at: "),

@@ -55,7 +55,7 @@ KINDS = [
 @pytest.mark.parametrize("size", [0, 3])
 def test_a_vector_is_not_added_to_a_shorter_one(part, size):
     out = np.zeros(20)
-    with pytest.raises(ValueError, match="should have the same length|has an index beyond"):
+    with pytest.raises(ValueError, match=r"should have the same length|has an index beyond"):
         part.add_to(out[4 : 4 + size])
     assert not np.delete(out, slice(4, 4 + size)).any()
 
