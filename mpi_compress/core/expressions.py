@@ -114,7 +114,7 @@ def _formula(value: float | str) -> float | str:
 
 
 Expression = Annotated[float | str, Checked(_formula)]
-"""A field of a part: a number, or a formula in quantities of the problem (L, L_max, L_rms, L_row, g0, mu, n, d, N, kappa)."""
+"""A field of a part: a number, or a formula in quantities of the problem (L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa)."""
 
 _UNITS = {"bit": 1, "bits": 1, "B": 8, "kB": 8e3, "KB": 8e3, "MB": 8e6, "GB": 8e9, "KiB": 8 * 2**10, "MiB": 8 * 2**20}
 

@@ -29,7 +29,8 @@ T = TypeVar("T")
 
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
-_OF_SMOOTHNESS = ("L", "L_max", "L_rms", "L_row", "kappa")
+_OF_WORKERS = ("L_max", "L_rms", "L_pm")  # quantities that need all workers' smoothness
+_OF_SMOOTHNESS = ("L", "kappa", "L_row", *_OF_WORKERS)
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Problem:
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
         if self.smoothness.each:
             known |= {"L_max": max(self.smoothness.each), "L_rms": math.sqrt(sum(L * L for L in self.smoothness.each) / n)}
+            known["L_pm"] = known["L_rms"] if math.isnan(self.smoothness.variation) else self.smoothness.variation
         return known if self.smoothness.row is None else known | {"L_row": self.smoothness.row}
 
     def objective(self, rows: Rows, n: int, mu: float) -> Objective:
@@ -82,7 +84,7 @@ class Problem:
 class Wanted:
     """Constants that a job needs, and that are costly."""
 
-    each: bool  # L_max or L_rms
+    each: bool  # L_max, L_rms or L_pm
     row: bool  # L_row
     optimum: bool  # x*
     f_star: bool  # f*
@@ -91,7 +93,7 @@ class Wanted:
     def by(cls, spec: RunSpec) -> "Wanted":
         names, stop = spec.algorithm.names(), spec.stop
         optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or stop.relative_distance is not None
-        return cls(not names.isdisjoint({"L_max", "L_rms"}), "L_row" in names, optimum, stop.suboptimality is not None)
+        return cls(not names.isdisjoint(_OF_WORKERS), "L_row" in names, optimum, stop.suboptimality is not None)
 
 
 def key_of(spec: RunSpec) -> str:
@@ -247,7 +249,7 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str) -> None
     """Refuse a formula in L where that is not known."""
     named = set() if formula is None else names_in(formula) & set(_OF_SMOOTHNESS)
     given = spec.objective.smoothness
-    unknown = named & {"L_row", *(() if given == "estimate" else ("L_max", "L_rms"))}
+    unknown = named & {"L_row", *(() if given == "estimate" else _OF_WORKERS)}
     if given is not None and not math.isnan(L) and unknown:
         raise UserError(f"{where}: '{formula}' needs {min(unknown)}, and objective.smoothness = {given!r} leaves it unknown")
     if not named or not math.isnan(L):

@@ -96,7 +96,7 @@ def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int 
     Args:
         compressor: its name, with `parameters` of its own; or a table of both, as in a job.
         codec: its name, or a table with its parameters; None: the codec that the compressor's paper counts.
-        float: the codec's floats, 32 or 64 bits (64, unless the codec's table says otherwise).
+        float: the codec's floats, 16, "bf16", 32 or 64 (64, unless the codec's table says otherwise).
 
     Raises:
         UserError: no such part or parameter, or a codec that cannot write what the compressor makes.

@@ -28,12 +28,13 @@ class Smoothness:
     L: float
     each: list[float] | None = None  # L_i of every worker, where they are asked for
     row: float | None = None  # the largest that one sample gives its worker's minibatch of one, likewise
+    variation: float = math.nan  # L_± of the f_i, where it is known and `each` is; it is at most L_rms
     source: str = "stated"  # by the loss; or "given" by the job, or "estimate", which is a lower bound
 
     def plus(self, mu: float) -> "Smoothness":
         """With a regulariser of smoothness mu added to f and to every f_i."""
         each = None if self.each is None else [L + mu for L in self.each]
-        return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.source)
+        return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.variation, self.source)
 
 
 def stated(data: DataSet, loss: Loss | Model, n: int, each: bool, row: bool) -> Smoothness:
@@ -91,9 +92,11 @@ def _of_model(data: DataSet, model: Model, n: int, each: bool, row: bool) -> Smo
     if math.isnan(L):
         return Smoothness(L)
     weight = n / data.n_samples
-    of_all = zip(data.shards(range(n), n), eigenvalues(n), strict=True) if each else ()
+    shards = list(data.shards(range(n), n)) if each else []
+    of_all = zip(shards, eigenvalues(n) if each else [], strict=True)
     parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all]
-    return Smoothness(L, parts if each else None, _of_one_row(data, model, n) if row else None)
+    variation = model.variation(shards) if each else math.nan
+    return Smoothness(L, parts if each else None, _of_one_row(data, model, n) if row else None, variation)
 
 
 def _of_one_row(data: DataSet, model: Model, n: int) -> float:

@@ -84,6 +84,7 @@ COLUMNS = (
     Column("elements_up", "int64", "", "coordinates sent up", "counter"),
     Column("cost_up", "float64", "", "communication cost up", "counter"),
     Column("cost_down", "float64", "", "communication cost down", "counter"),
+    Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=lambda run: run.trace["grad_norm"] ** 2),
     Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),
     Column(
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")

@@ -34,10 +34,10 @@ def line(run: Shown) -> str:
 def html(run: Shown) -> str:
     """A table of its setting and its last row."""
     reason, file = run.attrs.get("reason", ""), {"file": run.file}
-    told = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
-    told |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
-    told |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in (told | file).items())
+    shown = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
+    shown |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
+    shown |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in (shown | file).items())
     return f"<table><caption>{escape(str(run.attrs['label']))}</caption>{rows}</table>"
 
 

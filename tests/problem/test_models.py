@@ -196,6 +196,11 @@ def test_quadratics_are_the_papers(heterogeneity):
         assert value == pytest.approx(0.5 * x @ A[j] @ x - b[j] @ x, rel=1e-10)
         np.testing.assert_allclose(gradient, A[j] @ x - b[j], atol=1e-12)
         assert model.smoothness(rows.cut(j, j + 1), np.nan) == pytest.approx(np.abs(np.linalg.eigvalsh(A[j])).max(), rel=1e-12)
+    shards = [rows.cut(0, 1), rows.cut(1, 3), rows.cut(3, 6)]  # f_i has its rows' share of the mean, times 3
+    H = [sum(A[:1]) / 2, sum(A[1:3]) / 2, sum(A[3:]) / 2]
+    squares = np.mean([h @ h for h in H], axis=0) - np.mean(H, axis=0) @ np.mean(H, axis=0)
+    assert model.variation(shards) ** 2 == pytest.approx(np.linalg.eigvalsh(squares)[-1], abs=1e-12)
+    assert model.variation(shards[:1] * 3) == pytest.approx(0.0, abs=1e-12)  # workers that are alike
     f = Objective(rows, model, 1 / 6, 0.0)
     best = minimize(f)
     np.testing.assert_allclose(best.x, np.linalg.solve(mean, np.mean(b, axis=0)), rtol=1e-8)

@@ -3,7 +3,7 @@
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -86,6 +86,11 @@ class Model(Part, ABC):
             largest: λmax(AᵀA) of these rows; NaN unless `curvature` is stated.
         """
         return self.curvature * largest / len(rows) if math.isfinite(self.curvature) else math.nan
+
+    def variation(self, shards: Sequence[Rows]) -> float:
+        """L_± of workers with these rows: L_±² is the supremum of (mean‖∇f_i(x) − ∇f_i(y)‖² − ‖∇f(x) − ∇f(y)‖²) / ‖x − y‖²
+        (Szlendak et al. 2022, Assumption 4); NaN where it is not known."""
+        return math.nan
 
     def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
         """∇²(mean loss) · v (d,), a new array, for the solver newton."""

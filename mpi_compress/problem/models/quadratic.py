@@ -1,5 +1,5 @@
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +66,13 @@ class Quadratic(Model):
     def smoothness(self, rows: Rows, largest: float) -> float:
         τ, _, shift = self._mean(rows)
         return max(abs(τ * t + shift) for t in self._extreme_eigenvalues)
+
+    def variation(self, shards: Sequence[Rows]) -> float:
+        weights = np.array([len(rows) for rows in shards], dtype=float)
+        weights /= weights.mean()
+        each = [self._mean(rows) for rows in shards]
+        at = [[τ * t + shift for τ, _, shift in each] for t in self._extreme_eigenvalues]  # all A_i have T's eigenvectors
+        return math.sqrt(max(float(np.var(weights * eigenvalues)) for eigenvalues in at))
 
     def minimise(self, rows: Rows, mu: float) -> Vector:
         τ, β, shift = self._mean(rows)
