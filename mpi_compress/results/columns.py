@@ -61,6 +61,10 @@ def _both(name: str) -> Callable[[Result], NDArray]:
     return lambda run: run.trace[f"{name}_up"] + run.trace[f"{name}_down"]
 
 
+def _squared(run: Result) -> NDArray:
+    return np.square(run.trace["grad_norm"])
+
+
 def _relative(run: Result) -> NDArray:
     distance = run.column("distance")
     return distance / (distance[0] or 1.0)
@@ -84,7 +88,7 @@ COLUMNS = (
     Column("elements_up", "int64", "", "coordinates sent up", "counter"),
     Column("cost_up", "float64", "", "communication cost up", "counter"),
     Column("cost_down", "float64", "", "communication cost down", "counter"),
-    Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=lambda run: run.trace["grad_norm"] ** 2),
+    Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=_squared),
     Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),
     Column(
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
