@@ -19,6 +19,8 @@ def floats(given: Any, shape: tuple[int, ...], name: str) -> NDArray[np.float64]
 
 def number(given: Any, name: str) -> float:
     """One real number."""
+    if np.shape(given) != ():
+        raise ValueError(f"{name} has shape {np.shape(given)}; it should be one number")
     return float(floats(given, (), name))
 
 

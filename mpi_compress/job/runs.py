@@ -15,6 +15,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
+from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, TuneTable, WorkersTable
 from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
@@ -22,12 +23,11 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.labels import Labels
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
-from mpi_compress.problem.losses import Loss, losses
-from mpi_compress.problem.metrics import Metric, metrics
-from mpi_compress.problem.models import Model, models
-from mpi_compress.problem.partitions import Partition, Split, partitions
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.metrics import Metric
+from mpi_compress.problem.models import Model
+from mpi_compress.problem.partitions import Partition, Split
 from mpi_compress.problem.penalties import Penalty, penalties
-from mpi_compress.results.columns import refuse_column
 from mpi_compress.results.reader import read
 
 T = TypeVar("T")
@@ -173,19 +173,19 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
     objective, log = tables.read("objective", ObjectiveTable), tables.read("log", LogTable)
-    workers = tables.read("workers", WorkersTable)
+    workers, data = tables.read("workers", WorkersTable), data_table(tables["data"], f"{at}data")
     return RunSpec(
         label=label,
         index=index,
         written=written,
         folder=folder,
         seed=_seed(written, at),
-        data=data_table(tables["data"], f"{at}data"),
+        data=data,
         objective=objective,
-        loss=_loss(objective, at),
+        loss=loss_of(objective, data, at),
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
         workers=workers,
-        partition=_partition(workers, f"{at}workers.partition"),
+        partition=partition_of(workers, f"{at}workers.partition"),
         algorithm=algorithm,
         up=_link(tables["up"], f"{at}up") if tables["up"] else _own_uplink(algorithm, at),
         down=_link(tables["down"] or algorithm.links.get("down") or _EXACT, f"{at}down"),
@@ -193,7 +193,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         start=tables.read("start", StartTable),
         stop=tables.read("stop", Stop),
         log=log,
-        metrics=_metrics(log, f"{at}log.metrics"),
+        metrics=metrics_of(log, f"{at}log.metrics"),
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
         where=at,
@@ -220,28 +220,6 @@ def _algorithm(tables: _Tables) -> Algorithm:
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
     return algorithms.build(tables["algorithm"], f"{tables.at}algorithm")
-
-
-def _loss(objective: ObjectiveTable, at: str) -> Loss | Model:
-    if objective.model is not None:
-        return models.build(objective.model, f"{at}objective.model")
-    return losses.build("logistic" if objective.loss is None else objective.loss, f"{at}objective.loss")
-
-
-def _metrics(log: LogTable, where: str) -> list[Metric]:
-    found = [metrics.build(spec, where) for spec in log.metrics]
-    for i, metric in enumerate(found):
-        refuse_column(metric.column, [m.column for m in found[:i]], where)
-    return found
-
-
-def _partition(workers: WorkersTable, where: str) -> Partition:
-    part = partitions.build(workers.partition, where)
-    try:
-        part.check(workers.count)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-    return part
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:

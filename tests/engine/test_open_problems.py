@@ -122,7 +122,7 @@ def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body
         ("return 0.0, x / 0", "'mine', loss_and_gradient: the gradient is"),
         ("return np.nan, x", "'mine', loss_and_gradient: the loss is NaN, where x is finite"),
         ("return x", "'mine', loss_and_gradient: an array of float64 (8,) was given; it should be two"),
-        ("return np.zeros(2), x", "'mine', loss_and_gradient: the loss have shape (2,)"),
+        ("return np.zeros(2), x", "'mine', loss_and_gradient: the loss has shape (2,)"),
     ],
 )
 def test_a_model_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
@@ -198,6 +198,8 @@ def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
     ("objective", "algorithm", "complaint"),
     [
         ('loss = "huber", model = "softmax"', None, "objective: loss and model were given"),
+        ('loss = "softmax"', None, 'objective.loss: softmax is a model; write model = "softmax"'),
+        ('model = "huber"', None, 'objective.model: huber is a loss of a margin; write loss = "huber"'),
         ('model = "sofmax"', None, "objective.model: no model called 'sofmax'; did you mean 'softmax'"),
         ('penalty = { name = "ration" }', None, "objective.penalty: no penalty called 'ration'; did you mean 'ratio'"),
         ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty: no key called 'weigth'; did you mean 'weight'"),
