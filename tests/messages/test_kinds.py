@@ -168,7 +168,7 @@ def test_checked_sorts_or_refuses_index_sets(indices):
     [
         (Dense(np.ones(3)), r"values have shape \(3,\); it should be \(4,\)"),
         (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
-        (Ternary(np.zeros(4, dtype=int), np.ones(2)), r"magnitude have shape \(2,\); it should be \(\)"),
+        (Ternary(np.zeros(4, dtype=int), np.ones(2)), r"magnitude has shape \(2,\); it should be one number"),
         (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
         (Levels(np.zeros(4, dtype=int), np.ones(1), 3), r"scales have shape \(1,\); it should be \(2,\)"),
         (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket = 0 must be at least 1"),
