@@ -27,7 +27,6 @@ from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.outcome import outcome
-from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
 from mpi_compress.results.files import checkpoint_of, part_of
@@ -97,8 +96,7 @@ def _host(p: Prepared, exchange: Exchange, how: How, rows: HostedRows) -> Evalua
     further = columns_of(p, how.watch) if how.ranks.is_root else None
     theory = Theory.of(p.algorithm) if p.spec.log.theory else None
     setting, L = p.algorithm.setting, p.problem.L
-    penalty = None if setting.penalty_apart is None else checked_penalty(setting.penalty_apart)
-    return Evaluator(exchange, objectives, setting.mu_apart, further, theory, penalty, 1.0 / L if L > 0 else 1.0)
+    return Evaluator(exchange, objectives, setting.mu_apart, further, theory, setting.penalty_apart, 1.0 / L if L > 0 else 1.0)
 
 
 def _begin(

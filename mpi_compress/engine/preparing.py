@@ -28,6 +28,7 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
 
 
@@ -124,7 +125,8 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
             f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
             + ", ".join(name for name in algorithms if algorithms[name].proximal)
         )
-    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, penalty)
+    applied = None if penalty is None else checked_penalty(penalty)
+    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied)
     return checked_at("algorithm", lambda: algorithm.within(setting))
 
 

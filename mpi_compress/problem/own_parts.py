@@ -23,8 +23,10 @@ def checked_loss(loss: Loss) -> Loss:
 
 
 def checked_model(model: Model) -> Model:
-    """The model; a user's, with every loss and gradient checked."""
-    return model if is_ours(model) else _watching(model, loss_and_gradient=_loss_and_gradient)
+    """The model; a user's, with every loss, gradient and result for solvers checked."""
+    if is_ours(model):
+        return model
+    return _watching(model, loss_and_gradient=_loss_and_gradient, hessian_product=_of_x, minimise=_minimiser)
 
 
 def checked_penalty(penalty: Penalty) -> Penalty:
@@ -45,12 +47,16 @@ def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., A
     method = getattr(part, name)
 
     def call(*arguments: Any) -> Any:
-        with np.errstate(all="ignore"):
-            given = method(*arguments)
+        whose = f"'{getattr(part, 'name', type(part).__name__)}'"
+        try:
+            with np.errstate(all="ignore"):
+                given = method(*arguments)
+        except NotImplementedError:
+            raise UserError(f"{whose} defines no {name}, which what it states asks for") from None
         try:
             return check(part, given, *arguments)
         except ValueError as error:
-            raise UserError(f"'{getattr(part, 'name', type(part).__name__)}', {name}: {error}") from None
+            raise UserError(f"{whose}, {name}: {error}") from None
 
     return call
 
@@ -94,7 +100,11 @@ def _value(penalty: Penalty, given: Any, x: Vector) -> float:
     return found
 
 
-def _of_x(penalty: Penalty, given: Any, x: Vector, γ: float = 0.0) -> Vector:
+def _minimiser(model: Model, given: Any, *_: Any) -> Vector:
+    return arrays.floats(given, (model.dim,), "coordinates of x*")
+
+
+def _of_x(part: Any, given: Any, x: Vector, *_: Any) -> Vector:
     found = arrays.floats(given, x.shape, "coordinates")
     if np.isnan(found).any() and np.isfinite(x).all():
         raise ValueError(f"coordinate {int(np.argmax(np.isnan(found)))} is NaN, where x is finite")

@@ -132,6 +132,23 @@ def test_a_model_that_returns_something_wrong_is_named_in_one_line(tmp_path, bod
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("source", "objective", "missing"),
+    [
+        ('@mc.penalties.register("mine")\n@dataclass(frozen=True)\nclass Mine(mc.Penalty):\n    def value(self, x): return 0.0', 'loss = "huber", penalty = "mine"', "prox"),
+        (
+            '@mc.penalties.register("mine")\n@dataclass(frozen=True)\nclass Mine(mc.Penalty):\n    curvature = 1.0\n'
+            "    def value(self, x): return 0.0", 'loss = "huber", penalty = "mine"', "gradient",
+        ),
+        (MODEL.format("return x @ x - x.sum(), 2 * x - 1").replace('labels =', 'solver = "newton"\n    labels ='), 'model = "mine"', "hessian_product"),
+        (MODEL.format("return x @ x, 2 * x").replace('labels =', 'solver = "exact"\n    labels ='), 'model = "mine"', "minimise"),
+    ],
+)  # fmt: skip
+def test_a_method_that_a_part_states_and_does_not_define_is_named_in_one_line(tmp_path, source, objective, missing):
+    with pytest.raises(UserError, match=rf"^[^\n]*'mine' defines no {missing}[^\n]*$"):
+        played(tmp_path, source, objective)
+
+
 def test_the_gradient_of_a_model_reaches_the_algorithm(tmp_path):
     run = played(tmp_path, MODEL.format("return x @ x / 2 - x.sum(), x - 1"), 'model = "mine"', '{ name = "gd", step = 0.5 }')
     np.testing.assert_allclose(run.x, np.full(8, 1 - 0.5**5), rtol=1e-13)

@@ -26,7 +26,7 @@ class Loss(Part):
     kernel: ClassVar[int | None] = None  # the code of its branch in kernels.losses
     curvature: ClassVar[float] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
-    random: ClassVar[bool] = False
+    random: ClassVar[bool] = False  # a loss of a margin draws nothing, as some models do
     real_labels: ClassVar[bool] = False  # True if labels are numbers to be fitted, and not two classes
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ _EPS = np.finfo(float).eps
 
 def minimize(f: Objective) -> Optimum:
     """x* and f* by the model's own formula; the accuracy is the rounding of f."""
-    x = f.loss.minimise(f.rows, f.mu)
+    x = f.term.loss.minimise(f.rows, f.mu)
     first = norm(f.value_and_gradient(np.zeros(f.dim))[1])
     value, g = f.value_and_gradient(x)
     return Optimum(x, value, 4 * _EPS * abs(value), norm(g) / first if first else 0.0)
