@@ -189,7 +189,7 @@ def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str,
     try:
         recorder = Recorder(file, attributes, saved)
     except LostRows as lost:
-        print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
+        print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost})")
         recorder, header = Recorder(file, attributes), None
     if header is None:
         remove_checkpoint(checkpoint)

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
@@ -54,12 +55,12 @@ class Recorder:
 
     Args:
         saved: returns up to where the rows of an earlier `.part` are kept, None to begin anew. It is called once no other process
-            can write them; rows behind the mark are cut off.
+            can write them. The rows before the mark are copied to a new file, those behind it are left out.
 
     Raises:
         UserError: the file cannot be written.
         BeingWritten: another process is writing it.
-        LostRows: the rows that `saved` says are not there.
+        LostRows: the rows that `saved` says are not there as they were.
     """
 
     def __init__(self, file: Path, attributes: Mapping[str, Any], saved: Callable[[], Mark | None] = lambda: None):
@@ -68,24 +69,23 @@ class Recorder:
         self._flushed = time.monotonic()
         self._lock = -1  # none
         self._h5: Any = None
-        go_on = None
+        self._written, self._sums = 0, dict[str, int]()  # rows, and a CRC-32 of each column
+        new = self.part.with_name(self.part.name + ".new")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.part)
-            go_on = saved()
-            self._written, self._sums = (go_on.rows, dict(go_on.sums)) if go_on else (0, {})
-            self._reserve(0)
-            self._h5 = h5py.File(self.part, "r+" if go_on else "w", locking=False)
-            if go_on:
-                self._cut(go_on)
-            self._h5.attrs["format"] = FORMAT
-            self._h5.attrs["status"] = "running"
-            self._h5.attrs.update(attributes)
+            if mark := saved():
+                self._go_on(mark, new)
+            else:
+                new.unlink(missing_ok=True)
+                self._begin(self.part)
+            self._h5.attrs.update({"format": FORMAT, "status": "running", **attributes})
             self._h5.flush()
-        except OSError as error:
+        except (OSError, LostRows) as error:
             self._let_go()
-            if go_on:
-                raise LostRows from error
+            new.unlink(missing_ok=True)
+            if isinstance(error, LostRows):
+                raise
             raise UserError(f"{file.parent}: results cannot be written there: {_first_line(error)}") from None
 
     def append(self, row: Row) -> None:
@@ -157,7 +157,7 @@ class Recorder:
             os.close(self._lock)
             self._lock = -1
 
-    def _extend(self, group: str, column: str, values: list[Any]) -> None:
+    def _extend(self, group: str, column: str, values: list[Any] | NDArray) -> None:
         dtype = dtype_of(group, column)
         block = np.array(values, dtype=dtype)
         name = f"{group}/{column}"
@@ -170,25 +170,48 @@ class Recorder:
         dataset[-len(block) :] = block
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
-    def _cut(self, mark: Mark) -> None:
-        """Cut off the rows behind a mark; an OSError if those before it are not there as they were."""
-        for name, expected in mark.sums.items():
-            if name not in self._h5 or len(self._h5[name]) < mark.rows:
-                raise OSError(f"{name} is cut")
-            dataset, found = self._h5[name], 0
-            at_once = max(1, _ELEMENTS_AT_ONCE // max(1, int(np.prod(dataset.shape[1:]))))
-            for start in range(0, mark.rows, at_once):
-                found = zlib.crc32(dataset[start : min(start + at_once, mark.rows)], found)
-            if found != expected:
-                raise OSError(f"{name} is damaged")
-            dataset.resize(mark.rows, axis=0)
-        if "final" in self._h5:
-            del self._h5["final"]
+    def _begin(self, file: Path) -> None:
+        self._reserve(0)
+        self._h5 = h5py.File(file, "w", locking=False)
+
+    def _go_on(self, mark: Mark, new: Path) -> None:
+        """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
+        old, self._lock = self._lock, _locked(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        try:
+            self._begin(new)
+            for name, block in _rows_before(mark, self.part):
+                self._reserve(block.nbytes + 8 * _CHUNK)
+                self._extend(*name.split("/", 1), block)
+            if damaged := [name for name, expected in mark.sums.items() if self._sums.get(name) != expected]:
+                raise LostRows(f"{damaged[0]} is damaged")
+            self._written = mark.rows
+            self._h5.flush()
+            os.replace(new, self.part)
+        finally:
+            os.close(old)
+
+
+def _rows_before(mark: Mark, part: Path) -> Iterator[tuple[str, NDArray]]:
+    """The rows before a mark in blocks, by "group/column"; LostRows if they cannot be read.
+
+    A damaged file makes HDF5 raise errors of many types, so all count.
+    """
+    try:
+        with h5py.File(part, "r", locking=False) as h5:
+            for name in mark.sums:
+                dataset = h5[name]
+                if len(dataset) < mark.rows or dataset.nbytes > part.stat().st_size:
+                    raise ValueError(f"{name} is cut")
+                at_once = max(1, _ELEMENTS_AT_ONCE // max(1, int(np.prod(dataset.shape[1:]))))
+                for start in range(0, mark.rows, at_once):
+                    yield name, dataset[start : min(start + at_once, mark.rows)]
+    except Exception as error:
+        raise LostRows(_first_line(error)) from error
 
 
 def _first_line(error: Exception) -> str:
     """An error's text, in one line."""
-    return getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
 
 
 class LostRows(Exception):

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import random
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -123,6 +124,33 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     assert "CAT: begins again, for" in told
     (again,) = mc.run(job, out=tmp_path / "again")
     assert_equal(again.file, run.file)
+
+
+def damaged(content: bytes, kind: str, draw: random.Random) -> bytes:
+    """A file cut anywhere, or with one bit flipped, every second time among the first bytes, where HDF5 keeps its groups."""
+    if kind == "cut":
+        return content[: draw.randrange(len(content))]
+    at, bit = draw.randrange(len(content) if draw.random() < 0.5 else 8192), 1 << draw.randrange(8)
+    return content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("kind", ["cut", "flipped"])
+@pytest.mark.parametrize("times", [24, pytest.param(300, marks=pytest.mark.slow)])
+def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_the_same_bytes(kind, times, small_job, tmp_path, capfd):
+    job, part, saved = stopped_run(small_job, tmp_path / "a")
+    rows, checkpointed, draw = part.read_bytes(), saved.read_bytes(), random.Random(times)
+    (whole,) = mc.run(job, out=tmp_path / "b")
+    capfd.readouterr()
+    for _ in range(times):
+        part.write_bytes(damaged(rows, kind, draw))
+        saved.write_bytes(checkpointed)
+        (run,) = mc.run(job, out=tmp_path / "a")
+        told = capfd.readouterr().err.splitlines()
+        assert len(told) == 1 if kind == "cut" else len(told) <= 1
+        assert all("CAT: begins again, for" in line and "does not go with its checkpoint" in line for line in told)
+        assert_equal(whole.file, run.file)
+        run.file.unlink()
+        assert not list((tmp_path / "a").rglob("*.h5*"))
 
 
 @dataclass
