@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.results import checksums
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import FORMAT
@@ -123,10 +124,13 @@ class Recorder:
             self._reserve(x.nbytes)
             self._h5["final/x"] = x
             self._h5.attrs.update({**attributes, "status": status, "reason": reason})
+            sums = {**self._sums, "final/x": zlib.crc32(np.ascontiguousarray(x))}
+            self._h5.attrs[checksums.ATTRIBUTE] = checksums.of_file(self._h5, sums)
             self._h5.flush()
             size = self._h5.id.get_filesize()
             self._h5.close()
             os.truncate(self._lock, size)
+            checksums.seal(self._lock, self.part)
             sync(self.part)
             os.replace(self.part, self.file)
             sync(self.file.parent)

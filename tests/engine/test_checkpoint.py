@@ -136,7 +136,9 @@ def damaged(content: bytes, kind: str, draw: random.Random) -> bytes:
 
 @pytest.mark.parametrize("kind", ["cut", "flipped"])
 @pytest.mark.parametrize("times", [24, pytest.param(300, marks=pytest.mark.slow)])
-def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_the_same_bytes(kind, times, small_job, tmp_path, capfd):
+def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_the_same_bytes(
+    kind, times, small_job, tmp_path, capfd
+):
     job, part, saved = stopped_run(small_job, tmp_path / "a")
     rows, checkpointed, draw = part.read_bytes(), saved.read_bytes(), random.Random(times)
     (whole,) = mc.run(job, out=tmp_path / "b")
