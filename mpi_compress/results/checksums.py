@@ -45,7 +45,7 @@ def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], 
         if name not in datasets:
             return f"its dataset /{name} is missing"
         array = datasets[name]
-        if _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array))) != expected:
+        if _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data)) != expected:
             return f"its dataset /{name} is not as it was written"
     for name, expected in stored["attributes"].items():
         if name not in attributes:

@@ -70,7 +70,8 @@ class Recorder:
         self._flushed = time.monotonic()
         self._lock = -1  # none
         self._h5: Any = None
-        self._written, self._sums = 0, dict[str, int]()  # rows, and a CRC-32 of each column
+        self._written = 0  # rows
+        self._sums: dict[str, int] = {}  # a CRC-32 of each column
         new = self.part.with_name(self.part.name + ".new")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,8 +81,7 @@ class Recorder:
             else:
                 new.unlink(missing_ok=True)
                 self._begin(self.part)
-            self._h5.attrs.update({"format": FORMAT, "status": "running", **attributes})
-            self._h5.flush()
+            self._note({"format": FORMAT, "status": "running", **attributes})
         except (OSError, LostRows) as error:
             self._let_go()
             new.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class Recorder:
             self._reserve(x.nbytes)
             self._h5["final/x"] = x
             self._h5.attrs.update({**attributes, "status": status, "reason": reason})
-            sums = {**self._sums, "final/x": zlib.crc32(np.ascontiguousarray(x))}
+            sums = {**self._sums, "final/x": zlib.crc32(np.ascontiguousarray(x).data)}
             self._h5.attrs[checksums.ATTRIBUTE] = checksums.of_file(self._h5, sums)
             self._h5.flush()
             size = self._h5.id.get_filesize()
@@ -178,6 +178,10 @@ class Recorder:
         self._reserve(0)
         self._h5 = h5py.File(file, "w", locking=False)
 
+    def _note(self, attributes: Mapping[str, Any]) -> None:
+        self._h5.attrs.update(attributes)
+        self._h5.flush()
+
     def _go_on(self, mark: Mark, new: Path) -> None:
         """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
         old, self._lock = self._lock, _locked(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
@@ -185,7 +189,8 @@ class Recorder:
             self._begin(new)
             for name, block in _rows_before(mark, self.part):
                 self._reserve(block.nbytes + 8 * _CHUNK)
-                self._extend(*name.split("/", 1), block)
+                group, column = name.split("/", 1)
+                self._extend(group, column, block)
             if damaged := [name for name, expected in mark.sums.items() if self._sums.get(name) != expected]:
                 raise LostRows(f"{damaged[0]} is damaged")
             self._written = mark.rows
