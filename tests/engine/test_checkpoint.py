@@ -6,6 +6,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,6 +127,62 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     assert "CAT: begins again, for" in told
     (again,) = mc.run(job, out=tmp_path / "again")
     assert_equal(again.file, run.file)
+
+
+KILLED = """
+import os, signal, sys
+import mpi_compress as mc
+from mpi_compress.results.writer import Recorder
+_, job, out, last, ranks = sys.argv
+append = Recorder.append
+
+def append_and_die(self, row):
+    append(self, row)
+    self.flush()
+    if row.trace["round"] == int(last):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Recorder.append = append_and_die
+comm = None
+if int(ranks):
+    from mpi4py import MPI
+    comm = MPI.COMM_WORLD
+mc.run(mc.load_job(job, {"checkpoint.every": 4}, "top-3"), comm=comm, out=out)
+"""
+
+
+def killed_run(job, out, last, ranks):
+    """A run whose rank 0 is killed when it has flushed the row of a round: its .part, and the header of its checkpoint."""
+    program = out.parent / "killed.py"
+    program.write_text(KILLED)
+    launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
+    line = [*launcher, sys.executable, program, job, out, last, ranks or 0]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0, done.stderr
+    (part,) = out.rglob("*.part")
+    header = checkpoint.read_header(part.with_suffix(".ckpt"))
+    assert header is not None
+    return part, header
+
+
+@pytest.mark.parametrize(("ranks", "later"), [(None, None), (3, 3), (3, None)])
+@pytest.mark.parametrize("last", [6, 11, *(pytest.param(last, marks=pytest.mark.slow) for last in (5, 8, 12))])
+def test_rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on(last, ranks, later, small_job, tmp_path):
+    part, header = killed_run(small_job, tmp_path / "killed", last, ranks)
+    assert (header.k, header.mark.rows) == (4 * ((last - 1) // 4), 4 * ((last - 1) // 4) + 1)
+    rows = mc.read(part).trace["round"]
+    assert rows.tolist() == list(range(last + 1)), "the rows behind the checkpoint are there"
+    done = command("run", small_job, "--out", tmp_path / "killed", "--only", "top-3", "--set", "checkpoint.every=4", ranks=later)
+    assert done.returncode == 0, done.stderr
+    assert f"top-3: goes on from round {header.k}\n" in done.stderr
+    (file,) = (tmp_path / "killed").rglob("*.h5")
+    (whole,) = mc.run(mc.load_job(small_job, only="top-3"), out=tmp_path / "whole")
+    assert_equal(whole.file, file)
+    assert not list((tmp_path / "killed").rglob("*.h5.*"))
+    run = mc.read(file)
+    bits = run.workers["wire_bits_up"].sum(axis=1)
+    from_other_ranks = {(None, None): 0, (3, 3): bits[-1], (3, None): bits[header.k]}[ranks, later]
+    assert 8 * run.attrs["mpi_bytes_received_up"] == from_other_ranks
 
 
 def damaged(content: bytes, kind: str, draw: random.Random) -> bytes:
