@@ -1,8 +1,8 @@
 """A run's whole state in a file beside its result: a stopped run goes on from it, on any ranks, to the same bytes.
 
-It holds a header, the states of node and master, and each worker's state in worker order, as arrays and JSON. It is never part
-of the HDF5 file, which a kill can damage. It is written, synced and then renamed, so it is always whole. Its header names the schema
-of all states, so that code with other states begins again.
+It holds a header, the states of node and master, and each worker's state in worker order, as arrays and JSON. It is never
+part of the HDF5 file, which a kill can damage. It is written, synced and then renamed, so it is always whole. Its header names
+the schema of all states, so that code with other states begins again.
 """
 
 import os
