@@ -45,16 +45,15 @@ def act(options: Namespace) -> int:
 
 def _what(options: Namespace) -> "tuple[list[Run], FigureTable, Path]":
     """The results to draw, how, and where to by default."""
-    from mpi_compress.figures.outcomes import results_of
+    from mpi_compress.figures.outcomes import readable, readable_results_of
     from mpi_compress.job.loading import load_job
     from mpi_compress.job.tables import FigureTable
-    from mpi_compress.results.reader import read
 
     files = [Path(f) for f in options.what]
     if len(files) == 1 and files[0].suffix == ".toml":
         job = load_job(files[0], full=options.full)
-        runs = results_of(job, Path(options.out), unfinished=True)
+        runs = readable_results_of(job, Path(options.out))
         return runs, job.titled_figure, Path(options.out) / job.name / f"{job.name.replace('/', '-')}.png"
     if any(f.suffix == ".toml" for f in files):
         raise UserError(f"plot {shlex.join(options.what)}: takes one job, or results of any number, not both")
-    return [read(f) for f in files], FigureTable(), files[0].with_suffix(".png")
+    return readable(files), FigureTable(), files[0].with_suffix(".png")

@@ -70,6 +70,8 @@ def summary(run: "Run") -> Iterator[str]:
 def _head(run: "Run") -> Iterator[str]:
     a = run.attrs
     yield f"{run.file}"
+    if run.x is not None and not run.has_checksums:
+        yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     yield f"  {a['label']}: {a['status']}" + (f" ({a['reason']})" if a.get("reason") else "")
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
     yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"

@@ -38,7 +38,10 @@ def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
 
 def _state(file: Path, task: slurm.Task | None) -> str:
     if file.exists():
-        run = read(file)
+        try:
+            run = read(file)
+        except UserError as error:
+            return f"cannot be read: {error}"
         why = f": {run.attrs['reason']}" if run.attrs["reason"] else ""
         return f"{'done' if run.status == 'complete' else run.status}{why}"
     status, reason, reached = _begun(part_of(file))

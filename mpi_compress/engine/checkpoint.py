@@ -1,12 +1,11 @@
 """A run's whole state in a file beside its result: a stopped run goes on from it, on any ranks, to the same bytes.
 
-It holds a header, the states of node and master, and each worker's state in worker order. It is never part of the HDF5 file,
-which a kill can damage. It is written, synced and then renamed, so it is always whole. Its header names the schema of all
-states, so that code with other states begins again.
+It holds a header, the states of node and master, and each worker's state in worker order, as arrays and JSON. It is never
+part of the HDF5 file, which a kill can damage. It is written, synced and then renamed, so it is always whole. Its header names
+the schema of all states, so that code with other states begins again.
 """
 
 import os
-import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,11 +18,14 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, load, schema_of
+from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, schema_of
 from mpi_compress.engine.observer import Observer
+from mpi_compress.engine.saved_states import UNKNOWN, Damaged, Expected, load
 from mpi_compress.job.tables import Every, Verdict
 from mpi_compress.results.writer import Mark, Recorder, sync
 
+_FORMAT = "arrays and JSON"
+_LARGEST = 2**62
 _ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
 
 
@@ -50,10 +52,9 @@ class Header:
 
 @dataclass(frozen=True)
 class _Common:
-    """States that are saved once."""
+    """What is saved once, beside the master's state."""
 
     node: Any
-    master: Any
     counters: Counters
 
 
@@ -76,11 +77,13 @@ class Place:
     run_id: str
     schema: str
     header: Header | None  # of the checkpoint to go on from; None: begin
+    expected: Expected
 
 
-def schema_with(states: Any, columns: list[str]) -> str:
+def schema_with(first: States, columns: list[str]) -> str:
     """The schema of the checkpoints of a run, from its first states."""
-    return schema_of([Header, Mark, _Common, _OfWorker, Counters, states], [metadata.version("mpi-compress"), *columns])
+    states = (first.node, first.workers[0], first.master)
+    return schema_of([Header, Mark, _Common, _OfWorker, Counters, states], [_FORMAT, metadata.version("mpi-compress"), *columns])
 
 
 def _being_written(file: Path) -> Path:
@@ -97,16 +100,47 @@ def read_header(file: Path) -> Header | None:
     """The header of a checkpoint; None unless the file is there, whole and readable."""
     try:
         with file.open("rb") as stored:
-            first, *_ = (load(frame) if i == 0 else None for i, frame in enumerate(frames_in(stored)))
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, pickle.UnpicklingError):
+            first, *_ = (_header(frame) if i == 0 else None for i, frame in enumerate(frames_in(stored)))
+    except (OSError, EOFError, ValueError):
         return None
-    return first if isinstance(first, Header) else None
+    return first
 
 
-def header_of(file: Path, run_id: str, schema: str) -> Header | None:
-    """The header of a checkpoint if it is readable, and of this run and this schema."""
-    found = read_header(file)
-    return found if found and (vars(found).get("schema"), vars(found).get("run_id")) == (schema, run_id) else None
+def _header(frame: Frame) -> Header:
+    """The header in a frame; Damaged if a number in it cannot be."""
+    header: Header = load(frame, Header("", "", 0, Mark(0, {}), 0), Expected(True, 0))
+    sums = header.mark.sums
+    if not all(0 <= number < _LARGEST for number in (header.k, header.mark.rows, header.received, *sums.values())):
+        raise Damaged("a number of the header is none")
+    if not all(type(name) is str and "/" in name for name in sums):
+        raise Damaged("a column of the header has no name")
+    return header
+
+
+def header_of(file: Path, run_id: str, schema: str, first: States, n: int, expected: Expected) -> Header | None:
+    """The header of a checkpoint if it is of this run and this schema, and if all states in it can be read.
+
+    Args:
+        first: states like those that the run begins with; the workers' are those of worker 0 alone.
+        n: workers.
+    """
+    header = read_header(file)
+    if header is None or (header.schema, header.run_id) != (schema, run_id):
+        return None
+    like = [UNKNOWN, _Common(first.node, Counters([0] * n, [0.0] * n)), first.master, *[_of_worker(first.workers[0])] * n]
+    try:
+        with file.open("rb") as stored:
+            for frame, state in zip(frames_in(stored), like, strict=True):
+                if state is not UNKNOWN:
+                    load(frame, state, expected)
+    except (OSError, EOFError, ValueError):
+        return None
+    return header
+
+
+def _of_worker(first: Any) -> _OfWorker:
+    """What is saved of a worker in its first state."""
+    return _OfWorker(first, 0, 0.0, 0.0, 0.0)
 
 
 class Keeper:
@@ -133,14 +167,23 @@ class Keeper:
         stored = self.place.file.open("rb") if self.exchange.is_root else None
         frames = frames_in(stored) if stored else iter(())
         next(frames, None)
-        common: _Common = load(self.exchange.consult("", lambda _: next(frames)))
+        common: _Common = self._read(self.exchange.consult("", lambda _: next(frames)), _Common(first.node, self.observer.counters))
+        master = self.exchange.consult("", lambda _: next(frames))
         self.observer.counters = common.counters
         self.observer.clock.sends = 0.0
         self.exchange.bytes_received_up = header.received
-        workers = {i: self._give_back(i, load(frame)) for i, frame in zip(first.workers, self.exchange.deal(frames), strict=True)}
+        dealt = zip(first.workers.items(), self.exchange.deal(frames), strict=True)
+        workers = {i: self._give_back(i, self._read(frame, _of_worker(worker))) for (i, worker), frame in dealt}
         if stored:
             stored.close()
-        return States(header.k, common.node, common.master if self.exchange.has_master else None, workers)
+        return States(header.k, common.node, self._read(master, first.master) if self.exchange.has_master else None, workers)
+
+    def _read(self, frame: Frame, first: Any) -> Any:
+        """A saved state; UserError if it does not go with the first one, though rank 0 could read it."""
+        try:
+            return load(frame, first, self.place.expected)
+        except Damaged as damage:
+            raise UserError(f"{self.place.file}: does not go with this run ({damage}); --fresh begins again") from None
 
     def _give_back(self, i: int, saved: _OfWorker) -> Any:
         """Worker i's state; what its objective counted goes on from there."""
@@ -184,7 +227,8 @@ class Keeper:
             with new.open("wb") as out:
                 writer = FrameWriter(out)
                 writer.add(dump(Header(self.place.schema, self.place.run_id, states.k, mark, self.exchange.bytes_received_up)))
-                writer.add(dump(_Common(states.node, states.master, self.observer.counters)))
+                writer.add(dump(_Common(states.node, self.observer.counters)))
+                writer.add(dump(states.master))
                 self.exchange.collect(workers, writer, np.uint8)
                 out.flush()
                 os.fsync(out.fileno())

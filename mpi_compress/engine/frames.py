@@ -1,22 +1,37 @@
-"""The frames of a checkpoint: states as bytes, each frame with its length and its CRC-32.
+"""The frames of a checkpoint, each with its length and its CRC-32, and how a state is written to one: as data, not as code.
 
-A frame holds arrays, numbers and dataclasses; nothing else is built from one.
+A frame is the length of a JSON text in 8 bytes, the text, and the bytes of all arrays in the order of the text. None, truths, whole
+numbers, finite floats and strings stand in it as they are; anything else is a list that begins with its kind:
+
+    ["array", dtype, shape, "C" or "F"]   ["number", dtype], a scalar of NumPy   ["float", 8 bytes in hexadecimal], not finite
+    ["list", …]  ["tuple", …]  ["set", …]  ["frozenset", …]  ["dict", key, value, key, value, …]  ["bytes", in hexadecimal]
+    ["complex", real, imaginary]   ["object", class, {attribute: value}], a dataclass
+    ["same", i], the i-th array, list, set, dict or dataclass once more
+
+`saved_states` reads them.
 """
 
 import hashlib
-import io
+import json
+import math
 import os
-import pickle
+import re
 import struct
-import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, BinaryIO, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.engine.state_kinds import attributes, is_savable, name_of
+
+LENGTH = struct.Struct("<Q")  # of the text in a frame, in bytes
+DTYPE = re.compile(r"[<>|=][biufcSUmM][1-9][0-9]{0,8}(\[[0-9A-Za-z]+\])?")
+"""The arrays that can be saved."""
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _PREFIX = struct.Struct("<QI")  # bytes of a frame, and their CRC-32
 Frame = NDArray[np.uint8]
 
@@ -38,62 +53,87 @@ def frames_in(stored: BinaryIO) -> Iterator[Frame]:
         if len(prefix) < _PREFIX.size:
             raise EOFError
         size, crc = _PREFIX.unpack(prefix)
-        frame = np.fromfile(stored, dtype=np.uint8, count=min(size, os.fstat(stored.fileno()).st_size))
-        if frame.size < size:
+        if size > os.fstat(stored.fileno()).st_size - stored.tell():
             raise EOFError
+        frame = np.fromfile(stored, dtype=np.uint8, count=size)
         if zlib.crc32(frame.data) != crc:
             raise ValueError("a frame is damaged")
         yield frame
 
 
 def dump(state: Any) -> Frame:
-    """A state as a frame."""
-    return np.frombuffer(pickle.dumps(state, protocol=4), dtype=np.uint8)
-
-
-def load(frame: Frame) -> Any:
-    """The state of a frame; pickle.UnpicklingError if the frame names something that is no state."""
-    return _StateUnpickler(io.BytesIO(frame.data)).load()
-
-
-def unsavable(state: Any, *others: Any) -> str:
-    """Why a state could not be saved and given back as it is, "" if it can; `others` are saved apart from it."""
+    """A state as a frame; TypeError if it holds what cannot be saved."""
+    writer = _Writer()
     try:
-        load(dump(state))
-    except (pickle.PickleError, AttributeError, TypeError) as error:
-        return f"its state cannot be saved in a checkpoint: {error}; dataclasses of arrays, numbers, lists and dicts can"
-    arrays, elsewhere = list(_arrays(state)), list(_arrays(others))
-    for i, one in enumerate(arrays):
-        if any(one is not other and np.may_share_memory(one, other) for other in arrays[i + 1 :]):
-            return "its state has arrays that share memory, which a checkpoint would part: keep one of them"
-        if any(np.may_share_memory(one, other) for other in elsewhere):
-            return "its state shares memory with another, which a checkpoint would part: keep a copy"
-    return ""
+        text = _encode(writer.tree(state)).encode()
+    except RecursionError:
+        raise TypeError("it is nested too deeply") from None
+    return np.frombuffer(b"".join([LENGTH.pack(len(text)), text, *writer.parts]), dtype=np.uint8)
 
 
-def _arrays(state: Any) -> Iterator[NDArray[Any]]:
-    """The arrays in a state."""
-    if isinstance(state, np.ndarray):
-        yield state
-    elif is_dataclass(state) and not isinstance(state, type):
-        yield from _arrays(list(vars(state).values()) if hasattr(state, "__dict__") else [])
-    elif isinstance(state, Mapping):
-        yield from _arrays(list(state.values()))
-    elif isinstance(state, list | tuple | set):
-        for each in state:
-            yield from _arrays(each)
+class _Writer:
+    """Makes the tree of a state, and collects the bytes of its arrays."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self._seen: dict[int, int] = {}  # the place of each value that can be shared, by its id
+
+    def tree(self, value: Any) -> Any:
+        kind: Any = type(value)
+        if value is None or kind is int or kind is bool or kind is str:
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else ["float", struct.pack("<d", value).hex()]
+        if write := _WITHOUT_PLACE.get(kind):
+            return write(self, value)
+        if isinstance(value, np.generic):
+            return self._number(value)
+        if (place := self._seen.get(id(value))) is not None:
+            return ["same", place]
+        self._seen[id(value)] = len(self._seen)
+        if write := _WITH_PLACE.get(kind):
+            return write(self, value)
+        if is_savable(kind):
+            return ["object", name_of(kind), {name: self.tree(held) for name, held in attributes(value).items()}]
+        raise TypeError(f"{name_of(kind)} does not belong in a checkpoint")
+
+    def _array(self, value: NDArray[Any]) -> list[Any]:
+        order = "F" if value.flags.fnc else "C"
+        return ["array", self._append(value.T if order == "F" else value), [*value.shape], order]
+
+    def _number(self, value: np.generic) -> list[Any]:
+        return ["number", self._append(np.asarray(value))]
+
+    def _append(self, array: NDArray[Any]) -> str:
+        """Append the bytes of an array; its dtype."""
+        dtype = array.dtype.str
+        if dtype in ("<f8", "<i8", "<u8") and array.flags.c_contiguous:
+            self.parts.append(array)
+            return dtype
+        if not DTYPE.fullmatch(dtype) or array.dtype.names:
+            raise TypeError(f"an array of {array.dtype} does not belong in a checkpoint")
+        self.parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        return dtype
+
+    def _several(self, values: Any) -> list[Any]:
+        return [type(values).__name__, *map(self.tree, values)]
+
+    def _dict(self, values: dict[Any, Any]) -> list[Any]:
+        return ["dict", *(self.tree(each) for pair in values.items() for each in pair)]
 
 
-class _StateUnpickler(pickle.Unpickler):
-    """Builds arrays, numbers and dataclasses of modules that are loaded already, and refuses everything else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype", "scalar"):
-            return super().find_class(module, name)
-        found = getattr(sys.modules.get(module), name, None)
-        if not (isinstance(found, type) and is_dataclass(found)):
-            raise pickle.UnpicklingError(f"{module}.{name} does not belong in a checkpoint")
-        return found
+_WITHOUT_PLACE: dict[type, Callable[[_Writer, Any], list[Any]]] = {
+    tuple: _Writer._several,
+    frozenset: _Writer._several,
+    bytes: lambda _, value: ["bytes", value.hex()],
+    complex: lambda writer, value: ["complex", writer.tree(value.real), writer.tree(value.imag)],
+}
+_WITH_PLACE: dict[type, Callable[[_Writer, Any], list[Any]]] = {
+    np.ndarray: _Writer._array,
+    list: _Writer._several,
+    set: _Writer._several,
+    dict: _Writer._dict,
+}
 
 
 def schema_of(states: Iterable[Any], columns: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Checks of users' parts: their values are converted to the form that kernels expect, or refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.frames import unsavable
+from mpi_compress.engine.frames import dump
 from mpi_compress.engine.problems import checked_at
+from mpi_compress.engine.saved_states import Expected, load
+from mpi_compress.engine.state_kinds import attributes
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective, Point
@@ -86,6 +89,34 @@ def watched(algorithm: Algorithm) -> Algorithm:
     for verb in ("start_worker", "start_master"):
         watch(verb, unsavable)
     return algorithm
+
+
+def unsavable(state: Any, *others: Any) -> str:
+    """Why a state could not be saved and given back as it is, "" if it can; `others` are saved apart from it."""
+    try:
+        load(dump(state), state, Expected(False, -1))
+    except (TypeError, ValueError) as error:
+        return f"its state cannot be saved in a checkpoint: {error}; dataclasses of arrays, numbers, lists and dicts can"
+    arrays, elsewhere = list(_arrays(state)), list(_arrays(others))
+    for i, one in enumerate(arrays):
+        if any(one is not other and np.may_share_memory(one, other) for other in arrays[i + 1 :]):
+            return "its state has arrays that share memory, which a checkpoint would part: keep one of them"
+        if any(np.may_share_memory(one, other) for other in elsewhere):
+            return "its state shares memory with another, which a checkpoint would part: keep a copy"
+    return ""
+
+
+def _arrays(state: Any) -> Iterator[NDArray[Any]]:
+    """The arrays in a state."""
+    if isinstance(state, np.ndarray):
+        yield state
+    elif is_dataclass(state) and not isinstance(state, type):
+        yield from _arrays(list(attributes(state).values()))
+    elif isinstance(state, Mapping):
+        yield from _arrays(list(state.values()))
+    elif isinstance(state, list | tuple | set):
+        for each in state:
+            yield from _arrays(each)
 
 
 def check_logs(algorithm: Algorithm) -> None:

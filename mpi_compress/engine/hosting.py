@@ -14,11 +14,13 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
+from mpi_compress.engine.checkpoint import States
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.guards import GuardedObjective
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.preparing import Prepared
 from mpi_compress.engine.problems import Problem
+from mpi_compress.engine.saved_states import UNKNOWN
 from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
@@ -114,21 +116,23 @@ def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:
     return asynchronous.run if algorithm.shares_memory else rounds.run
 
 
-def first_states(p: Prepared, sample: Rows) -> Any:
-    """States of the kinds that the run's algorithm makes, for the schema of its checkpoints.
+def first_states(p: Prepared, sample: Rows) -> States:
+    """States of the kinds and shapes that the run's algorithm makes, of worker 0 alone, for its checkpoints.
 
-    A user's algorithm that cannot start on two samples has none: its source, which is part of the run id, is enough.
+    Those of a user's algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough.
     """
     algorithm = p.spec.algorithm.within(p.algorithm.setting)
     if algorithm.shares_memory:
-        return asynchronous.Shared
+        shared = asynchronous.Shared(_start(p), *np.zeros((3, p.spec.workers.count), dtype=np.int64))
+        return States(0, shared, None, {0: 0})
     try:
         node = algorithm.start(_start(p))
-        return node, algorithm.start_worker(node, _trial_objective(p, sample)), algorithm.start_master(node)
+        worker = algorithm.start_worker(node, _trial_objective(p, sample))
+        return States(0, node, algorithm.start_master(node), {0: worker})
     except Exception:
         if is_ours(algorithm):
             raise
-        return None
+        return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN})
 
 
 def _start(p: Prepared) -> Vector:

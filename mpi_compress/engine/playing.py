@@ -3,7 +3,7 @@
 import json
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from mpi_compress.engine.guards import watched
 from mpi_compress.engine.hosting import HostedRows, columns_of, first_states, loop_of, objectives_of, rehearse
 from mpi_compress.engine.observer import Log, Observer, ignore
 from mpi_compress.engine.preparing import Prepared, attributes_of
+from mpi_compress.engine.saved_states import Expected
 from mpi_compress.engine.theory import Theory
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange import Exchange
@@ -31,6 +32,9 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
+
+ReadHeader = Callable[[], Header | None]
+"""Reads the checkpoint that goes with a result: its header, or None if the run cannot go on from it."""
 
 DONE = "done"
 _LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is writing: at first, and at most
@@ -110,10 +114,15 @@ def _begin(
         **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),
     }
     columns = [*p.algorithm.logs, *how.watch.columns_of(p.spec)]
+    expected = Expected(is_ours(p.algorithm), p.problem.dim, type(p.algorithm))
     names = how.ranks.on_root(lambda: schema_with(first_states(p, sample), [schema(), *columns]))
-    begun = at_root(how.ranks, partial(_begin_in_turn, file, p, attributes, names, how)) or Begun()
+
+    def saved() -> Header | None:
+        return header_of(checkpoint_of(file), p.run_id, names, first_states(p, sample), p.spec.workers.count, expected)
+
+    begun = at_root(how.ranks, partial(_begin_in_turn, file, p, attributes, saved, how)) or Begun()
     header, instead = how.ranks.on_root(lambda: (begun.header, begun.instead))
-    return Begun(begun.recorder, header, instead), Place(checkpoint_of(file), p.run_id, names, header)
+    return Begun(begun.recorder, header, instead), Place(checkpoint_of(file), p.run_id, names, header, expected)
 
 
 def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place: Place, how: How, progress: Progress) -> Keeper:
@@ -158,7 +167,7 @@ def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How)
     return file
 
 
-def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str, how: How) -> Begun:
+def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], header_of: ReadHeader, how: How) -> Begun:
     """Begin; if another process plays the run, wait for it where runs are shared, else raise BeingWritten. At rank 0."""
     pause, longest = _LOOK_SECONDS
     waited = False
@@ -166,7 +175,7 @@ def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schem
         if how.shared and (waited or not how.fresh) and how.watch.is_served_by(file, p.spec):
             return Begun(instead=DONE)
         try:
-            return _opened(file, p, attributes, schema, how)
+            return _opened(file, p, attributes, header_of, how)
         except BeingWritten:
             if not how.shared:
                 raise
@@ -179,7 +188,7 @@ def _begin_in_turn(file: Path, p: Prepared, attributes: Mapping[str, Any], schem
         pause = min(1.5 * pause, longest)
 
 
-def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str, how: How) -> Begun:
+def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], header_of: ReadHeader, how: How) -> Begun:
     """The result's recorder, and the checkpoint to go on from."""
     checkpoint, header = checkpoint_of(file), None
     split = {f"split/{name}": values for name, values in outcome(p.problem.data, p.spec.workers.count).items()}
@@ -187,7 +196,7 @@ def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str,
     def saved() -> Mark | None:
         nonlocal header
         if not how.fresh and checkpoint.exists():
-            header = header_of(checkpoint, p.run_id, schema)
+            header = header_of()
             if header is None:
                 print_line(f"{p.spec.label}: begins again, for {checkpoint} is damaged, or of another version")
         return header.mark if header else None
@@ -195,7 +204,7 @@ def _opened(file: Path, p: Prepared, attributes: Mapping[str, Any], schema: str,
     try:
         recorder = Recorder(file, attributes, saved, split)
     except LostRows as lost:
-        print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost.__cause__})")
+        print_line(f"{p.spec.label}: begins again, for {part_of(file)} does not go with its checkpoint ({lost})")
         recorder, header = Recorder(file, attributes, arrays=split), None
     if header is None:
         remove_checkpoint(checkpoint)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.problem.datasets.known import how_to_get
@@ -138,19 +139,51 @@ def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
             yield Verdict(claim, [], str(error))
 
 
-def results_of(job: Job, out: Path, unfinished: bool = False) -> list[Run]:
-    """The results of a job, with `unfinished` also what runs have written so far; UserError if there are none."""
+def results_of(job: Job, out: Path) -> list[Run]:
+    """The results of a job; UserError if there are none, or if one cannot be read: claims are about all of them."""
     files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
-    found = [run for file in files if (run := _result(file, unfinished)) is not None]
+    return _some([read(file) for file in files if file.exists()], job, out)
+
+
+def readable_results_of(job: Job, out: Path) -> list[Run]:
+    """The results of a job, and what other runs have written so far; one that cannot be read is one line on stderr.
+
+    Raises:
+        UserError: there are none.
+    """
+    files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
+    begun = [run for file in files if not file.exists() and (run := _begun(file)) is not None]
+    done = readable([file for file in files if file.exists()], alone=not begun)
+    found = {run.file: run for run in (*begun, *done)}
+    return _some([found[f] for file in files for f in (file, part_of(file)) if f in found], job, out)
+
+
+def readable(files: Sequence[Path], alone: bool = True) -> list[Run]:
+    """The results in files. One that cannot be read is one line on stderr, or a UserError if `alone` and no other can be read."""
+    found: list[Run] = []
+    problems: list[UserError] = []
+    for file in files:
+        try:
+            found.append(read(file))
+        except UserError as error:
+            problems.append(error)
+    if problems and alone and not found:
+        raise problems[0]
+    for problem in problems:
+        print_line(f"mpi-compress: {problem}; the others go on")
+    return found
+
+
+def _some(found: list[Run], job: Job, out: Path) -> list[Run]:
     if not found:
         raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
     return found
 
 
-def _result(file: Path, unfinished: bool) -> Run | None:
-    if unfinished and not file.exists():
-        with suppress(UserError):  # there is none, or it was completed meanwhile
-            part = read(part_of(file))
-            if "round" in part.trace:
-                return part
-    return read(file) if file.exists() else None
+def _begun(file: Path) -> Run | None:
+    """What a run has written so far of its result, once there is a row."""
+    with suppress(UserError):  # there is nothing, or it was completed meanwhile
+        part = read(part_of(file))
+        if "round" in part.trace:
+            return part
+    return None

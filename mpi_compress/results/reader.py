@@ -1,6 +1,8 @@
 """Reads results, one HDF5 file a run, as `writer` writes them, and compares two of them."""
 
 import json
+import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -14,12 +16,15 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import bounds, summary
+from mpi_compress.results import bounds, checksums, summary
 from mpi_compress.results.columns import column_of, named
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
 _NEEDED = ("label", "status")
+_TABLES = ("trace", "workers", "timing", "theory")
+_LONGEST = 600  # seconds for a damaged file
+_TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,6 +42,7 @@ class Run:
     x: Vector | None
     theory: dict[str, NDArray] = field(default_factory=dict)  # where the job asked for it
     split: dict[str, NDArray] = field(default_factory=dict)  # rows (n,); labels (K,) and counts (n, K) of them
+    has_checksums: bool = False  # and they hold; results of earlier versions and unfinished ones have none
 
     def __repr__(self) -> str:
         return summary.line(self)
@@ -121,7 +127,7 @@ def read(file: str | Path) -> Run:
     """A result, or the .part of one that is being written.
 
     Raises:
-        UserError: no such file, or one that is no result of this format.
+        UserError: no such file, one that is no result of this format, or one whose checksums do not hold.
     """
     path = Path(file)
     for _ in range(_TRIES if path.suffix == ".part" else 0):  # its writer may be in the middle of a flush
@@ -129,7 +135,30 @@ def read(file: str | Path) -> Run:
             return _read(path)
         except (UserError, KeyError):
             time.sleep(0.1)
+    if path.is_file() and checksums.seal_is_broken(path) and (complaint := _complaint(path)):
+        raise UserError(complaint)
     return _read(path)
+
+
+def _complaint(path: Path) -> str:
+    """Why a damaged file cannot be read, "" if the damage hit nothing that counts; by another process, since it can crash HDF5."""
+    program = f"import sys; from mpi_compress.results import reader; sys.exit(reader.tried({str(path)!r}))"
+    crashed = f"{path}: is damaged: HDF5 fails to read it"
+    try:
+        child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, errors="replace", timeout=_LONGEST)
+    except subprocess.TimeoutExpired:
+        return crashed
+    return "" if child.returncode == 0 else (child.returncode == 1 and child.stdout.strip()) or crashed
+
+
+def tried(file: str) -> int:
+    """Read a result: 0; or print why it cannot be read: 1."""
+    try:
+        _read(Path(file))
+    except UserError as error:
+        print(error)
+        return 1
+    return 0
 
 
 def _read(path: Path) -> Run:
@@ -138,21 +167,45 @@ def _read(path: Path) -> Run:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            tables = [{name: h5[g][name][:] for name in h5[g]} if g in h5 else {} for g in ("trace", "workers", "timing", "theory")]
+            tables = [{name: _array(h5[g][name], path) for name in h5[g]} if g in h5 else {} for g in _TABLES]
             if path.suffix == ".part":  # where a flush is caught halfway some columns are longer
                 whole = min((len(column) for table in tables for column in table.values()), default=0)
                 tables = [{name: column[:whole] for name, column in table.items()} for table in tables]
-            x = h5["final/x"][:] if "final/x" in h5 else None
-            split = {name: h5["split"][name][:] for name in h5["split"]} if "split" in h5 else {}
-            return _whole(Run(path, dict(h5.attrs), tables[0], tables[1], tables[2], x, tables[3], split))
+            x = _array(h5["final/x"], path) if "final/x" in h5 else None
+            split = {name: _array(h5["split"][name], path) for name in h5.get("split", ())}
+            attrs = dict(h5.attrs)
+            sums = attrs.pop(checksums.ATTRIBUTE, None)
+            run = _whole(Run(path, attrs, tables[0], tables[1], tables[2], x, tables[3], split, sums is not None))
+            return _as_written(run, sums)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a result file is wanted") from None
     except UserError:
         raise
-    except (OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read as HDF5: {error}") from None
+    except Exception as error:  # a damaged file makes HDF5 raise errors of many types
+        raise UserError(f"{path}: cannot be read as HDF5: {' '.join(str(error).split()) or type(error).__name__}") from None
+
+
+def _array(dataset: Any, path: Path) -> NDArray:
+    """A dataset's array; a UserError if it is larger than the file can hold."""
+    if dataset.nbytes > _TIGHTEST * path.stat().st_size:
+        raise UserError(f"{path}: is damaged: its dataset {dataset.name} has shape {dataset.shape}, more than the file holds")
+    return dataset[:]
+
+
+def _as_written(run: Run, sums: str | None) -> Run:
+    """The same run, if its checksums hold, or if it has none; a UserError names what is damaged."""
+    if sums is None:
+        return run
+    datasets = {f"{group}/{name}": array for group in (*_TABLES, "split") for name, array in getattr(run, group).items()}
+    try:
+        damage = checksums.damage(run.attrs, datasets if run.x is None else {**datasets, "final/x": run.x}, sums)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        damage = "its checksums cannot be read"
+    if damage:
+        raise UserError(f"{run.file}: is damaged: {damage}")
+    return run
 
 
 def _whole(run: Run) -> Run:

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.results import checksums
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import FORMAT
@@ -55,13 +56,13 @@ class Recorder:
 
     Args:
         saved: returns up to where the rows of an earlier `.part` are kept, None to begin anew. It is called once no other process
-            can write them; rows behind the mark are cut off.
+            can write them. The rows before the mark are copied to a new file, those behind it are left out.
         arrays: written once, by "group/name".
 
     Raises:
         UserError: the file cannot be written.
         BeingWritten: another process is writing it.
-        LostRows: the rows that `saved` says are not there.
+        LostRows: the rows that `saved` says are not there as they were.
     """
 
     def __init__(
@@ -73,27 +74,24 @@ class Recorder:
         self._flushed = time.monotonic()
         self._lock = -1  # none
         self._h5: Any = None
-        go_on = None
+        self._written = 0  # rows
+        self._sums: dict[str, int] = {}  # a CRC-32 of each column
+        self._of_arrays: dict[str, int] = {}
+        new = self.part.with_name(self.part.name + ".new")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.part)
-            go_on = saved()
-            self._written, self._sums = (go_on.rows, dict(go_on.sums)) if go_on else (0, {})
-            arrays = {} if go_on else arrays or {}
-            self._reserve(sum(values.nbytes for values in arrays.values()))
-            self._h5 = h5py.File(self.part, "r+" if go_on else "w", locking=False)
-            if go_on:
-                self._cut(go_on)
-            self._h5.attrs["format"] = FORMAT
-            self._h5.attrs["status"] = "running"
-            self._h5.attrs.update(attributes)
-            for name, values in arrays.items():
-                self._h5[name] = values
-            self._h5.flush()
-        except OSError as error:
+            if mark := saved():
+                self._go_on(mark, new)
+            else:
+                new.unlink(missing_ok=True)
+                self._begin(self.part)
+            self._note({"format": FORMAT, "status": "running", **attributes}, arrays or {})
+        except (OSError, LostRows) as error:
             self._let_go()
-            if go_on:
-                raise LostRows from error
+            new.unlink(missing_ok=True)
+            if isinstance(error, LostRows):
+                raise
             raise UserError(f"{file.parent}: results cannot be written there: {_first_line(error)}") from None
 
     def append(self, row: Row) -> None:
@@ -131,10 +129,13 @@ class Recorder:
             self._reserve(x.nbytes)
             self._h5["final/x"] = x
             self._h5.attrs.update({**attributes, "status": status, "reason": reason})
+            sums = {**self._sums, **self._of_arrays, "final/x": zlib.crc32(np.ascontiguousarray(x).data)}
+            self._h5.attrs[checksums.ATTRIBUTE] = checksums.of_file(self._h5, sums)
             self._h5.flush()
             size = self._h5.id.get_filesize()
             self._h5.close()
             os.truncate(self._lock, size)
+            checksums.seal(self._lock, self.part)
             sync(self.part)
             os.replace(self.part, self.file)
             sync(self.file.parent)
@@ -165,7 +166,7 @@ class Recorder:
             os.close(self._lock)
             self._lock = -1
 
-    def _extend(self, group: str, column: str, values: list[Any]) -> None:
+    def _extend(self, group: str, column: str, values: list[Any] | NDArray) -> None:
         dtype = dtype_of(group, column)
         block = np.array(values, dtype=dtype)
         name = f"{group}/{column}"
@@ -178,25 +179,57 @@ class Recorder:
         dataset[-len(block) :] = block
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
-    def _cut(self, mark: Mark) -> None:
-        """Cut off the rows behind a mark; an OSError if those before it are not there as they were."""
-        for name, expected in mark.sums.items():
-            if name not in self._h5 or len(self._h5[name]) < mark.rows:
-                raise OSError(f"{name} is cut")
-            dataset, found = self._h5[name], 0
-            at_once = max(1, _ELEMENTS_AT_ONCE // max(1, int(np.prod(dataset.shape[1:]))))
-            for start in range(0, mark.rows, at_once):
-                found = zlib.crc32(dataset[start : min(start + at_once, mark.rows)], found)
-            if found != expected:
-                raise OSError(f"{name} is damaged")
-            dataset.resize(mark.rows, axis=0)
-        if "final" in self._h5:
-            del self._h5["final"]
+    def _begin(self, file: Path) -> None:
+        self._reserve(0)
+        self._h5 = h5py.File(file, "w", locking=False)
+
+    def _note(self, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._reserve(sum(values.nbytes + 8 * _CHUNK for values in arrays.values()))
+        self._h5.attrs.update(attributes)
+        for name, values in arrays.items():
+            self._h5[name] = values
+            self._of_arrays[name] = zlib.crc32(np.ascontiguousarray(values).data)
+        self._h5.flush()
+
+    def _go_on(self, mark: Mark, new: Path) -> None:
+        """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
+        old, self._lock = self._lock, _locked(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        try:
+            self._begin(new)
+            for name, block in _rows_before(mark, self.part):
+                self._reserve(block.nbytes + 8 * _CHUNK)
+                group, column = name.split("/", 1)
+                self._extend(group, column, block)
+            if damaged := [name for name, expected in mark.sums.items() if self._sums.get(name) != expected]:
+                raise LostRows(f"{damaged[0]} is damaged")
+            self._written = mark.rows
+            self._h5.flush()
+            os.replace(new, self.part)
+        finally:
+            os.close(old)
+
+
+def _rows_before(mark: Mark, part: Path) -> Iterator[tuple[str, NDArray]]:
+    """The rows before a mark in blocks, by "group/column"; LostRows if they cannot be read.
+
+    A damaged file makes HDF5 raise errors of many types, so all count.
+    """
+    try:
+        with h5py.File(part, "r", locking=False) as h5:
+            for name in mark.sums:
+                dataset = h5[name]
+                if len(dataset) < mark.rows or dataset.nbytes > part.stat().st_size:
+                    raise ValueError(f"{name} is cut")
+                at_once = max(1, _ELEMENTS_AT_ONCE // max(1, int(np.prod(dataset.shape[1:]))))
+                for start in range(0, mark.rows, at_once):
+                    yield name, dataset[start : min(start + at_once, mark.rows)]
+    except Exception as error:
+        raise LostRows(_first_line(error)) from error
 
 
 def _first_line(error: Exception) -> str:
     """An error's text, in one line."""
-    return getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
 
 
 class LostRows(Exception):

@@ -2,10 +2,12 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from helpers.running import BIN, command
@@ -32,6 +34,60 @@ def done(tmp_path_factory):
     assert said.stderr.count("complete") == 5
     assert said.stdout == ""
     return job, folder / "results"
+
+
+def old_format(file):
+    with h5py.File(file, "w") as h5:
+        h5.attrs["format"] = "mpi-compress/0"
+
+
+def flipped(file):
+    with h5py.File(file) as h5:
+        at = h5["trace/loss"].id.get_chunk_info(0).byte_offset
+    content = bytearray(file.read_bytes())
+    content[at + 20] ^= 1
+    file.write_bytes(content)
+
+
+FOREIGN = {
+    "an old format": (old_format, "is no result of format mpi-compress/1 but of mpi-compress/0"),
+    "no HDF5": (lambda file: file.write_bytes(b"nothing"), "cannot be read as HDF5"),
+    "nothing at all": (lambda file: file.write_bytes(b""), "cannot be read as HDF5"),
+    "a folder": (lambda file: (file.unlink(), file.mkdir()), "is a folder; a result file is wanted"),
+    "a flipped bit": (flipped, "is damaged: its dataset /trace/loss is not as it was written"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_file_that_is_no_result_is_one_line_and_the_others_go_on(kind, done, tmp_path, capfd):
+    job, results = done[0], tmp_path / "results"
+    shutil.copytree(done[1], results)
+    files = sorted(results.rglob("*.h5"))
+    spoil, says = FOREIGN[kind]
+    spoil(files[0])
+    assert main(["plan", str(job), "--out", str(results)]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert [line for line in lines if f"cannot be read: {files[0]}: {says}" in line] == [
+        line for line in lines if "done" not in line
+    ]
+    for what in ([str(job), "--out", str(results)], [str(file) for file in files]):
+        assert main(["plot", *what, "-o", str(tmp_path / "figure.png")]) == 0
+        told = capfd.readouterr()
+        (line,) = told.err.splitlines()
+        assert line.startswith(f"mpi-compress: {files[0]}: {says}")
+        assert line.endswith("; the others go on")
+        assert told.out.count(": complete") == 4
+    page = tmp_path / "report.html"
+    assert main(["report", str(job), "--out", str(results), "-o", str(page)]) == 0
+    told = capfd.readouterr()
+    assert told.err == ""
+    assert f"4 of 5 runs; {files[0]}: {says}" in told.out
+    assert page.exists()
+    for arguments in (["plot", files[0], "-o", page], ["show", files[0]]):
+        assert main([str(a) for a in arguments]) == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert line.startswith(f"mpi-compress: {files[0]}: {says}")
 
 
 def test_what_is_done_is_not_run_again_but_with_fresh(done, capfd):

@@ -1,11 +1,15 @@
 """A run that was stopped goes on to the very same bytes, on whatever ranks; and what is damaged is never gone on from."""
 
-import os
 import pickle
+import random
+import re
 import signal
+import struct
 import subprocess
+import sys
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from helpers.layouts import assert_equal
 from helpers.running import BIN, After, command, rows_in, wait_for
@@ -125,6 +129,91 @@ def test_what_is_damaged_is_begun_again(damage, small_job, tmp_path, capfd):
     assert_equal(again.file, run.file)
 
 
+KILLED = """
+import os, signal, sys
+import mpi_compress as mc
+from mpi_compress.results.writer import Recorder
+_, job, out, last, ranks = sys.argv
+append = Recorder.append
+
+def append_and_die(self, row):
+    append(self, row)
+    self.flush()
+    if row.trace["round"] == int(last):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Recorder.append = append_and_die
+comm = None
+if int(ranks):
+    from mpi4py import MPI
+    comm = MPI.COMM_WORLD
+mc.run(mc.load_job(job, {"checkpoint.every": 4}, "top-3"), comm=comm, out=out)
+"""
+
+
+def killed_run(job, out, last, ranks):
+    """A run whose rank 0 is killed when it has flushed the row of a round: its .part, and the header of its checkpoint."""
+    program = out.parent / "killed.py"
+    program.write_text(KILLED)
+    launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
+    line = [*launcher, sys.executable, program, job, out, last, ranks or 0]
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0, done.stderr
+    (part,) = out.rglob("*.part")
+    header = checkpoint.read_header(part.with_suffix(".ckpt"))
+    assert header is not None
+    return part, header
+
+
+@pytest.mark.parametrize(("ranks", "later"), [(None, None), (3, 3), (3, None)])
+@pytest.mark.parametrize("last", [6, 11, *(pytest.param(last, marks=pytest.mark.slow) for last in (5, 8, 12))])
+def test_rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on(last, ranks, later, small_job, tmp_path):
+    part, header = killed_run(small_job, tmp_path / "killed", last, ranks)
+    assert (header.k, header.mark.rows) == (4 * ((last - 1) // 4), 4 * ((last - 1) // 4) + 1)
+    rows = mc.read(part).trace["round"]
+    assert rows.tolist() == list(range(last + 1)), "the rows behind the checkpoint are there"
+    done = command("run", small_job, "--out", tmp_path / "killed", "--only", "top-3", "--set", "checkpoint.every=4", ranks=later)
+    assert done.returncode == 0, done.stderr
+    assert f"top-3: goes on from round {header.k}\n" in done.stderr
+    (file,) = (tmp_path / "killed").rglob("*.h5")
+    (whole,) = mc.run(mc.load_job(small_job, only="top-3"), out=tmp_path / "whole")
+    assert_equal(whole.file, file)
+    assert not list((tmp_path / "killed").rglob("*.h5.*"))
+    run = mc.read(file)
+    bits = run.workers["wire_bits_up"].sum(axis=1)
+    from_other_ranks = {(None, None): 0, (3, 3): bits[-1], (3, None): bits[header.k]}[ranks, later]
+    assert 8 * run.attrs["mpi_bytes_received_up"] == from_other_ranks
+
+
+def damaged(content: bytes, kind: str, draw: random.Random) -> bytes:
+    """A file cut anywhere, or with one bit flipped, every second time among the first bytes, where HDF5 keeps its groups."""
+    if kind == "cut":
+        return content[: draw.randrange(len(content))]
+    at, bit = draw.randrange(len(content) if draw.random() < 0.5 else 8192), 1 << draw.randrange(8)
+    return content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("kind", ["cut", "flipped"])
+@pytest.mark.parametrize("times", [24, pytest.param(300, marks=pytest.mark.slow)])
+def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_the_same_bytes(
+    kind, times, small_job, tmp_path, capfd
+):
+    job, part, saved = stopped_run(small_job, tmp_path / "a")
+    rows, checkpointed, draw = part.read_bytes(), saved.read_bytes(), random.Random(times)
+    (whole,) = mc.run(job, out=tmp_path / "b")
+    capfd.readouterr()
+    for _ in range(times):
+        part.write_bytes(damaged(rows, kind, draw))
+        saved.write_bytes(checkpointed)
+        (run,) = mc.run(job, out=tmp_path / "a")
+        told = capfd.readouterr().err.splitlines()
+        assert len(told) == 1 if kind == "cut" else len(told) <= 1
+        assert all("CAT: begins again, for" in line and "does not go with its checkpoint" in line for line in told)
+        assert_equal(whole.file, run.file)
+        run.file.unlink()
+        assert not list((tmp_path / "a").rglob("*.h5*"))
+
+
 @dataclass
 class LargerWorker(cat.Worker):
     more: float = 0.0
@@ -149,21 +238,55 @@ def test_a_checkpoint_of_code_with_other_fields_is_begun_again(larger, small_job
     begins_again_in_one_line(job, tmp_path, capfd)
 
 
-@pytest.mark.parametrize("header", ["without a schema", "of a class that is gone"])
-def test_a_checkpoint_of_before_is_begun_again(header, small_job, tmp_path, capfd):
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_checkpoint_of_before_is_begun_again(protocol, small_job, tmp_path, capfd):
+    """They were pickles, which are not read any more."""
     job, _, saved = stopped_run(small_job, tmp_path)
-    now = checkpoint.read_header(saved)
-    before = object.__new__(checkpoint.Header)
-    vars(before).update(vars(now) | {"format": "mpi-compress checkpoint/2 of version 0.1.0"})
-    del vars(before)["schema"]
-    frame = frames.dump(before)
-    if header == "of a class that is gone":
-        frame = frames.np.frombuffer(frame.tobytes().replace(b"engine.checkpoint", b"engine.checkpoinT"), dtype="u1")
-    with saved.open("rb") as stored:
-        _, *rest = frames.frames_in(stored)
+    before = [checkpoint.read_header(saved), {"node": np.zeros(40)}, None, *[np.zeros(40)] * 7]
     with saved.open("wb") as out:
-        for each in (frame, *rest):
-            frames.FrameWriter(out).add(each)
+        for each in before:
+            frames.FrameWriter(out).add(np.frombuffer(pickle.dumps(each, protocol), dtype="u1"))
+    begins_again_in_one_line(job, tmp_path, capfd)
+
+
+def frames_of(saved):
+    with saved.open("rb") as stored:
+        return [frame.tobytes() for frame in frames.frames_in(stored)]
+
+
+def lengthened(frame):
+    """A frame whose text was changed, with the length that the text has now."""
+    end = frame.rfind(b"}]") + 2
+    return struct.pack("<Q", end - 8) + frame[8:] if frame[8:9] == b"[" and end > 2 else frame
+
+
+FRAMES = {
+    "a worker is gone": lambda each: each[:-1],
+    "a worker too many": lambda each: [*each, each[-1]],
+    "the master is a worker": lambda each: [*each[:2], each[-1], *each[3:]],
+    "the master alone": lambda each: each[2:3],
+    "nothing": lambda each: [],
+    "an empty frame": lambda each: [*each[:3], b"", *each[4:]],
+    "a shorter vector": lambda each: [each[0], each[1].replace(b"[40]", b"[39]")[:-8], *each[2:]],
+    "floats of 32 bits": lambda each: [each[0], each[1].replace(b"<f8", b"<f4"), *each[2:]],
+    "another class": lambda each: [*each[:3], *(one.replace(b"cat.Worker", b"ef21.Worker") for one in each[3:])],
+    "a pickle": lambda each: [*each[:3], pickle.dumps(np.zeros(3)), *each[4:]],
+    "rounds below zero": lambda each: [re.sub(rb'"k":(\d+)', rb'"k":-\1', each[0]), *each[1:]],
+    "rows that are text": lambda each: [re.sub(rb'"rows":(\d+)', rb'"rows":"\1"', each[0]), *each[1:]],
+    "a sum that is none": lambda each: [each[0].replace(b'"trace/loss",', b'"trace/loss",-'), *each[1:]],
+    "a name that is none": lambda each: [each[0].replace(b'"trace/loss",', b'"traceloss",'), *each[1:]],
+}
+
+
+@pytest.mark.parametrize("change", FRAMES)
+def test_a_checkpoint_of_right_checksums_that_says_what_cannot_be_is_begun_again(change, small_job, tmp_path, capfd):
+    job, _, saved = stopped_run(small_job, tmp_path)
+    good = frames_of(saved)
+    changed = FRAMES[change](good)
+    assert len(changed) != len(good) or any(len(a) != len(b) or a != b for a, b in zip(changed, good, strict=True))
+    with saved.open("wb") as out:
+        for each in changed:
+            frames.FrameWriter(out).add(np.frombuffer(lengthened(each), dtype="u1"))
     begins_again_in_one_line(job, tmp_path, capfd)
 
 
@@ -216,12 +339,6 @@ def test_fresh_begins_again(small_job, tmp_path, capfd):
     job, _, _ = stopped_run(small_job, tmp_path)
     mc.run(job, out=tmp_path, fresh=True, quiet=False)
     assert "goes on" not in capfd.readouterr().err
-
-
-def test_a_checkpoint_builds_nothing_but_states():
-    for harmful in (os.system, subprocess.Popen, pickle.Unpickler, UserError):
-        with pytest.raises(pickle.UnpicklingError, match="does not belong"):
-            frames.load(frames.dump(harmful))
 
 
 def test_what_is_not_done_can_be_looked_at(small_job, tmp_path, capsys):

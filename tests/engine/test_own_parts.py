@@ -8,11 +8,13 @@ import textwrap
 
 import numpy as np
 import pytest
-from helpers.running import command
+from helpers.layouts import assert_equal
+from helpers.running import After, command
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import registries
+from mpi_compress.core.signals import Stopped
 from mpi_compress.messages.link import Link
 
 NUMBER = itertools.count()
@@ -313,6 +315,44 @@ def test_states_that_a_checkpoint_cannot_hold_are_refused_before_the_first_round
             mc.run(mc.load_job(file), out=tmp_path)
     else:
         assert mc.run(mc.load_job(file), out=tmp_path)[0].status == "complete"
+
+
+GROWING = """
+@dataclass
+class Heard:
+    round: int
+    what: mc.Sparse
+
+@dataclass
+class Memory:
+    heard: list
+    last: object = None
+    sizes: object = None
+"""
+
+
+def test_states_that_grow_and_change_their_kinds_are_resumed_to_the_same_bytes(tmp_path, capfd):
+    source = GROWING + ALGORITHM.format(sends="worker.sizes = np.arange(float(t.k)); " + SENDS, answers=ANSWERS)
+    source = source.replace("def worker_sends", "def start_worker(self, node, f):\n        return Memory([])\n\n    def worker_sends")
+    source = source.replace("    x: np.ndarray\n", "    x: np.ndarray\n    past: object = None\n")
+    source = source.replace("return Node(x0.copy())", "return Node(x0.copy(), Memory([]))")
+    source = source.replace(
+        "        down.add_to(node.x, -0.1)\n",
+        "        node.past.heard.append(Heard(t.k, down))\n"
+        "        node.past.last = {'first': node.past.heard[0], t.k: np.float64(t.k)}\n"
+        "        node.x -= 0.1 * sum(h.what.dense() for h in node.past.heard[-2:])\n"
+        "        assert node.past.last['first'] is node.past.heard[0] and len(node.past.heard) == t.k + 1\n",
+    )
+    job = mc.load_job(written(tmp_path, source, "[checkpoint]\nevery = 1\n", **TOP))
+    (whole,) = mc.run(job, out=tmp_path / "whole")
+    for _ in range(20):
+        try:
+            (run,) = mc.run(job, out=tmp_path / "stopped", interrupts=After(2), quiet=False)
+            break
+        except Stopped:
+            continue
+    assert capfd.readouterr().err.count("goes on from round") >= 2
+    assert_equal(whole.file, run.file)
 
 
 def test_a_worker_that_holds_the_nodes_array_is_refused(tmp_path):

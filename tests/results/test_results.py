@@ -1,5 +1,6 @@
 """Result files: whole or `.part`, readable while they are written, explaining themselves."""
 
+import random
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from helpers.running import BIN
 
 import mpi_compress as mc
 from mpi_compress import UserError
+from mpi_compress.cli.main import main
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.lines import by_seed, last_points, levels, lines
 from mpi_compress.results.reader import difference
@@ -225,10 +227,104 @@ def test_a_damaged_result_is_one_line(damage, says, tmp_path):
         mc.read(run.file)
 
 
+def datasets_of(file):
+    found = []
+    with h5py.File(file) as h5:
+        h5.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def test_a_value_changed_in_any_dataset_is_one_line_that_names_it(small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    assert run.has_checksums
+    whole, changed = run.file.read_bytes(), 0
+    for name in datasets_of(run.file):
+        with h5py.File(run.file, "r+") as h5:
+            last = h5[name][-1:]
+            last.view(np.uint8).flat[0] ^= 1
+            h5[name][-1:] = last
+        with pytest.raises(mc.UserError) as error:
+            mc.read(run.file)
+        assert str(error.value) == f"{run.file}: is damaged: its dataset /{name} is not as it was written"
+        run.file.write_bytes(whole)
+        changed += 1
+    assert changed > 20
+
+
+@pytest.mark.parametrize("times", [20, pytest.param(150, marks=pytest.mark.slow)])
+def test_no_flipped_bit_is_read_as_other_numbers(times, small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    whole, draw, refused = run.file.read_bytes(), random.Random(times), 0
+    held = [at for at, byte in enumerate(whole) if byte]  # most of a small file is room for further rows
+    for _ in range(times):
+        content = bytearray(whole)
+        content[draw.choice(held)] ^= 1 << draw.randrange(8)
+        run.file.write_bytes(content)
+        if said := why_not(run.file):
+            assert said.startswith(f"{run.file}: ")
+            assert len(said.splitlines()) == 1
+            refused += 1
+            continue
+        found = mc.read(run.file)
+        same = {name for name, value in found.attrs.items() if str(value) == str(run.attrs.get(name))}
+        assert same == run.attrs.keys() or not found.has_checksums  # of all flips, one may hide the checksums alone
+        assert next(difference(run, found)).startswith("equal, bit for bit: 13 rows")
+        assert all(found.timing[name].tobytes() == column.tobytes() for name, column in run.timing.items())
+    assert refused > times // 3
+
+
+def why_not(file):
+    try:
+        mc.read(file)
+    except mc.UserError as error:
+        return str(error)
+    return ""
+
+
+def test_a_result_that_a_program_wrote_to_is_checked_by_its_datasets(small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    assert run.file.read_bytes()[-27:].startswith(b"mpi-compress crc32 ")
+    with h5py.File(run.file, "r+") as h5:
+        h5.attrs["note"] = 1
+    assert b"mpi-compress crc32" not in run.file.read_bytes()[-27:]
+    assert mc.read(run.file).has_checksums
+
+
+def test_results_of_before_are_read_and_shown_to_have_no_checksums(small_job, tmp_path, capsys):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    assert main(["show", str(run.file)]) == 0
+    assert "checksums" not in capsys.readouterr().out
+    with h5py.File(run.file, "r+") as h5:
+        del h5.attrs["checksums"]
+    assert not mc.read(run.file).has_checksums
+    assert main(["show", str(run.file)]) == 0
+    assert "  no checksums: an earlier version wrote this file" in capsys.readouterr().out
+
+
+def test_attributes_and_columns_have_checksums_too_and_what_a_user_adds_has_none(small_job, tmp_path):
+    (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
+    for damage, says in (
+        (lambda h5: h5["trace"].move("budget", "budgets"), "its dataset /trace/budget is missing"),
+        (lambda h5: h5.attrs.__setitem__("L", 2.0), "its attribute L is not as it was written"),
+        (lambda h5: h5.attrs.pop("mu"), "its attribute mu is missing"),
+        (lambda h5: h5.attrs.__setitem__("checksums", "{}"), "its checksums cannot be read"),
+    ):
+        whole = run.file.read_bytes()
+        with h5py.File(run.file, "r+") as h5:
+            damage(h5)
+        with pytest.raises(mc.UserError, match=says):
+            mc.read(run.file)
+        run.file.write_bytes(whole)
+    with h5py.File(run.file, "r+") as h5:
+        h5.attrs["note"] = "the one of Monday"
+    assert mc.read(run.file).attrs["note"] == "the one of Monday"
+
+
 def test_columns_that_one_result_has_are_not_called_equal(tmp_path):
     runs = results_with(tmp_path, ["a", "b"], own=lambda i, k: 1.0)
     with h5py.File(runs[1].file, "r+") as h5:
         del h5["trace/own"]
+        del h5.attrs["checksums"]
     said = list(difference(*(mc.read(r.file) for r in runs)))
     assert said[-1] == "equal, bit for bit: 10 rows of the columns that both have"
 

@@ -1,0 +1,209 @@
+"""Reads states that `frames.dump` wrote. Nothing in a file becomes code, and no array is made that the file does not hold.
+
+A state is read by the state that the run has made at its start, which says what its types are. The file never does.
+"""
+
+import json
+import math
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.engine.frames import DTYPE, LENGTH, Frame
+from mpi_compress.engine.state_kinds import field_names, is_savable, kinds_of, name_of
+from mpi_compress.messages.kinds import Compressed
+
+UNKNOWN: Any = object()
+"""In place of a first state that is not known."""
+
+_MOST_AXES = 32
+
+
+class Damaged(ValueError):
+    """What was saved does not go with the states of the run."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the states of a run may become.
+
+    Attributes:
+        exact: True if every value keeps the kind that it begins with, an array its dtype and shape: this package's algorithms.
+        dim: d; also in other algorithms an array (d,) of the first state keeps dtype and shape.
+        algorithm: the class whose module defines further states, where not `exact`.
+    """
+
+    exact: bool
+    dim: int
+    algorithm: type = object
+
+
+def load(frame: Frame, first: Any, expected: Expected) -> Any:
+    """The state of a frame, by the run's first state; Damaged if it does not go with it. `first` is left as it is."""
+    try:
+        if frame.size < LENGTH.size:
+            raise Damaged("a frame is cut")
+        (length,) = LENGTH.unpack(frame[: LENGTH.size].tobytes())
+        if length > frame.size - LENGTH.size:
+            raise Damaged("a frame is cut")
+        start = LENGTH.size + length
+        tree = json.loads(frame[LENGTH.size : start].tobytes().decode(), parse_constant=_no_constant)
+        reader = _Reader(frame, start, first, expected)
+        state = reader.build(tree, first)
+        if is_dataclass(first) and type(state) is not type(first):
+            raise Damaged(f"{name_of(type(state))} was saved, and the run begins with {name_of(type(first))}")
+        if reader.at != frame.size:
+            raise Damaged("a frame holds more than its text says")
+        return state
+    except Damaged:
+        raise
+    except Exception as error:  # the file says something that cannot be, and any step may be the first to see it
+        raise Damaged(f"{type(error).__name__}: {error}") from None
+
+
+class _Reader:
+    """Builds the state that a tree describes, of types of the running code."""
+
+    def __init__(self, frame: Frame, at: int, first: Any, expected: Expected):
+        self.at = at  # where the next array begins
+        self._frame, self._first, self._expected = frame, first, expected
+        self._places: list[Any] = []
+
+    def build(self, tree: Any, first: Any) -> Any:
+        """The value of a tree; Damaged if it does not go with the first state at this place."""
+        if type(tree) is list:
+            kind, *content = tree
+            value = _BUILD[kind](self, first, *content)
+        elif type(tree) is dict:
+            raise Damaged("a value has no kind")
+        else:
+            value = tree
+        if not self._goes_with(value, first):
+            raise Damaged(
+                f"{name_of(type(value))} was saved, and the run begins with {name_of(type(first))}, or with another shape"
+            )
+        return value
+
+    def _goes_with(self, value: Any, first: Any) -> bool:
+        if first is UNKNOWN:
+            return True
+        if isinstance(first, np.ndarray) and (self._expected.exact or first.shape == (self._expected.dim,)):
+            return isinstance(value, np.ndarray) and (value.dtype, value.shape) == (first.dtype, first.shape)
+        if not self._expected.exact:
+            return True
+        if isinstance(first, _WHOLE):
+            return isinstance(value, _WHOLE)
+        if isinstance(first, _REAL):
+            return isinstance(value, (*_WHOLE, *_REAL))
+        return type(value) is type(first) and (not isinstance(first, list | tuple) or len(value) == len(first))
+
+    def _array(self, first: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any]:
+        if not (order in ("C", "F") and type(shape) is list and len(shape) <= _MOST_AXES):
+            raise Damaged("an array has no shape")
+        made = self._take(dtype, shape).reshape(shape, order=order).copy(order)
+        self._places.append(made)
+        return made
+
+    def _number(self, first: Any, dtype: Any) -> Any:
+        return self._take(dtype, [])[0]
+
+    def _take(self, dtype: Any, shape: list[Any]) -> NDArray[Any]:
+        """The next array, flat, in the memory of the frame: what a file claims is compared with what it holds."""
+        if not (isinstance(dtype, str) and DTYPE.fullmatch(dtype)):
+            raise Damaged("an array has no dtype")
+        if not all(type(size) is int and 0 <= size <= self._frame.size for size in shape):
+            raise Damaged("an array is larger than the file")
+        found = np.dtype(dtype)
+        size = math.prod(shape) * found.itemsize
+        if size > self._frame.size - self.at:
+            raise Damaged("an array is larger than the file")
+        raw = self._frame[self.at : self.at + size]
+        self.at += size
+        if found.kind == "b" and raw.size and raw.max() > 1:
+            raise Damaged("a truth is neither true nor false")
+        array = raw.view(found)
+        if found.kind == "U":
+            array.tolist()  # ValueError if it is no text
+        return array
+
+    def _float(self, first: Any, text: str) -> float:
+        (value,) = struct.unpack("<d", bytes.fromhex(text))
+        return value
+
+    def _bytes(self, first: Any, text: str) -> bytes:
+        return bytes.fromhex(text)
+
+    def _complex(self, first: Any, real: Any, imaginary: Any) -> complex:
+        return complex(self.build(real, UNKNOWN), self.build(imaginary, UNKNOWN))
+
+    def _list(self, first: Any, *trees: Any) -> list[Any]:
+        made: list[Any] = []
+        self._places.append(made)
+        made.extend(self._several(first, trees, list))
+        return made
+
+    def _tuple(self, first: Any, *trees: Any) -> tuple[Any, ...]:
+        return tuple(self._several(first, trees, tuple))
+
+    def _set(self, first: Any, *trees: Any) -> set[Any]:
+        made: set[Any] = set()
+        self._places.append(made)
+        made.update(self.build(tree, UNKNOWN) for tree in trees)
+        return made
+
+    def _frozenset(self, first: Any, *trees: Any) -> frozenset[Any]:
+        return frozenset(self.build(tree, UNKNOWN) for tree in trees)
+
+    def _several(self, first: Any, trees: tuple[Any, ...], kind: type) -> Iterator[Any]:
+        known: Any = first if type(first) is kind else ()
+        return (self.build(tree, known[i] if i < len(known) else UNKNOWN) for i, tree in enumerate(trees))
+
+    def _dict(self, first: Any, *trees: Any) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        self._places.append(made)
+        known = first if type(first) is dict else {}
+        for at in range(0, len(trees), 2):
+            key = self.build(trees[at], UNKNOWN)
+            made[key] = self.build(trees[at + 1], known.get(key, UNKNOWN))
+        return made
+
+    def _object(self, first: Any, name: str, attributes: Mapping[str, Any]) -> Any:
+        cls: Any = type(first) if name_of(type(first)) == name else None if self._expected.exact else self._kinds.get(name)
+        if not is_savable(cls):
+            raise Damaged(f"{name} is no state of this run")
+        names, made, place = field_names(cls), object.__new__(cls), len(self._places)
+        if self._expected.exact and attributes.keys() != set(names):
+            raise Damaged(f"{name} has other fields")
+        self._places.append(made)
+        for attribute, tree in attributes.items():
+            if attribute not in names and hasattr(cls, attribute):
+                raise Damaged(f"{name}.{attribute} is no state")
+            begun = getattr(first, attribute, UNKNOWN) if type(first) is cls else UNKNOWN
+            object.__setattr__(made, attribute, self.build(tree, begun))
+        if isinstance(made, Compressed):  # kernels trust it
+            self._places[place] = made = made.checked(made.dim)
+        return made
+
+    def _same(self, first: Any, place: int) -> Any:
+        if not (type(place) is int and 0 <= place < len(self._places)):
+            raise Damaged("a value is shared with none")
+        return self._places[place]
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, type]:
+        return kinds_of(self._expected.algorithm, self._first)
+
+
+_WHOLE = (bool, int, np.integer, np.bool_)
+_REAL = (float, np.floating)
+_KINDS = ("array", "number", "float", "bytes", "complex", "list", "tuple", "set", "frozenset", "dict", "object", "same")
+_BUILD: dict[str, Callable[..., Any]] = {kind: getattr(_Reader, f"_{kind}") for kind in _KINDS}
+
+
+def _no_constant(name: str) -> Any:
+    raise Damaged(f"{name} is no number of JSON")
