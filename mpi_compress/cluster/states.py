@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mpi_compress.cluster import slurm
+from mpi_compress.cluster.notes import key_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.loading import Job
 from mpi_compress.results.files import part_of, result_file
@@ -15,24 +16,24 @@ def states(job: Job, out: Path) -> Iterator[str]:
     """The state of every run: done, diverged, running, queued, stopped, failed, broken off, or to do; where it is, and why."""
     tasks = slurm.tasks(job.name, out)
     for spec in job.runs:
-        yield _state(result_file(job.name, spec.label, spec.run_id, out), tasks.get(spec.run_id))
+        yield _state(result_file(job.name, spec.label, spec.run_id, out), slurm.task_of(spec, tasks))
 
 
 def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:
-    """Index → run id of the runs that are neither done nor in SLURM's queue.
+    """Number → key of the runs that are neither done nor in SLURM's queue.
 
     If SLURM does not answer, a dry run takes the queue to be empty; otherwise it is a UserError.
     """
     queue = slurm.tasks(job.name, out)
     todo = {}
     for spec in job.runs:
-        task = queue.get(spec.run_id)
+        task = slurm.task_of(spec, queue)
         if result_file(job.name, spec.label, spec.run_id, out).exists():
             continue
         if task and task.state == slurm.SILENT and not dry_run:
             raise UserError(f"what is queued already is not known: {task.reason}; try again when SLURM answers")
         if not task or task.state in ("", slurm.SILENT):
-            todo[spec.index] = spec.run_id
+            todo[spec.index] = key_of(spec)
     return todo
 
 

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.plugins import import_plugin
+from mpi_compress.core.plugins import frozen_places, import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.results.files import job_name
+
+FROZEN_JOB = "job.toml"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def load_job(
     only: str | None = None,
     index: int | None = None,
     full: bool = False,
+    frozen: Path | None = None,
 ) -> Job:
     """Read a job file and build every part of every run.
 
@@ -66,17 +69,19 @@ def load_job(
         only: take the runs of this label.
         index: take the run of this number.
         full: with the values by dotted key of the job's table [full].
+        frozen: the folder into which `job.frozen.freeze` has copied the job and its plugins. `file` says where the job was; it is
+            not read.
 
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do.
     """
     path = Path(file)
-    tables = _toml(path)
+    tables = _toml(frozen / FROZEN_JOB if frozen else path)
     plain_values = {key: value.item() if isinstance(value, np.generic) else value for key, value in (overrides or {}).items()}
     try:
         if full:
             tables = _at_full_size(tables)
-        job = parse_job(tables, job_name(path), path.parent, plain_values, only, index).only(only, index)
+        job = parse_job(tables, job_name(path), path.parent, plain_values, only, index, frozen).only(only, index)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(job, runs=[replace(r, where=f"{path}: {r.where}") for r in job.runs])  # for errors that only the data show
@@ -102,10 +107,11 @@ def parse_job(
     overrides: Mapping[str, Any],
     only: str | None = None,
     index: int | None = None,
+    frozen: Path | None = None,
 ) -> Job:
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
-    _import_plugins(tables.get("plugins", []), folder)
+    _import_plugins(tables.get("plugins", []), folder, frozen)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
@@ -121,7 +127,7 @@ def parse_job(
     figure = _figure(tables.get("figure", {}), labels)
     claimed = claims.of_job(list_of_tables(tables, "claim"), labels)
     if tables.get("full", {}) != {}:
-        _check_full_size(tables, name, folder, overrides, only, index)
+        _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return Job(name, title, paper, runs, figure, claimed)
 
 
@@ -175,7 +181,7 @@ def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overri
     """Refuse a wrong [full], also where --full was not given."""
     at_full_size = _at_full_size(tables)
     try:
-        parse_job(at_full_size, name, folder, {})
+        parse_job(at_full_size, name, folder, {}, frozen=overriding[-1])
     except UserError as error:
         try:  # what is left out may be set from outside
             parse_job(at_full_size, name, folder, *overriding)
@@ -215,15 +221,16 @@ def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
     run["data"] = next((c for c in choices if data_table(c, where).is_here(folder)), wanted)
 
 
-def _import_plugins(names: Any, folder: Path) -> None:
-    """Import the user's own parts: modules beside the job, in the current folder, or installed."""
+def _import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None:
+    """Import the user's own parts: modules frozen with the job, beside the job, in the current folder, or installed."""
+    places = (Path.cwd(), folder.resolve())
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
     for name in names:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
             raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
-            import_plugin(name, (Path.cwd(), folder.resolve()))
+            import_plugin(name, (*frozen_places(places, frozen), *places) if frozen else places)
         except ModuleNotFoundError as error:
             raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
         except (Exception, SystemExit) as error:
