@@ -23,7 +23,7 @@ cat "$STUB/queue"
 """,
     "scontrol": """
 [ "$1" = show ] && { echo "MaxArraySize            = $(cat "$STUB/most")"; exit; }
-echo "$*" >> "$STUB/scontrol"
+echo "$*" >> "$STUB/asked"
 """,
     "srun": """
 while [ "${1#-}" != "$1" ]; do shift; done
@@ -64,7 +64,7 @@ class StubSlurm:
     @property
     def requeued(self) -> list[str]:
         """What scontrol was asked to do."""
-        file = self.folder / "scontrol"
+        file = self.folder / "asked"
         return file.read_text().splitlines() if file.exists() else []
 
     def task(self, job: str, task: int, **variables: str) -> subprocess.CompletedProcess:
