@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from mpi_compress.cluster.batch import Array
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.writer import sync
 
 NOTE = "note.json"
@@ -56,9 +55,9 @@ class Note:
         return {array.first + task: key.partition(" ")[0] for array in self.arrays for key, task in array.tasks.items()}
 
 
-def key_of(spec: RunSpec) -> str:
+def key_of(run_id: str, label: str) -> str:
     """The key of a run in notes: its id, and its label, in which runs of one id differ."""
-    return f"{spec.run_id} {spec.label}"
+    return f"{run_id} {label}"
 
 
 def new_note(folder: Path, parts: Sequence[Array], keys: Mapping[int, str]) -> Note:

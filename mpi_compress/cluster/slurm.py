@@ -10,7 +10,6 @@ from pathlib import Path
 from mpi_compress.cluster.batch import BEGINS, ENDS, OUTPUT, output_apart
 from mpi_compress.cluster.notes import Note, Submitted, key_of, notes
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.files import folders_of
 
 _OURS = "mpi-compress: "
@@ -33,8 +32,8 @@ class Task:
     ended: str = ""  # SLURM's word for how it ended, "" if SLURM knows nothing of it any more
 
     def last_words(self) -> str:
-        """The line of its output that says why it ended: ours, or an exception's, or the last one."""
-        lines = self.last_try()
+        """The line of its output that says why its last try ended: ours, or an exception's, or the last one."""
+        lines = self.last_try().lines
         ours = [i for i, line in enumerate(lines) if line.startswith(_OURS)]
         if not ours:
             launchers = [match[1] for line in lines if (match := _LAUNCHERS.match(line))]
@@ -44,21 +43,25 @@ class Task:
             last = next((line for line in after if line and not line[0].isspace()), last)
         return last.removeprefix(_OURS)
 
-    def last_try(self) -> list[str]:
-        """The lines of its output since it last started; those of the script itself are left out."""
+    def last_try(self) -> "Try":
+        """What its output tells of the last time that it started."""
         try:
             lines = self.log.read_text(errors="replace").splitlines()
         except OSError:
-            return []
+            return Try(False, None, [])
         begun = max((i + 1 for i, line in enumerate(lines) if line.startswith(BEGINS)), default=0)
-        return [line for line in lines[begun:] if not line.startswith(ENDS)]
+        ends = [line.removeprefix(ENDS).strip() for line in lines[begun:] if line.startswith(ENDS)]
+        status = int(ends[-1]) if ends and ends[-1].isdecimal() else None
+        return Try(begun > 0, status, [line for line in lines[begun:] if not line.startswith(ENDS)])
 
-    def status(self) -> int | None:
-        """The exit status with which its last try ended; None if it was killed."""
-        with suppress(OSError, ValueError):
-            lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.startswith((BEGINS, ENDS))]
-            return int(lines[-1].removeprefix(ENDS)) if lines and lines[-1].startswith(ENDS) else None
-        return None
+
+@dataclass(frozen=True)
+class Try:
+    """A task from one start to the next, as its output tells it."""
+
+    begun: bool  # False if no line says where it starts: the script is of an earlier version
+    status: int | None  # exit status; None if it was killed
+    lines: list[str]  # of the output, without those of the script
 
 
 @dataclass(frozen=True)
@@ -143,9 +146,9 @@ def tasks(name: str, out: Path) -> dict[str, Task]:
     return found
 
 
-def task_of(spec: RunSpec, found: Mapping[str, Task]) -> Task | None:
+def task_of(run_id: str, label: str, found: Mapping[str, Task]) -> Task | None:
     """The task of a run among those that `tasks` found."""
-    return found.get(key_of(spec)) or found.get(spec.run_id)
+    return found.get(key_of(run_id, label)) or found.get(run_id)
 
 
 def _complete(note: Note, queue: Queue) -> None:

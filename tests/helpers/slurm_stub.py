@@ -1,6 +1,7 @@
 """SLURM's commands as scripts of a few lines, whose answers a test decides: for what needs no real one."""
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -73,11 +74,10 @@ class StubSlurm:
         text = Path(script).read_text()
         env = {**os.environ, **self.variables, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_ID": f"{job}9", **variables}
         done = subprocess.run(["bash", script, first], env=env, capture_output=True, text=True, timeout=60)
+        values = {"A": job, "a": str(task), "%": "%"}
         heads = [shlex.split(line)[1] for line in text.splitlines() if line.startswith("#SBATCH --output=")]
         for log in heads:
-            with Path(log.removeprefix("--output=").replace("%A", job).replace("%a", str(task)).replace("%%", "%")).open(
-                "a"
-            ) as file:
+            with Path(re.sub("%(.)", lambda match: values[match[1]], log.removeprefix("--output="))).open("a") as file:
                 file.write(done.stdout + done.stderr)
         return done
 
