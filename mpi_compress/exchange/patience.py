@@ -14,7 +14,7 @@ from mpi4py import MPI
 from mpi_compress.core.errors import NotAnswering
 
 _CALL, _PRESENT = 101, 102  # tags
-_ROLL_SECONDS = 10.0  # for answers to a roll call
+_ROLL_SECONDS = (3.0, 10.0)  # for answers to a roll call: at least, and at most; else as long as the patience
 _LOOK_SECONDS = 1.0  # between two looks whether another rank calls the roll
 _LONGEST_STEP = 5.0  # between two looks at the clock: longer means that this process itself was stopped
 
@@ -50,7 +50,8 @@ class Patience:
         call = np.array([self._calls], dtype=np.int64)
         self._sent += [self._comm.Isend(call, dest=rank, tag=_CALL) for rank in self._others]
         present: set[int] = set()
-        end, status = time.monotonic() + _ROLL_SECONDS, MPI.Status()
+        least, most = _ROLL_SECONDS
+        end, status = time.monotonic() + min(max(least, self._seconds), most), MPI.Status()
         while len(present) < len(self._others) and time.monotonic() < end:
             self.answer()
             if self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=_PRESENT, status=status):

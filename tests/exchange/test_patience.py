@@ -90,8 +90,17 @@ def process_of(rank: int, program: subprocess.Popen) -> int:
     raise AssertionError(f"rank {rank} is not there")
 
 
-@pytest.mark.parametrize(("exchange", "crowded"), [("p2p", "1"), ("p2p", "0"), ("allgather", "1")])
-@pytest.mark.parametrize("hung", [0, 2])
+@pytest.mark.parametrize(
+    ("exchange", "crowded", "hung"),
+    [
+        ("p2p", "1", 2),
+        ("allgather", "1", 0),
+        *(
+            pytest.param(*rest, marks=pytest.mark.slow)
+            for rest in (("p2p", "1", 0), ("p2p", "0", 2), ("p2p", "0", 0), ("allgather", "1", 2))
+        ),
+    ],
+)
 def test_a_rank_that_hangs_is_named_and_what_was_saved_goes_on_to_the_same_bytes(exchange, crowded, hung, job):
     file = job(f'exchange = "{exchange}"\npatience = "3 s"')
     program = started(file, 3, MARK=str(file), MPI_COMPRESS_CROWDED=crowded)
