@@ -4,6 +4,7 @@ import argparse
 import sys
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank
@@ -51,12 +52,12 @@ def add_results(parser: argparse.ArgumentParser, where: str = "where the job's r
     parser.add_argument("--full", action="store_true", help="at full size, as the job's table [full] says")
 
 
-def load(options: argparse.Namespace) -> "Job":
-    """The job that the arguments of `add_job` name."""
+def load(options: argparse.Namespace, frozen: Path | None = None) -> "Job":
+    """The job that the arguments of `add_job` name, or as it is frozen in a folder."""
     from mpi_compress.job.loading import load_job
 
     overrides = key_values(options.set, "--set ", "stop.rounds=100")
-    return load_job(options.job, overrides, options.only, options.index, options.full)
+    return load_job(options.job, overrides, options.only, options.index, options.full, frozen=frozen)
 
 
 def key_values(pairs: list[str], option: str = "", example: str = "samples=1000") -> dict[str, Any]:

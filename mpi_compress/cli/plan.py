@@ -16,12 +16,12 @@ def act(options: Namespace) -> int:
     from mpi_compress.cluster.states import states
     from mpi_compress.engine import memory_needs
 
-    job = load(options)
+    job, shapes = load(options), memory_needs.Shapes()
     width = max(len(s.label) for s in job.runs)
     for spec, state in zip(job.runs, states(job, Path(options.out)), strict=True):
-        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {memory_needs.text(spec, options.ranks)}  {state}")
+        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {memory_needs.text(spec, options.ranks, shapes)}  {state}")
     if not options.force:
-        memory_needs.refuse_what_fits_nowhere(job, options.ranks)
+        memory_needs.refuse_what_fits_nowhere(job, options.ranks, shapes)
     return 0
 
 

@@ -1,11 +1,16 @@
 """`mpi-compress run JOB`"""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpi_compress.cli.parsing import add_job, load
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Interrupts
+
+if TYPE_CHECKING:
+    from mpi_compress.job.loading import Job
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -16,6 +21,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     limit = 'save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'
     parser.add_argument("--time-limit", metavar="TIME", help=limit)
     parser.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
+    frozen = "play the job as `submit` has frozen it in this folder"
+    parser.add_argument("--submitted", type=Path, metavar="FOLDER", help=frozen)
 
 
 def act(options: Namespace) -> int:
@@ -24,11 +31,21 @@ def act(options: Namespace) -> int:
         from mpi_compress.exchange.ranks import Ranks, launched
 
         ranks = Ranks() if options.one_process else launched()
-        ranks.on_root(lambda: load(options).name)  # rank 0 alone reports what is wrong with a job
-        job = load(options)
+        ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
+        job = load(options, options.submitted)
         runs = run(job, None, options.out, options.fresh, options.quiet, ranks, options.force, interrupts)
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return EXIT_FAILED if failed else 0
+
+
+def _load(options: Namespace) -> "Job":
+    """The job; a UserError if its runs are not those that were submitted."""
+    job = load(options, options.submitted)
+    if options.submitted is not None:
+        from mpi_compress.cluster.submission import check_runs
+
+        check_runs(job, options.submitted)
+    return job
 
 
 def _time_limit(text: str | None) -> float | None:

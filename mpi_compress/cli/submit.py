@@ -29,25 +29,24 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.cluster import slurm
-    from mpi_compress.cluster.batch import Options, script
+    from mpi_compress.cluster.batch import Options
     from mpi_compress.cluster.states import to_submit
+    from mpi_compress.cluster.submission import Submission
 
-    job = load(options)
+    job, out = load(options), Path(options.out)
     asked = Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
-    out = Path(options.out)
+    settings = [part for setting in options.set for part in ("--set", setting)]
+    run = [options.job, *["--full"] * options.full, "--out", options.out, *settings]
     todo = to_submit(job, out, options.dry_run)
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
-    folder, ranks = out / job.name, max(spec.workers.count for spec in job.runs) + 1
-    settings = [part for setting in options.set for part in ("--set", setting)]
-    run = [options.job, *["--full"] * options.full, "--out", options.out, *settings]
-    text = script(job.name, folder, run, todo, ranks, asked)
+    submission = Submission(job, Path(options.job), out, run, todo, asked)
+    text = submission.text()  # refuses wrong options
     if options.dry_run:
         print(text, end="")
         return 0
-    number = slurm.submit(text, folder, todo)
-    runs = f"{len(todo)} run{'s' * (len(todo) != 1)}"
-    print(f"submitted {runs} as job {number}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
+    numbers = submission.submit()
+    runs, jobs = f"{len(todo)} run{'s' * (len(todo) != 1)}", f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"
+    print(f"submitted {runs} as {jobs}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0

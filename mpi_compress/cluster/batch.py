@@ -1,5 +1,6 @@
 """Batch scripts for SLURM: an array with one task a run."""
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import seconds
 from mpi_compress.core.signals import EXIT_STOPPED
 
+OUTPUT = "slurm-%A_%a.out"
+_LONGEST_NAME = 100  # letters of a name in SLURM's queue
 _RESTARTS = 200  # of a task that is never done; after so many it is not queued again
 
 
@@ -40,13 +43,39 @@ class Options:
             raise UserError(f"--nodes {self.nodes}: is more than the {self.ntasks} ranks of --ntasks")
 
 
-def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], ranks: int, options: Options) -> str:
-    """The batch script of an array of tasks, for the job of this `name`.
+@dataclass(frozen=True)
+class Array:
+    """Tasks that SLURM takes at once. Task i plays the run of number first + i."""
+
+    first: int
+    tasks: Sequence[int]  # their numbers, ascending
+
+    def text(self, max_running: int | None = None) -> str:
+        """The tasks as `sbatch --array` wants them: "0-4,7%2"."""
+        ranges: list[list[int]] = []
+        for task in self.tasks:
+            if ranges and task == ranges[-1][-1] + 1:
+                ranges[-1][1:] = [task]
+            else:
+                ranges.append([task])
+        return ",".join("-".join(map(str, ends)) for ends in ranges) + (f"%{max_running}" if max_running else "")
+
+
+def arrays(indices: Iterable[int], most: int) -> list[Array]:
+    """The arrays that play these runs; the tasks of each have numbers below `most`, as SLURM's MaxArraySize asks."""
+    found: dict[int, list[int]] = {}
+    for index in sorted(indices):
+        found.setdefault(index // most * most, []).append(index % most)
+    return [Array(first, tasks) for first, tasks in found.items()]
+
+
+def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], ranks: int, options: Options) -> str:
+    """The batch script of all tasks, for the job of this `name`; its argument is the number of the run that task 0 plays.
 
     Args:
         folder: where the tasks' output goes.
         run: arguments of `mpi-compress run`, without --index.
-        indices: the runs' numbers in the job.
+        parts: the arrays. The script names its array if there is one; of several, comments say how each is submitted.
         ranks: of a task, unless the options name them.
 
     Raises:
@@ -58,30 +87,65 @@ def script(name: str, folder: Path, run: Sequence[str], indices: Iterable[int], 
         begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
     begin.append(f"cd {shlex.quote(str(Path.cwd()))}")
     return _SCRIPT.format(
-        head=_head(name, folder, indices, ranks, options), begin="\n".join(begin), start=_start(options.ntasks or ranks, options),
-        run=shlex.join(run), stopped=EXIT_STOPPED, restarts=_RESTARTS,
-    )  # fmt: skip
+        head=_head(name, folder, parts, ranks, options),
+        first=parts[0].first,
+        begin="\n".join(begin),
+        start=_start(options.ntasks or ranks, options),
+        run=shlex.join(run),
+        stopped=EXIT_STOPPED,
+        restarts=_RESTARTS,
+        begins=BEGINS,
+        ends=ENDS,
+    )
 
 
-def _head(name: str, folder: Path, indices: Iterable[int], ranks: int, options: Options) -> str:
+def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options) -> str:
     """The options for SLURM, one a line."""
     warn, limit = _seconds(options.warn, "--warn"), None if options.time is None else _seconds(options.time, "--time", 60)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     asked = {
         "job-name": queue_name(name),
-        "array": ",".join(map(str, indices)) + (f"%{options.max_running}" if options.max_running else ""),
+        "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
         "ntasks": options.ntasks or ranks,
         "nodes": options.nodes,
         "time": None if limit is None else _clock(limit),
         "partition": options.partition,
         "account": options.account,
-        "output": folder.absolute() / "slurm-%A_%a.out",
+        "output": None if output_apart(folder) else f"{str(folder.absolute()).replace('%', '%%')}/{OUTPUT}",
         "open-mode": "append",
         "signal": f"B:USR1@{round(warn)}",
     }
     lines = [f"#SBATCH --{key}={shlex.quote(str(value))}" for key, value in asked.items() if value is not None]
-    return "\n".join([*lines, "#SBATCH --requeue", *(f"#SBATCH {option}" for option in options.sbatch)])
+    each = [f"# sbatch {shlex.join(of_array(part, parts, '<the job before>', options))} submit.sh {part.first}" for part in parts]
+    further = [f"#SBATCH {option}" for option in options.sbatch]
+    return "\n".join([*lines, "#SBATCH --requeue", *further, *(each if len(parts) > 1 else [])])
+
+
+def of_array(part: Array, parts: Sequence[Array], before: str, options: Options) -> list[str]:
+    """The options of sbatch for one of several arrays; where only so many tasks may run, it waits for the job `before` it."""
+    if len(parts) == 1:
+        return []
+    waits = [_given(options, "dependency")] if _given(options, "dependency") else []
+    if options.max_running and part is not parts[0]:
+        waits.append(f"afterany:{before}")
+    return [f"--array={part.text(options.max_running)}", *([f"--dependency={','.join(waits)}"] if waits else [])]
+
+
+def comment(mark: str, options: Options) -> str:
+    """The option of sbatch by which the queue shows an array's mark, before the comment that was asked for."""
+    return f"--comment={mark} {_given(options, 'comment')}".rstrip()
+
+
+def _given(options: Options, name: str) -> str:
+    """The value of a further option of sbatch, "" if it was not given."""
+    given = [option.removeprefix(f"--{name}=") for option in options.sbatch if option.startswith(f"--{name}=")]
+    return given[-1] if given else ""
+
+
+def output_apart(folder: Path) -> bool:
+    """True if a line of a script cannot name this folder for SLURM: `sbatch` is then started in it."""
+    return re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())) is not None
 
 
 def _start(ranks: int, options: Options) -> str:
@@ -95,27 +159,41 @@ def _start(ranks: int, options: Options) -> str:
 _SCRIPT = """#!/bin/bash
 {head}
 
+index=$((SLURM_ARRAY_TASK_ID + ${{1:-{first}}}))    # of the run in the job
+echo "{begins} run $index, $(date '+%Y-%m-%d %H:%M:%S')"
 {begin}
 
 # USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status {stopped}.
 trap '' USR1 TERM      # what is started here ignores them until it listens
-{start} mpi-compress run {run} --index "$SLURM_ARRAY_TASK_ID" &
+{start} mpi-compress run {run} --index "$index" &
 program=$!
 trap 'warned=yes; kill -USR1 $program' USR1
 wait $program; status=$?
 while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # a warning ends the first wait
+echo "{ends} $status"
 
-# Queued again, a run goes on. A task that was cancelled was not warned, and is not queued again.
-if [ $status -eq {stopped} ] && [ "${{warned:-}}" ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-    scontrol requeue "$SLURM_JOB_ID"
+# What was saved is queued again, and goes on, unless it was cancelled. SLURM is ending a task that was cancelled or has reached its
+# time limit, and not one that it has only warned, of its limit or of a task that preempts it.
+if [ $status -eq {stopped} ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
+    for attempt in 1 2 3 4 5; do
+        state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format='%T %r' 2>/dev/null) && break
+        sleep 1
+    done
+    case "${{state:-not known}}" in
+        RUNNING*|*TimeLimit*) again=yes ;;
+        "not known") again=${{warned:-}} ;;
+    esac
+    if [ "${{again:-}}" ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 fi
 exit $status
 """
+BEGINS, ENDS = "mpi-compress task begins:", "mpi-compress task ends with status"
+"""How lines begin that a script writes when a task starts and when it ends: a task that is queued again appends to its output."""
 
 
 def queue_name(name: str) -> str:
-    """The name of a job's tasks in SLURM's queue."""
-    return f"mpi-compress-{name.replace('/', '-')}"
+    """The name of a job's tasks in SLURM's queue, for people to read."""
+    return ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME]
 
 
 def _installed(package: str) -> bool:

@@ -1,21 +1,24 @@
-"""SLURM's queue: scripts submitted, and the state of their tasks."""
+"""SLURM's commands: tasks submitted, and what its queue knows of them."""
 
-import json
 import re
-import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mpi_compress.cluster.batch import queue_name
+from mpi_compress.cluster.batch import BEGINS, ENDS, OUTPUT, output_apart
+from mpi_compress.cluster.notes import Note, Submitted, key_of, notes
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import folders_of
 
 _OURS = "mpi-compress: "
-_LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd: error|.*EXIT STRING): (.*)")  # what launchers print when a rank ends
+_LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd[^:]*: error|.*EXIT STRING): (.*)")  # what launchers print when a rank ends
+_MOST = 1001  # SLURM's own MaxArraySize
 SILENT = "SILENT"
-_NOTES = "submitted.json"
+_ENDED = (
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,11 @@ class Task:
     state: str  # SLURM's word, "" if it has left the queue; SILENT if SLURM does not answer
     reason: str
     log: Path
+    ended: str = ""  # SLURM's word for how it ended, "" if SLURM knows nothing of it any more
 
     def last_words(self) -> str:
-        """The line of its output that says why it ended: ours, or an exception's, or the last one."""
-        try:
-            lines = self.log.read_text(errors="replace").splitlines()
-        except OSError:
-            return ""
+        """The line of its output that says why its last try ended: ours, or an exception's, or the last one."""
+        lines = self.last_try().lines
         ours = [i for i, line in enumerate(lines) if line.startswith(_OURS)]
         if not ours:
             launchers = [match[1] for line in lines if (match := _LAUNCHERS.match(line))]
@@ -42,56 +43,139 @@ class Task:
             last = next((line for line in after if line and not line[0].isspace()), last)
         return last.removeprefix(_OURS)
 
+    def last_try(self) -> "Try":
+        """What its output tells of the last time that it started."""
+        try:
+            lines = self.log.read_text(errors="replace").splitlines()
+        except OSError:
+            return Try(False, None, [])
+        begun = max((i + 1 for i, line in enumerate(lines) if line.startswith(BEGINS)), default=0)
+        ends = [line.removeprefix(ENDS).strip() for line in lines[begun:] if line.startswith(ENDS)]
+        status = int(ends[-1]) if ends and ends[-1].isdecimal() else None
+        return Try(begun > 0, status, [line for line in lines[begun:] if not line.startswith(ENDS)])
 
-def submit(text: str, folder: Path, run_ids: Mapping[int, str]) -> str:
-    """Submit a script, note which run is which task, and return the job's number; UserError if SLURM is missing or refuses."""
-    if shutil.which("sbatch") is None:
-        raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "submit.sh"
-    file.write_text(text)
-    done = subprocess.run(["sbatch", "--parsable", str(file)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}, and no word why"]
-        raise UserError(f"sbatch refuses {file}: {said[-1]}")
+
+@dataclass(frozen=True)
+class Try:
+    """A task from one start to the next, as its output tells it."""
+
+    begun: bool  # False if no line says where it starts: the script is of an earlier version
+    status: int | None  # exit status; None if it was killed
+    lines: list[str]  # of the output, without those of the script
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What SLURM's queue has of this user's tasks."""
+
+    tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # 17_3 → state, reason
+    jobs: dict[str, str] = field(default_factory=dict)  # the mark of an array → number of its job
+    silence: str = ""  # why SLURM does not answer; "" if it does, or is not installed
+
+
+def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
+    """Hand an array of a script to SLURM, and set the number of its job; UserError if SLURM refuses.
+
+    If SLURM gives no number, its queue is searched for the array: an answer that comes too late may have queued it.
+
+    Args:
+        options: of sbatch, besides those in the script.
+
+    Raises:
+        NotKnown: SLURM does not say whether it has queued the array.
+    """
+    folder = file.parents[2].absolute()
+    line = ["sbatch", "--parsable", *options]
+    line += [f"--output={OUTPUT}"] if output_apart(folder) else []
+    place = folder if output_apart(folder) else None
+    line += [str(file.absolute()), str(array.first)]
+    done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, cwd=place)
     number = done.stdout.strip().split(";")[0]
-    notes = [*_notes(folder), {"job": number, "tasks": {run_id: index for index, run_id in run_ids.items()}}]
-    (folder / _NOTES).write_text(json.dumps(notes, indent=1))
-    return number
+    if done.returncode == 0 and number.isdecimal():
+        array.job = number
+        return
+    said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}, and no word why"]
+    queue = ask()
+    array.job = queue.jobs.get(array.mark)
+    if queue.silence:
+        raise NotKnown(f"sbatch failed, and whether it queued {file} is not known: {said[-1]}")
+    if array.job is None:
+        raise UserError(f"sbatch refuses {file}: {said[-1]}")
+
+
+class NotKnown(UserError):
+    """SLURM does not say whether it has queued an array."""
+
+
+def ask() -> Queue:
+    """Ask SLURM for all tasks of this user."""
+    line = ["squeue", "--noheader", "--array", "--me", "--states=all", "--format=%i|%T|%r|%k"]
+    try:
+        asked = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, timeout=60)
+    except OSError:  # no SLURM here
+        return Queue()
+    except subprocess.TimeoutExpired:
+        return Queue(silence="squeue does not answer")
+    if asked.returncode:
+        said = asked.stderr.strip().splitlines() or ["squeue does not answer"]
+        return Queue(silence=next((line for line in said if "error" in line or "option" in line), said[-1]))
+    queue = Queue()
+    for row in asked.stdout.splitlines():
+        key, *rest = row.strip().split("|", 3)
+        if len(rest) >= 2:
+            queue.tasks[key] = (rest[0], rest[1])
+            queue.jobs[" ".join(rest[2:]).partition(" ")[0]] = key.partition("_")[0]
+    return queue
 
 
 def tasks(name: str, out: Path) -> dict[str, Task]:
-    """Run id → the task of its last submission; `out` is the folder of all results, `name` the job's."""
-    found = {}
+    """Key of a run → the task of its last submission, as `task_of` finds it; `out` is the folder of all results, `name` the job's.
+
+    Raises:
+        UserError: a note of what was submitted cannot be read.
+    """
+    found: dict[str, Task] = {}
+    queue: Queue | None = None
     for folder in reversed(folders_of(name, out)):
-        notes = _notes(folder)
-        queue, silence = _queue(folder.relative_to(out).as_posix()) if notes else ({}, "")
-        for note in notes:
-            for run_id, index in note["tasks"].items():
-                key = f"{note['job']}_{index}"
-                state, reason = (SILENT, silence) if silence else queue.get(key, ("", ""))
-                found[run_id] = Task(key, state, reason, folder / f"slurm-{key}.out")
+        for note in notes(folder):
+            queue = queue or ask()
+            _complete(note, queue)
+            for array in note.arrays:
+                if array.job is not None or queue.silence:
+                    found |= {key: _task(array.job, number, queue, folder) for key, number in array.tasks.items()}
     return found
 
 
-def _queue(name: str) -> tuple[dict[str, tuple[str, str]], str]:
-    """State and reason of each of this user's tasks of a job; and why SLURM does not answer, "" if it does or is not installed."""
-    line = ["squeue", "--noheader", "--array", "--me", f"--name={queue_name(name)}", "--format=%i|%T|%r"]
-    try:
-        asked = subprocess.run(line, capture_output=True, text=True, check=False, timeout=30)
-    except OSError:  # no SLURM here
-        return {}, ""
-    except subprocess.TimeoutExpired:
-        return {}, "squeue does not answer"
-    if asked.returncode:
-        said = asked.stderr.strip().splitlines() or ["squeue does not answer"]
-        return {}, next((line for line in said if "error" in line or "option" in line), said[-1])
-    rows = [row.strip().split("|", 2) for row in asked.stdout.splitlines() if row.count("|") == 2]
-    return {key: (state, reason) for key, state, reason in rows}, ""
+def task_of(run_id: str, label: str, found: Mapping[str, Task]) -> Task | None:
+    """The task of a run among those that `tasks` found."""
+    return found.get(key_of(run_id, label)) or found.get(run_id)
 
 
-def _notes(folder: Path) -> list[dict]:
-    try:
-        return json.loads((folder / _NOTES).read_text())
-    except (OSError, ValueError):
-        return []
+def _complete(note: Note, queue: Queue) -> None:
+    """Find the number of an array that was queued and whose number was not noted: a disk was full, or `submit` was killed."""
+    numbers = {array.mark: queue.jobs[array.mark] for array in note.arrays if array.job is None and array.mark in queue.jobs}
+    for array in note.arrays:
+        array.job = array.job or numbers.get(array.mark)
+    if numbers:
+        with suppress(OSError):
+            note.write()
+
+
+def _task(job: str | None, number: int, queue: Queue, folder: Path) -> Task:
+    """A task, as the queue has it."""
+    key = f"{job}_{number}" if job is not None else f"task {number} of a submission whose number was not noted"
+    log = folder / f"slurm-{job}_{number}.out"
+    if queue.silence:
+        return Task(key, SILENT, queue.silence, log)
+    state, reason = queue.tasks.get(key, ("", ""))
+    return Task(key, "", reason, log, state) if state in _ENDED else Task(key, state, reason, log)
+
+
+def most_tasks() -> int:
+    """The site's MaxArraySize: numbers of tasks are below it."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        line = ["scontrol", "show", "config"]
+        said = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, timeout=60).stdout
+        if match := re.search(r"^MaxArraySize\s*=\s*([1-9]\d*)", said, re.MULTILINE):
+            return int(match[1])
+    return _MOST

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import NotAnswering, UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
 
@@ -65,6 +65,8 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
         case OSError(errno=errno.ENOSPC):
             _print_no_more()
             return EXIT_FAILED, f"cannot write: {error.strerror}"
+        case NotAnswering():
+            return EXIT_FAILED, str(error)
         case Exception():
             import traceback
 

@@ -16,6 +16,10 @@ class PrecisionExhausted(OverflowError):
     """The values to send are finer than floats can express: the run has reached its end."""
 
 
+class NotAnswering(RuntimeError):
+    """Other ranks have not answered for too long (exit 3): one line that names them."""
+
+
 def nearest(given: str, known: Iterable[object], kind: str) -> str:
     """The rest of an error line: the nearest right name, and all of them."""
     names = sorted(str(k) for k in known)

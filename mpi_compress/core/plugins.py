@@ -1,8 +1,9 @@
 """Modules of users' parts: they are found, imported again when they have changed, and distinguished by their source."""
 
 import importlib
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import getsource, ismodule
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +41,52 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
         registry.prefer(name)
         for part in registry.values():
             source_of(part)  # noted now: the file may change later
+
+
+def freeze_plugin(name: str, folder: Path) -> None:
+    """Copy the source of an imported module of users' parts, and of the modules beside it that it uses, into a folder.
+
+    Each keeps its whole path below `folder`, so that modules find each other as before. Of a package all modules are copied. If a
+    module looks for files by its own place, what lies beside it is linked. Installed packages are not copied.
+    """
+    copied: dict[Path, Path] = {}
+    for module in _with_helpers(sys.modules[name]):
+        file = Path(str(module.__file__)).resolve()
+        if not {"site-packages", "dist-packages"} & set(file.parts):
+            copied |= {source: frozen_place(source, folder) for source in _beside_in_package(module, file, folder)}
+    for source, copy in copied.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
+    for source, copy in copied.items():
+        if b"__file__" in source.read_bytes():
+            _link_beside(source, copy)
+
+
+def _beside_in_package(module: ModuleType, file: Path, folder: Path) -> Iterator[Path]:
+    """The file of a module; of one in a package, those of all modules there but what is frozen below `folder`'s parent."""
+    depth = len(module.__name__.split(".")) - (file.name != "__init__.py")
+    top = file.parents[depth - 1] if depth > 0 else file
+    kept = folder.resolve().parent
+    yield from (f for f in top.rglob("*.py") if not f.is_relative_to(kept)) if top.is_dir() else (file,)
+
+
+def frozen_places(places: Iterable[Path], folder: Path) -> list[Path]:
+    """Where below a folder `freeze_plugin` has put the modules of these places, and of those that Python searches."""
+    frozen = dict.fromkeys(frozen_place(place.resolve(), folder) for place in (*places, *map(Path, sys.path)))
+    return [place for place in frozen if place.is_dir()]
+
+
+def frozen_place(path: Path, folder: Path) -> Path:
+    """The copy of a file or folder below `folder`."""
+    return folder / "plugins" / path.relative_to(path.anchor)
+
+
+def _link_beside(source: Path, copy: Path) -> None:
+    """Link what lies beside a module and was not copied, beside its copy."""
+    for other in source.parent.iterdir():
+        there = copy.with_name(other.name)
+        if other.suffix != ".py" and other.name != "__pycache__" and not there.exists():
+            there.symlink_to(other)
 
 
 def source_of(part: Any) -> str:

@@ -178,7 +178,7 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
                 raise UserError(f"{where}: {_undeclared(cls, key)}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
     try:
-        hints = get_type_hints(cls)
+        hints = _hints(cls)
         right = _model(cls).model_validate({key: _suited(value, hints[key]) for key, value in values.items()})
         return cls(**{key: getattr(right, key) for key in values})
     except ValidationError as error:
@@ -203,6 +203,12 @@ def _undeclared(cls: Any, key: str) -> str:
     if "__dataclass_fields__" not in vars(cls):
         return f"{cls.__name__} has parameters, and is no dataclass: put @dataclass(frozen=True) above the class"
     return f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """The types of a part's fields; to find them takes longer than to build the part."""
+    return get_type_hints(cls)
 
 
 @cache

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 BEGUN = time.monotonic()
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP") if hasattr(signal, name))
+_HANGUP = getattr(signal, "SIGHUP", None)
 _AGAIN_SECONDS = 1.0  # one Ctrl-C may arrive twice, from the terminal and from mpiexec; a later one ends the process at once
 EXIT_STOPPED = 75  # EX_TEMPFAIL: try the same command again
 
@@ -35,8 +36,9 @@ class Interrupts:
 
     @contextmanager
     def caught(self) -> Iterator["Interrupts"]:
-        """Take SIGINT, SIGTERM and SIGUSR1 as requests to end."""
-        before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        """Take SIGINT, SIGTERM, SIGUSR1 and SIGHUP as requests to end; SIGHUP, of a terminal that closes, not under nohup."""
+        wanted = [number for number in SIGNALS if number != _HANGUP or signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._note) for number in wanted}
         try:
             yield self
         finally:

@@ -72,6 +72,19 @@ def shape_of(spec: RunSpec) -> Shape | None:
     return Shape(samples, table.dim or size[1], size[2] * samples / size[0])
 
 
+class Shapes:
+    """The sizes of sets, each looked up once: many runs of a job share a set, in whatever order their partitions read it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Shape | None] = {}
+
+    def of(self, spec: RunSpec) -> Shape | None:
+        key = repr((spec.data, spec.folder, spec.labels))
+        if key not in self._found:
+            self._found[key] = shape_of(spec)
+        return self._found[key]
+
+
 def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:
     """Bytes on each rank, Python itself left out; `solve`: rank 0 first computes λmax and x* on the whole set."""
     n, dim = spec.workers.count, _dim_of_x(spec, shape)
@@ -103,9 +116,9 @@ def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
     return dim_of(model, shape.dim)
 
 
-def text(spec: RunSpec, ranks: int | None = None) -> str:
+def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) -> str:
     """A run's memory, for a plan: in one process, and on `ranks` ranks (one for each worker and one for the master)."""
-    shape = shape_of(spec)
+    shape = (shapes or Shapes()).of(spec)
     if shape is None:
         return "memory not known before the data are parsed"
     ranks = ranks or spec.workers.count + 1
@@ -126,11 +139,11 @@ def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequen
         )
 
 
-def refuse_what_fits_nowhere(job: Job, ranks: int | None) -> None:
+def refuse_what_fits_nowhere(job: Job, ranks: int | None, shapes: Shapes | None = None) -> None:
     """For a plan, which knows this host alone: UserError if a single rank of a run needs more memory than is free here."""
-    free = available()
+    free, shapes = available(), shapes or Shapes()
     for spec in job.runs:
-        shape, n_ranks = shape_of(spec), ranks or spec.workers.count + 1
+        shape, n_ranks = shapes.of(spec), ranks or spec.workers.count + 1
         most = max(needs(spec, shape, n_ranks)) if shape else 0.0
         if most > free:
             raise UserError(

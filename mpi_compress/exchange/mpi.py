@@ -1,4 +1,4 @@
-"""The exchanges over MPI. Only this module and `ranks` use MPI.
+"""The exchanges over MPI. Only this module, `patience` and `ranks` use MPI.
 
 Uplink and downlink have a communicator of their own, and every frame on it is counted: the uplink between ranks is exactly the
 frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
+from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 _UP, _DOWN, _REPORT, _OBJECT, _STATE = range(1, 6)
@@ -28,7 +29,9 @@ _NAP = 2e-5  # seconds; the system sleeps for about 8e-5
 
 
 class Channel:
-    """A copy of a communicator, whose waits yield the core if the host is crowded."""
+    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`."""
+
+    patience: Patience | None = None
 
     def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
         self.comm = comm.Dup()
@@ -46,11 +49,21 @@ class Channel:
 
     def wait(self, *requests: MPI.Request) -> None:
         """Wait until all requests are complete."""
-        if not self.crowded:
-            MPI.Request.Waitall(list(requests))
-            return
-        while not MPI.Request.Testall(list(requests)):
-            time.sleep(_NAP)
+        pending = list(requests)
+        if self.crowded or self.patience:
+            self._until(lambda: MPI.Request.Testall(pending))
+        else:
+            MPI.Request.Waitall(pending)
+
+    def _until(self, asked: Callable[[], T]) -> T:
+        """What `asked` returns once it is something."""
+        found = asked()
+        wait = self.patience.begin() if self.patience and not found else None
+        while not found:
+            if (wait is not None and wait.look()) or self.crowded:
+                time.sleep(_NAP)
+            found = asked()
+        return found
 
     def send(self, data: NDArray, to: Iterable[int], tag: int) -> None:
         """Send one buffer to some ranks."""
@@ -59,9 +72,8 @@ class Channel:
     def expect(self, source: int, tag: int, dtype: type = np.uint8) -> tuple[int, NDArray, MPI.Request]:
         """Begin to receive the next message: its sender, the buffer it goes to, and the request to wait for."""
         status = MPI.Status()
-        if self.crowded:
-            while (message := self.comm.Improbe(source=source, tag=tag, status=status)) is None:
-                time.sleep(_NAP)
+        if self.crowded or self.patience:
+            message: Any = self._until(lambda: self.comm.Improbe(source=source, tag=tag, status=status))
         else:
             message = self.comm.Mprobe(source=source, tag=tag, status=status)
         buffer: NDArray[Any] = np.empty(status.Get_count(MPI.BYTE) // np.dtype(dtype).itemsize, dtype=dtype)
@@ -99,12 +111,14 @@ def cores() -> int:
 class _OverMPI(Exchange):
     """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted."""
 
-    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], counts_down: bool = True):
+    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], counts_down: bool = True, patience: float = 0.0):
         super().__init__(n, counts_down)
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
         self._control = Channel(comm)
         self._data = Channel(comm, self._control.crowded)
+        if patience:
+            self._control.patience = self._data.patience = Patience(self._control.comm, patience)
         self._window: Any = None  # of the shared memory
         self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
         self.mine = self._blocks.get(comm.rank, range(0))
@@ -170,8 +184,8 @@ class PointToPoint(_OverMPI):
     Rank 0 hosts workers only if `master_hosts`. The frames of a rank's workers share one MPI message.
     """
 
-    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool):
-        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size))
+    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0):
+        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience=patience)
         self.has_master = self.is_root
         self._senders = [rank for rank, workers in self._blocks.items() if workers and rank != 0]
 
@@ -196,8 +210,8 @@ class PointToPoint(_OverMPI):
 class AllGather(_OverMPI):
     """Every rank gets every worker's message and computes the master's part: nothing is sent down."""
 
-    def __init__(self, comm: MPI.Comm, n: int):
-        super().__init__(comm, n, range(comm.size), counts_down=False)
+    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0):
+        super().__init__(comm, n, range(comm.size), counts_down=False, patience=patience)
         self._rank = comm.rank
 
     def gather(self, ups: list[Message]) -> list[Message]:

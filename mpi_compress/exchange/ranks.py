@@ -50,8 +50,11 @@ class Ranks:
         """Ranks 0 and 1 by themselves; None on the other ranks."""
         return self
 
-    def exchange(self, n: int, kind: str, master: str) -> Exchange:
-        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too."""
+    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0) -> Exchange:
+        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too.
+
+        Ranks that wait for longer than `patience` seconds for one that does not answer raise NotAnswering; 0: they wait for ever.
+        """
         return Exchange(n, counts_down=kind != "allgather")
 
     def close(self) -> None:
@@ -125,10 +128,12 @@ class MPIRanks(Ranks):
         two = self._comm.Split(0 if self.rank < 2 else MPI.UNDEFINED, self.rank)
         return MPIRanks(two) if two != MPI.COMM_NULL else None
 
-    def exchange(self, n: int, kind: str, master: str) -> Exchange:
+    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0) -> Exchange:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
 
-        return AllGather(self._comm, n) if kind == "allgather" else PointToPoint(self._comm, n, master == "worker")
+        if kind == "allgather":
+            return AllGather(self._comm, n, patience)
+        return PointToPoint(self._comm, n, master == "worker", patience)
 
     def close(self) -> None:
         self._channel.free()

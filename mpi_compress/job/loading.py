@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.plugins import import_plugin
+from mpi_compress.core.plugins import frozen_places, import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
@@ -18,6 +18,8 @@ from mpi_compress.job.from_python import as_toml, named_tables
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.results.files import job_name
+
+FROZEN_JOB = "job.toml"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def load_job(
     index: int | None = None,
     full: bool = False,
     name: str | None = None,
+    frozen: Path | None = None,
 ) -> Job:
     """Read a job, and build every part of every run.
 
@@ -70,6 +73,8 @@ def load_job(
         full: with the values by dotted key of the job's table [full].
         name: the folder of its results. None: a file's path below a folder called `jobs`, else its stem; the key `name` of a dict,
             else its title in small letters with hyphens.
+        frozen: the folder into which `job.frozen.freeze` has copied the job and its plugins. `job` says where the job was; it is
+            not read.
 
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do; without the file for a dict.
@@ -79,10 +84,10 @@ def load_job(
     if not isinstance(job, str | Path):
         raise UserError(f"load_job: {job!r:.60} was given; it should be a job file or a dict of its tables")
     path = Path(job)
-    tables = _toml(path)
+    tables = _toml(frozen / FROZEN_JOB if frozen else path)
     try:
         where = job_name(path) if name is None else named_tables({}, name)[1]
-        found = _job(tables, where, path.parent, overrides, only, index, full)
+        found = _job(tables, where, path.parent, overrides, only, index, full, frozen)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
@@ -96,10 +101,11 @@ def _job(
     only: str | None,
     index: int | None,
     full: bool,
+    frozen: Path | None = None,
 ) -> Job:
     """The runs of a job that are taken."""
     values = {key: as_toml(value, key) for key, value in (overrides or {}).items()}
-    return parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index).only(only, index)
+    return parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -122,10 +128,11 @@ def parse_job(
     overrides: Mapping[str, Any],
     only: str | None = None,
     index: int | None = None,
+    frozen: Path | None = None,
 ) -> Job:
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
-    _import_plugins(tables.get("plugins", []), folder)
+    _import_plugins(tables.get("plugins", []), folder, frozen)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
@@ -141,7 +148,7 @@ def parse_job(
     figure = _figure(tables.get("figure", {}), labels)
     claimed = claims.of_job(list_of_tables(tables, "claim"), labels)
     if tables.get("full", {}) != {}:
-        _check_full_size(tables, name, folder, overrides, only, index)
+        _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return Job(name, title, paper, runs, figure, claimed)
 
 
@@ -195,7 +202,7 @@ def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overri
     """Refuse a wrong [full], also where --full was not given."""
     at_full_size = _at_full_size(tables)
     try:
-        parse_job(at_full_size, name, folder, {})
+        parse_job(at_full_size, name, folder, {}, frozen=overriding[-1])
     except UserError as error:
         try:  # what is left out may be set from outside
             parse_job(at_full_size, name, folder, *overriding)
@@ -235,15 +242,16 @@ def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
     run["data"] = next((c for c in choices if data_table(c, where).is_here(folder)), wanted)
 
 
-def _import_plugins(names: Any, folder: Path) -> None:
-    """Import the user's own parts: modules beside the job, in the current folder, or installed."""
+def _import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None:
+    """Import the user's own parts: modules frozen with the job, beside the job, in the current folder, or installed."""
+    places = (Path.cwd(), folder.resolve())
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
     for name in names:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
             raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
-            import_plugin(name, (Path.cwd(), folder.resolve()))
+            import_plugin(name, (*frozen_places(places, frozen), *places) if frozen else places)
         except ModuleNotFoundError as error:
             raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
         except (Exception, SystemExit) as error:

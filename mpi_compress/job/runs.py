@@ -68,7 +68,7 @@ class RunSpec:
         deciding = copy.deepcopy(dict(self.written))
         for key in ("checkpoint", "plugins"):
             deciding.pop(key, None)
-        for key in ("exchange", "master"):
+        for key in ("exchange", "master", "patience"):
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
             deciding["data"].pop(key, None)

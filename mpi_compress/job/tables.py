@@ -95,16 +95,27 @@ class ObjectiveTable:
 
 @dataclass(frozen=True)
 class WorkersTable:
-    """A job's [workers]. `exchange` and `master` say how they are hosted, which changes no number."""
+    """A job's [workers]. `exchange`, `master` and `patience` say how they are hosted, which changes no number."""
 
     count: int = 1
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "dedicated"
+    patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count = {self.count} must be at least 1")
+        try:
+            right = 0 <= self.patience_seconds < math.inf
+        except ValueError as error:
+            raise ValueError(f"patience: {error}") from None
+        if not right:
+            raise ValueError(f'patience = {self.patience} should be a time such as "30 min", or 0 to wait for ever')
+
+    @property
+    def patience_seconds(self) -> float:
+        return seconds(self.patience)
 
 
 @dataclass(frozen=True)

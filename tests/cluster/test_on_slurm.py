@@ -169,6 +169,28 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
     assert "".join(f.read_text() for f in Path("results/cluster").glob("slurm-*.out")).count("goes on from round") == 2
 
 
+def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tmp_path):
+    """Under the name that SLURM would take for patterns, and with the job file gone meanwhile."""
+    job = job.rename("50%u, it's.toml")
+    whole = reference(job, tmp_path / "one")["ef, 1"]
+    (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.2"))
+    told(slurm, "submit", job, "--only", "ef, 1", "--launcher", "srun", "--time", "10", "--sbatch=--exclusive")
+    (tmp_path / "slow_part.py").unlink()
+    job.unlink()
+    wait_until(lambda: any(is_being_written(part) for part in Path("results").rglob("*.part")), 100)
+    time.sleep(5)
+    urgent = ["sbatch", "-p", "urgent", "--nodes=2", "--exclusive", "-o", os.devnull, "--wrap", "sleep 2"]
+    subprocess.run(urgent, env=slurm, check=True, capture_output=True)
+    wait_until(lambda: queue_is_empty(slurm), 280)
+    (there,) = map(mc.read, Path("results").rglob("*.h5"))
+    assert there.trace["loss"].tobytes() == whole.trace["loss"].tobytes()
+    (log,) = Path("results").rglob("slurm-*.out")
+    text = log.read_text()
+    assert text.count("stopped by SIGTERM, and saved") == 1
+    assert text.count("goes on from round") == 1
+    assert text.count("mpi-compress task begins") == 2
+
+
 @pytest.mark.parametrize("launcher", ["srun", "mpiexec"])
 def test_a_task_that_fails_leaves_the_others_alone(launcher, slurm, job):
     job.write_text(job.read_text().replace('name = "slow"', 'name = "slow", fails_in = 20', 1))

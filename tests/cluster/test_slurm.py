@@ -34,14 +34,14 @@ def test_the_script_says_what_was_asked_for(small_job, tmp_path, capsys, monkeyp
     assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
     lines = text.splitlines()
     for option in (
-        "job-name=mpi-compress-small", "array=0,1,2,3,4%2", "ntasks=3", "nodes=2", "time=01:30:00", "partition=short", "account=me",
+        "job-name=mpi-compress-small", "array=0-4%2", "ntasks=3", "nodes=2", "time=01:30:00", "partition=short", "account=me",
         "signal=B:USR1@120", "open-mode=append", "requeue", "mem=8G", f"output={tmp_path}/results/small/slurm-%A_%a.out",
     ):  # fmt: skip
         assert f"#SBATCH --{option}" in lines
     assert "module load gcc/12" in lines
     assert f"source {BIN / 'activate'}" in lines
     assert f"cd {tmp_path}" in lines
-    assert f'mpiexec -n 3 mpi-compress run {small_job} --out results --set stop.rounds=7 --index "$SLURM_ARRAY_TASK_ID" &' in lines
+    assert f'mpiexec -n 3 mpi-compress run {small_job} --out results --set stop.rounds=7 --index "$index" &' in lines
     assert not list(tmp_path.rglob("submit*"))
 
 
@@ -56,7 +56,7 @@ def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
     out = ("--out", str(tmp_path))
     for only in ("GD", "top-3"):
         assert main(["run", str(small_job), "--only", only, *out, "--quiet"]) == 0
-    assert "#SBATCH --array=1,3,4\n" in printed(capsys, small_job, *out)
+    assert "#SBATCH --array=1,3-4\n" in printed(capsys, small_job, *out)
     assert main(["submit", str(small_job), "--only", "GD", *out]) == 0
     assert capsys.readouterr().out == "nothing to submit: all runs are done or in the queue\n"
 

@@ -108,7 +108,9 @@ def problem_files() -> dict[str, str]:
     """The plugin and the files of the job, by name."""
     rng = np.random.default_rng(0)
     classes = "".join(
-        f"{j % 4} " + " ".join(f"{i + 1}:{v:.3f}" for i, v in enumerate(rng.standard_normal(7)) if rng.random() < 0.3 or i == j % 7) + "\n"
+        f"{j % 4} "
+        + " ".join(f"{i + 1}:{v:.3f}" for i, v in enumerate(rng.standard_normal(7)) if rng.random() < 0.3 or i == j % 7)
+        + "\n"
         for j in range(24)
     )
     ratings = "".join(f"{rng.integers(1, 6)} {user}:1 {item}:1\n" for user in range(1, 7) for item in range(7, 12))

@@ -1,5 +1,6 @@
 """A real SLURM on this machine: munged, slurmctld and a slurmd for each virtual node, as root, in a folder of its own.
 
+Tasks in the partition `urgent` preempt those in `main`, the default, which get 60 s of grace and are then queued again.
 Debian: apt-get install --no-install-recommends slurm-wlm munge.
 """
 
@@ -44,12 +45,15 @@ SlurmdLogFile={folder}/slurmd-%n.log
 KillWait=5
 OverTimeLimit=0
 JobRequeue=1
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 FirstJobId={first}
 SlurmctldTimeout=10
 SlurmdTimeout=60
 TmpFS={folder}/tmp-%n
 {nodes}
-PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=10 PreemptMode=REQUEUE GraceTime=60
+PartitionName=urgent Nodes=ALL MaxTime=60 State=UP PriorityTier=20 PreemptMode=OFF
 """
 
 

@@ -1,0 +1,134 @@
+"""What was submitted: a folder for each submission, with its script, the job as it was, and a note of which run is which task.
+
+The folders are `<results of the job>/submitted/<1, 2, …>`. A note is written before anything is submitted and again when SLURM has
+given its number, each time whole or not at all. Earlier versions kept one note, `submitted.json`, of all submissions of a job.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from mpi_compress.cluster.batch import Array
+from mpi_compress.core.errors import UserError
+from mpi_compress.results.writer import sync
+
+NOTE = "note.json"
+_FOLDER, _EARLIER = "submitted", "submitted.json"
+
+
+@dataclass
+class Submitted:
+    """An array that was handed to SLURM, or was about to be."""
+
+    job: str | None  # SLURM's number; None: not known, so that the queue is searched for the mark
+    mark: str  # the comment by which SLURM's queue shows it
+    first: int  # the run that task 0 plays
+    tasks: Mapping[str, int]  # key of a run → task; earlier versions noted the run's id alone
+
+
+@dataclass(frozen=True)
+class Note:
+    """The note of one submission."""
+
+    file: Path
+    arrays: list[Submitted]
+
+    def write(self) -> None:
+        """Write the note, whole or not at all; OSError where that is not possible."""
+        new = self.file.with_name(f"{self.file.name}.new")
+        with new.open("w") as opened:
+            json.dump([vars(array) for array in self.arrays], opened, indent=1)
+            opened.flush()
+            os.fsync(opened.fileno())
+        new.replace(self.file)
+        sync(self.file.parent)
+
+    def run_ids(self) -> dict[int, str]:
+        """Number of a run in its job → run id."""
+        return {array.first + task: key.partition(" ")[0] for array in self.arrays for key, task in array.tasks.items()}
+
+
+def key_of(run_id: str, label: str) -> str:
+    """The key of a run in notes: its id, and its label, in which runs of one id differ."""
+    return f"{run_id} {label}"
+
+
+def new_note(folder: Path, parts: Sequence[Array], keys: Mapping[int, str]) -> Note:
+    """A note that is yet to be written, of runs by their number, in a new folder below the `folder` of a job's results."""
+    number = max((int(place.name) for place in _places(folder)), default=0) + 1
+    place = folder / _FOLDER / str(number)
+    place.mkdir(parents=True)
+    mark = f"mpi-compress-{uuid4().hex[:12]}"
+    arrays = [
+        Submitted(None, f"{mark}-{k}", part.first, {keys[part.first + task]: task for task in part.tasks})
+        for k, part in enumerate(parts)
+    ]
+    return Note(place / NOTE, arrays)
+
+
+def notes(folder: Path) -> list[Note]:
+    """The notes of all submissions of a job, oldest first; a UserError that names a note which cannot be read."""
+    files = [folder / _EARLIER, *(place / NOTE for place in sorted(_places(folder), key=lambda place: int(place.name)))]
+    return [read_note(file) for file in files if file.exists()]
+
+
+def read_note(file: Path) -> Note:
+    """A note; a UserError that names it if it cannot be read."""
+    try:
+        return Note(file, [_array(table) for table in json.loads(file.read_text())])
+    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+        why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        remedy = "put it right, or remove it once SLURM's queue has no task of this job"
+        raise UserError(f"{file}: this note of what was submitted cannot be read ({why}); {remedy}") from None
+
+
+def remove(note: Note) -> None:
+    """Remove a submission that did not come about."""
+    with suppress(OSError):
+        shutil.rmtree(note.file.parent)
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Keep others from submitting the same job meanwhile.
+
+    Raises:
+        UserError: somebody is submitting it, or nothing can be written into `folder`.
+    """
+    try:
+        (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder / _FOLDER / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise UserError(f"{folder}: nothing can be written there: {error.strerror}") from None
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise UserError(f"{folder}: somebody else is submitting this job; try again when that has ended") from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(opened)
+
+
+def _places(folder: Path) -> Iterator[Path]:
+    """The folders of a job's submissions."""
+    return (place for place in (folder / _FOLDER).glob("*") if place.name.isdecimal())
+
+
+def _array(table: Any) -> Submitted:
+    """An array as a note has it; ValueError or the like if it is not as it should be."""
+    job, first = table["job"], table.get("first", 0)
+    tasks = {str(key): task for key, task in table["tasks"].items()}
+    if not (job is None or (isinstance(job, str) and job.isdecimal())) or not all(type(i) is int for i in (first, *tasks.values())):
+        raise ValueError("no number of a job, or of a task")
+    return Submitted(job, str(table.get("mark", "")), first, tasks)

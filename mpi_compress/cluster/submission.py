@@ -1,0 +1,107 @@
+"""A submission to SLURM: the job is frozen, noted, and handed over."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mpi_compress.cluster import notes, slurm
+from mpi_compress.cluster.batch import Array, Options, arrays, comment, of_array, script
+from mpi_compress.cluster.states import to_submit
+from mpi_compress.core.errors import UserError
+from mpi_compress.job.frozen import freeze
+from mpi_compress.job.loading import Job
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Runs of a job that are to be submitted."""
+
+    job: Job
+    file: Path  # the job's
+    out: Path  # the folder of all results
+    run: Sequence[str]  # arguments of `mpi-compress run`, without --index
+    todo: Mapping[int, str]  # number of a run → its key in notes
+    options: Options
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the job's results."""
+        return self.out / self.job.name
+
+    def text(self, frozen: Path | None = None) -> str:
+        """The script, whose tasks play the job as it is frozen there, or as it is when they start."""
+        return self._text(arrays(self.todo, slurm.most_tasks()), frozen)
+
+    def _text(self, parts: Sequence[Array], frozen: Path | None) -> str:
+        ranks = max(spec.workers.count for spec in self.job.runs) + 1
+        run = [*self.run, "--submitted", str(frozen.absolute())] if frozen else self.run
+        return script(self.job.name, self.folder, run, parts, ranks, self.options)
+
+    def submit(self) -> list[str]:
+        """Submit the runs; the numbers of the jobs.
+
+        Raises:
+            UserError: SLURM is missing or refuses, or nothing can be written.
+        """
+        if shutil.which("sbatch") is None:
+            raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
+        with notes.one_at_a_time(self.folder):
+            now = replace(self, todo=to_submit(self.job, self.out, False))  # somebody else may just have submitted it
+            if not now.todo:
+                raise UserError(f"{self.job.name}: somebody else has just submitted these runs")
+            return now._submit()
+
+    def _submit(self) -> list[str]:
+        parts = arrays(self.todo, slurm.most_tasks())
+        try:
+            note = notes.new_note(self.folder, parts, self.todo)
+            place = note.file.parent
+            freeze(self.file, self.job, place)
+            (place / "submit.sh").write_text(self._text(parts, place), encoding="utf-8", errors="surrogateescape")
+            note.write()
+        except OSError as error:
+            raise UserError(f"{self.folder}: what is submitted cannot be written there: {error.strerror}") from None
+        for k in range(len(parts)):
+            self._hand_over(note, parts, k)
+        return [str(array.job) for array in note.arrays]
+
+    def _hand_over(self, note: notes.Note, parts: Sequence[Array], k: int) -> None:
+        """Submit one array, and note its number."""
+        array, before = note.arrays[k], str(note.arrays[k - 1].job)
+        file = note.file.parent / "submit.sh"
+        try:
+            slurm.submit(file, array, [comment(array.mark, self.options), *of_array(parts[k], parts, before, self.options)])
+        except slurm.NotKnown:
+            raise
+        except UserError as error:
+            self._keep(note, k)
+            done = sum(len(part.tasks) for part in parts[:k])
+            before = f"{done} of {len(self.todo)} runs are submitted, and the same command submits the others: " if done else ""
+            raise UserError(f"{before}{error}") from None
+        self._write(note, f"job {array.job} is submitted, but")
+
+    def _keep(self, note: notes.Note, count: int) -> None:
+        """Keep the first `count` arrays of a note alone: SLURM has refused the others."""
+        if count == 0:
+            notes.remove(note)
+            return
+        del note.arrays[count:]
+        self._write(note, "what SLURM refused")
+
+    def _write(self, note: notes.Note, what: str) -> None:
+        try:
+            note.write()
+        except OSError as error:
+            cannot = f"{note.file} cannot be written: {error.strerror}"
+            raise UserError(f"{what} {cannot}; SLURM's queue still shows what it has, and `plan` finds it there") from None
+
+
+def check_runs(job: Job, folder: Path) -> None:
+    """Refuse a run that is no longer what was submitted, as the note in `folder` has it."""
+    run_ids = notes.read_note(folder / notes.NOTE).run_ids()
+    for spec in job.runs:
+        submitted = run_ids.get(spec.index, "no run of this number")
+        if spec.run_id != submitted:
+            changed = "its data, or another file that it names, has changed since; submit it again"
+            raise UserError(f"{spec.where}run {spec.index} is {spec.run_id}, and {submitted} was submitted: {changed}")

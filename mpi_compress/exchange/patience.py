@@ -1,0 +1,101 @@
+"""How long a rank waits for others in the rounds of a run, and how it finds out which of them does not answer.
+
+A rank that has waited for too long calls the roll. Ranks that wait, for whatever, answer within a second; one that hangs, is
+stopped, or computes does not. A rank counts only the time in which it runs itself: a job that SLURM suspends as a whole goes on
+when it is resumed.
+"""
+
+import time
+from datetime import datetime
+
+import numpy as np
+from mpi4py import MPI
+
+from mpi_compress.core.errors import NotAnswering
+
+_CALL, _PRESENT = 101, 102  # tags
+_ROLL_SECONDS = (3.0, 10.0)  # for answers to a roll call: at least, and at most; else as long as the patience
+_LOOK_SECONDS = 1.0  # between two looks whether another rank calls the roll
+_LONGEST_STEP = 5.0  # between two looks at the clock: longer means that this process itself was stopped
+
+
+class Patience:
+    """Ends waits that are too long.
+
+    Args:
+        comm: whose ranks wait for each other; its tags 101 and 102 are used here alone.
+        seconds: the longest wait.
+    """
+
+    def __init__(self, comm: MPI.Comm, seconds: float):
+        self._comm, self._seconds = comm, seconds
+        self._others = [rank for rank in range(comm.size) if rank != comm.rank]
+        self._calls = 0  # roll calls of this rank
+        self._sent: list[MPI.Request] = []
+
+    def begin(self) -> "Wait":
+        return Wait(self)
+
+    def answer(self) -> None:
+        """Answer the roll calls of other ranks."""
+        status = MPI.Status()
+        while self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=_CALL, status=status):
+            number = np.empty(1, dtype=np.int64)
+            self._comm.Recv(number, source=status.Get_source(), tag=_CALL)
+            self._sent.append(self._comm.Isend(number, dest=status.Get_source(), tag=_PRESENT))
+
+    def absent(self) -> list[int]:
+        """Call the roll; the ranks that do not answer."""
+        self._calls += 1
+        call = np.array([self._calls], dtype=np.int64)
+        self._sent += [self._comm.Isend(call, dest=rank, tag=_CALL) for rank in self._others]
+        present: set[int] = set()
+        least, most = _ROLL_SECONDS
+        end, status = time.monotonic() + min(max(least, self._seconds), most), MPI.Status()
+        while len(present) < len(self._others) and time.monotonic() < end:
+            self.answer()
+            if self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=_PRESENT, status=status):
+                number = np.empty(1, dtype=np.int64)
+                self._comm.Recv(number, source=status.Get_source(), tag=_PRESENT)
+                if number[0] == self._calls:
+                    present.add(status.Get_source())
+            else:
+                time.sleep(0.01)
+        return sorted(set(self._others) - present)
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds
+
+
+class Wait:
+    """One wait, which is looked at again and again."""
+
+    def __init__(self, patience: Patience):
+        self._patience = patience
+        self._seen = time.monotonic()
+        self._since = time.time()
+        self._waited = self._looked = 0.0
+
+    def look(self) -> bool:
+        """True if the wait is long already, so that a nap costs nothing.
+
+        Raises:
+            NotAnswering: it is too long, and some ranks do not answer.
+        """
+        now = time.monotonic()
+        self._waited += min(now - self._seen, _LONGEST_STEP)
+        self._seen = now
+        if self._waited - self._looked >= _LOOK_SECONDS:
+            self._looked = self._waited
+            self._patience.answer()
+            if self._waited >= self._patience.seconds and (absent := self._patience.absent()):
+                raise NotAnswering(_text(absent, self._since, self._waited))
+        return self._looked > 0
+
+
+def _text(ranks: list[int], since: float, waited: float) -> str:
+    which = f"rank {ranks[0]} has" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))} have"
+    long = f"{waited:.0f} s" if waited < 100 else f"{waited / 60:.0f} min"
+    when = datetime.fromtimestamp(since).isoformat(" ", "seconds")
+    return f"{which} not answered since {when}, for {long}; the last checkpoint is kept ([workers] patience says how long to wait)"
