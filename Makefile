@@ -12,7 +12,7 @@ figures: $(INSTALLED)      ## all jobs, two at once, what is done left out, and 
 	$(BIN)/mpi-compress reproduce jobs -o report.html --table docs/figures.md --gallery docs/gallery.md $(if $(FULL),--full --get)
 
 test: $(INSTALLED)         ## the whole test suite but the slow checks
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(INSTALLED)    ## checks that take minutes
 	$(BIN)/python -m pytest -m slow

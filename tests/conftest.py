@@ -11,8 +11,25 @@ from hypothesis import settings
 settings.register_profile("kernels", deadline=None)  # the first call of a kernel may compile it
 settings.load_profile("kernels")
 
+FIRST = (
+    "test_run_fixtures.py",  # compiles most kernels; by a second process, meanwhile, tests that need few of them
+    *("test_house.py", "core", "job", "test_run_id_fixtures.py", "test_package.py", "cluster", "figures"),
+    *("engine/test_layouts.py", "test_docs.py", "cli", "engine"),  # which take longest
+)
+
 _CACHE = tempfile.TemporaryDirectory(prefix="mpi-compress-tests-")
 os.environ["MPI_COMPRESS_CACHE"] = _CACHE.name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Kernels are compiled once, not by two processes at the same time."""
+    folder = Path(__file__).parent
+    places = [folder / name for name in FIRST]
+
+    def turn(item: pytest.Item) -> int:
+        return next((i for i, place in enumerate(places) if item.path.is_relative_to(place)), len(places))
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")

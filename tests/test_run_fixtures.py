@@ -44,6 +44,7 @@ def test_a_run_gives_the_bytes_that_it_always_gave(name, alone):
     assert differing(name, alone[name]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", runs.LAYOUTS)
 def test_runs_give_the_same_bytes_on_ranks(layout, on_ranks):
     left_out = runs.OF_MESSAGES_DOWN if layout == "allgather" else ()

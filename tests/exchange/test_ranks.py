@@ -44,7 +44,10 @@ def failing_job(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("worker", [0, 3, -1], ids=["the first worker", "the last worker", "all workers at once"])
+SLOW = [pytest.param(0, marks=pytest.mark.slow, id="the first worker"), pytest.param(3, marks=pytest.mark.slow, id="the last worker")]
+
+
+@pytest.mark.parametrize("worker", [*SLOW, pytest.param(-1, id="all workers at once")])
 def test_an_exception_on_any_rank_ends_all_with_one_message(worker, failing_job, tmp_path):
     start = time.monotonic()
     done = command("run", failing_job(worker), "--out", tmp_path, "--quiet", ranks=5, timeout=60)
