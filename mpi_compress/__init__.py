@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
         Ternary,
         WithScalar,
     )
-    from mpi_compress.messages.link import Link, Message
+    from mpi_compress.messages.link import SILENT, Link, Message
     from mpi_compress.problem.datasets import Generator
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.losses import Loss, losses
@@ -51,11 +51,11 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     __version__: str
 
 __all__ = [
-    "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense", "Drawn",
-    "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition", "Penalty",
-    "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError", "WithScalar",
-    "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets", "generators", "kinds", "load", "load_job",
-    "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
+    "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
+    "Drawn", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition",
+    "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError",
+    "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets", "generators", "kinds",
+    "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -76,7 +76,7 @@ _MODULES = {
         "messages.compressors": "compressors Compressor",
         "messages.costs": "costs CostModel",
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
-        "messages.link": "Link Message",
+        "messages.link": "SILENT Link Message",
         "problem.datasets": "datasets generators Generator",
         "problem.losses": "losses Loss",
         "problem.metrics": "metrics Metric ProblemView",

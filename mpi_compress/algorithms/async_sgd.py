@@ -44,6 +44,8 @@ class AsyncSGD(SharedMemoryMethod):
         whole_gradients(self)
         if self.average != "last":
             raise ValueError('async-sgd has no rounds to average over: leave out average, or say "last"')
+        if self.up.compressor.has_state:
+            raise ValueError(f"async-sgd keeps nothing for a compressor: {self.up.compressor.name} has a state")
         least = 2 * self.setting.dim + 64
         if self.pool is not None and self.pool < least:
             raise ValueError(

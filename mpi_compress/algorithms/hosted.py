@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mpi_compress.algorithms.base import Algorithm
@@ -19,10 +19,11 @@ class HostedWorkers(ABC):
     objectives: Mapping[int, Objective]  # f_i of each
     workers: Mapping[int, Any]  # their own memories
     streams: Streams  # of their random draws
+    states: Mapping[int, Any] = field(default_factory=dict)  # of their compressors
 
     def round(self, i: int, k: int) -> Round:
         """Round k as worker i sees it, and as its objective draws by it."""
-        t = Round(k, self.streams, Role.WORKER, i)
+        t = Round(k, self.streams, Role.WORKER, i, state=self.states.get(i))
         self.objectives[i].round = t
         return t
 

@@ -86,13 +86,14 @@ class Pool:
 
 
 class Round:
-    """Round k of one node: its number and its random streams, each set up at its first use."""
+    """Round k of one node: its number, its random streams, each set up at its first use, and the state of its compressor."""
 
-    __slots__ = ("_drawn", "_role", "_streams", "k", "who")
+    __slots__ = ("_drawn", "_role", "_streams", "k", "state", "who")
 
-    def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None):
+    def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None, state: Any = None):
         self.k = k
         self.who = who
+        self.state = state  # what `Compressor.start` made for this node
         self._streams = streams
         self._role = role
         self._drawn: dict[Role, Any] | None = None if own is None else {role: own}  # a `Pool` in place of the stream

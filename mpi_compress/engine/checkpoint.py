@@ -7,8 +7,8 @@ the schema of all states, so that code with other states begins again.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -37,6 +37,8 @@ class States:
     node: Any
     master: Any  # None on ranks without the master
     workers: dict[int, Any]  # of the workers hosted here
+    up: dict[int, Any] = field(default_factory=dict)  # what their compressors remember
+    down: Any = None  # what the master's compressor remembers
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,19 @@ class _Common:
 
 
 @dataclass(frozen=True)
+class _OfMaster:
+    """What is saved of the master: its state, and its compressor's."""
+
+    master: Any
+    compressor: Any
+
+
+@dataclass(frozen=True)
 class _OfWorker:
-    """What is saved for each worker: its state, its objective's counts, and its share of its rank's seconds."""
+    """What is saved for each worker: its state, its compressor's, its objective's counts, and its share of its rank's seconds."""
 
     worker: Any
+    compressor: Any
     samples: int
     seconds: float
     borrowed: float
@@ -82,8 +93,9 @@ class Place:
 
 def schema_with(first: States, columns: list[str]) -> str:
     """The schema of the checkpoints of a run, from its first states."""
-    states = (first.node, first.workers[0], first.master)
-    return schema_of([Header, Mark, _Common, _OfWorker, Counters, states], [_FORMAT, metadata.version("mpi-compress"), *columns])
+    states = (first.node, first.workers[0], first.up[0], first.master, first.down)
+    saved = (Header, Mark, _Common, _OfMaster, _OfWorker, Counters, states)
+    return schema_of(saved, [_FORMAT, metadata.version("mpi-compress"), *columns])
 
 
 def _being_written(file: Path) -> Path:
@@ -127,7 +139,8 @@ def header_of(file: Path, run_id: str, schema: str, first: States, n: int, expec
     header = read_header(file)
     if header is None or (header.schema, header.run_id) != (schema, run_id):
         return None
-    like = [UNKNOWN, _Common(first.node, Counters([0] * n, [0.0] * n)), first.master, *[_of_worker(first.workers[0])] * n]
+    common, master = _Common(first.node, Counters([0] * n, [0.0] * n)), _OfMaster(first.master, first.down)
+    like = [UNKNOWN, common, master, *[_of_worker(first.workers[0], first.up[0])] * n]
     try:
         with file.open("rb") as stored:
             for frame, state in zip(frames_in(stored), like, strict=True):
@@ -138,9 +151,9 @@ def header_of(file: Path, run_id: str, schema: str, first: States, n: int, expec
     return header
 
 
-def _of_worker(first: Any) -> _OfWorker:
+def _of_worker(first: Any, compressor: Any) -> _OfWorker:
     """What is saved of a worker in its first state."""
-    return _OfWorker(first, 0, 0.0, 0.0, 0.0)
+    return _OfWorker(first, compressor, 0, 0.0, 0.0, 0.0)
 
 
 class Keeper:
@@ -173,10 +186,15 @@ class Keeper:
         self.observer.clock.sends = 0.0
         self.exchange.bytes_received_up = header.received
         dealt = zip(first.workers.items(), self.exchange.deal(frames), strict=True)
-        workers = {i: self._give_back(i, self._read(frame, _of_worker(worker))) for (i, worker), frame in dealt}
+        saved = {i: self._read(frame, _of_worker(worker, first.up.get(i))) for (i, worker), frame in dealt}
         if stored:
             stored.close()
-        return States(header.k, common.node, self._read(master, first.master) if self.exchange.has_master else None, workers)
+        of_master = _OfMaster(first.master, first.down)
+        if self.exchange.has_master:
+            of_master = self._read(master, of_master)
+        workers = {i: self._give_back(i, each) for i, each in saved.items()}
+        up = {i: each.compressor for i, each in saved.items()}
+        return States(header.k, common.node, of_master.master, workers, up, of_master.compressor)
 
     def _read(self, frame: Frame, first: Any) -> Any:
         """A saved state; UserError if it does not go with the first one, though rank 0 could read it."""
@@ -216,7 +234,7 @@ class Keeper:
 
     def _save(self, states: States) -> None:
         """Save the run, worker by worker. UserError at rank 0 if the file cannot be written; the one before it stays."""
-        workers = self._worker_frames(states.workers)
+        workers = self._worker_frames(states)
         if not self.exchange.is_root:
             self.exchange.collect(workers, None, np.uint8)
             return
@@ -228,7 +246,7 @@ class Keeper:
                 writer = FrameWriter(out)
                 writer.add(dump(Header(self.place.schema, self.place.run_id, states.k, mark, self.exchange.bytes_received_up)))
                 writer.add(dump(_Common(states.node, self.observer.counters)))
-                writer.add(dump(states.master))
+                writer.add(dump(_OfMaster(states.master, states.down)))
                 self.exchange.collect(workers, writer, np.uint8)
                 out.flush()
                 os.fsync(out.fileno())
@@ -238,7 +256,8 @@ class Keeper:
             new.unlink(missing_ok=True)
             raise UserError(f"{file}: the checkpoint cannot be written: {error.strerror or error}") from None
 
-    def _worker_frames(self, workers: Mapping[int, Any]) -> Iterator[Frame]:
-        for i, worker in workers.items():
+    def _worker_frames(self, states: States) -> Iterator[Frame]:
+        sends = self.observer.clock.sends / max(1, len(states.workers))
+        for i, worker in states.workers.items():
             f = self.objectives[i]
-            yield dump(_OfWorker(worker, f.samples, f.seconds, f.borrowed, self.observer.clock.sends / len(workers)))
+            yield dump(_OfWorker(worker, states.up.get(i), f.samples, f.seconds, f.borrowed, sends))

@@ -63,7 +63,7 @@ class Counters:
         for i, message in enumerate(arrived):
             if message is not before:  # silent workers hosted together share one message
                 content, before = message.content or uplink.unpack(message), message
-                wire, paper, elements = message.wire_bits, uplink.paper_bits(content), content.elements
+                wire, paper, elements = message.wire_bits, _paper_bits(uplink, message), content.elements
                 each = cost.of(wire, paper)
             wire_up[i] += wire
             paper_up[i] += paper
@@ -73,7 +73,12 @@ class Counters:
 
     def add_down(self, downlink: Link, down: Message, cost: CostModel) -> None:
         """Count the master's message, once for each worker."""
-        n, paper = len(self.wire_bits_up), downlink.paper_bits(downlink.unpack(down))
+        n, paper = len(self.wire_bits_up), _paper_bits(downlink, down)
         self.wire_bits_down += n * down.wire_bits
         self.paper_bits_down += n * paper
         self.cost_down += n * cost.of(down.wire_bits, paper)
+
+
+def _paper_bits(link: Link, message: Message) -> float:
+    """The paper's count for a message, from what was decoded; nothing for silence."""
+    return 0.0 if message.is_silent else link.paper_bits(link.unpack(message))

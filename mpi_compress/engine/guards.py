@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mpi_compress.engine.problems import checked_at
 from mpi_compress.engine.saved_states import Expected, load
 from mpi_compress.engine.state_kinds import attributes
 from mpi_compress.messages.kinds import Indices, Vector
-from mpi_compress.messages.link import Message
+from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective, Point
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.results.columns import TAKEN
@@ -104,6 +105,24 @@ def unsavable(state: Any, *others: Any) -> str:
         if any(np.may_share_memory(one, other) for other in elsewhere):
             return "its state shares memory with another, which a checkpoint would part: keep a copy"
     return ""
+
+
+def first_state(link: Link) -> Any:
+    """What a node's compressor remembers before its first message.
+
+    Raises:
+        UserError: it cannot be saved, or `compress` does not take it.
+    """
+    compressor = link.compressor
+    try:
+        signature(compressor.compress).bind(*range(2 + compressor.has_state))
+    except TypeError:
+        has, state = ("a", ", state") if compressor.has_state else ("no", "")
+        raise UserError(f"{compressor.name}: with {has} start(self, dim) it needs compress(self, v, t{state})") from None
+    state = link.start()
+    if compressor.has_state and (complaint := unsavable(state)):
+        raise UserError(f"{compressor.name}, start: {complaint}")
+    return state
 
 
 def _arrays(state: Any) -> Iterator[NDArray[Any]]:

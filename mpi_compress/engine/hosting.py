@@ -13,10 +13,10 @@ from mpi_compress.algorithms.base import Method
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine import asynchronous, rounds
+from mpi_compress.engine import asynchronous, hidden_state, rounds
 from mpi_compress.engine.checkpoint import States
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.guards import GuardedObjective
+from mpi_compress.engine.guards import GuardedObjective, first_state
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.preparing import Prepared
 from mpi_compress.engine.problems import Problem
@@ -96,11 +96,15 @@ def try_metrics(p: Prepared) -> None:
 def rehearse(p: Prepared, sample: Rows) -> None:
     """Play two rounds on two samples like the given one; by one rank of a host. UserError if a user's part cannot be used.
 
-    A user's algorithm may need more samples or workers, so its errors here are left to the run itself.
+    A user's algorithm may need more samples or workers, so its errors here are left to the run itself. A user's part that remembers
+    something outside of its state is refused.
     """
     evaluator = Evaluator(Exchange(1), {0: _trial_objective(p, sample)}, p.algorithm.setting.mu_apart)
     observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
+    links = (algorithm.up, algorithm.down)
+    parts = [algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty]
+    before = hidden_state.contents(parts)
     try:
         loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
     except UserError as error:
@@ -109,6 +113,8 @@ def rehearse(p: Prepared, sample: Rows) -> None:
     except Exception:
         if is_ours(algorithm):
             raise
+    if complaint := hidden_state.changed(before):
+        raise UserError(f"{p.spec.where}{complaint}")
 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:
@@ -124,15 +130,16 @@ def first_states(p: Prepared, sample: Rows) -> States:
     algorithm = p.spec.algorithm.within(p.algorithm.setting)
     if algorithm.shares_memory:
         shared = asynchronous.Shared(_start(p), *np.zeros((3, p.spec.workers.count), dtype=np.int64))
-        return States(0, shared, None, {0: 0})
+        return States(0, shared, None, {0: 0}, {0: None})
+    up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
     try:
         node = algorithm.start(_start(p))
         worker = algorithm.start_worker(node, _trial_objective(p, sample))
-        return States(0, node, algorithm.start_master(node), {0: worker})
+        return States(0, node, algorithm.start_master(node), {0: worker}, up, down)
     except Exception:
         if is_ours(algorithm):
             raise
-        return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN})
+        return States(0, UNKNOWN, UNKNOWN, {0: UNKNOWN}, up, down)
 
 
 def _start(p: Prepared) -> Vector:

@@ -115,7 +115,8 @@ def _begin(
         **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),
     }
     columns = [*p.algorithm.logs, *how.watch.columns_of(p.spec)]
-    expected = Expected(is_ours(p.algorithm), p.problem.dim, type(p.algorithm))
+    kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))
+    expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))
     names = how.ranks.on_root(lambda: schema_with(first_states(p, sample), [schema(), *columns]))
 
     def saved() -> Header | None:

@@ -14,6 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.engine.guards import check_logs
 from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shape_of
@@ -24,7 +25,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.costs.base import check_cost
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
@@ -60,6 +61,8 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         run_id = ranks.on_root(lambda: spec.run_id)
         numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
         at_root(ranks, partial(_algorithm, spec, problem, numbers))  # so that what is wrong is reported once
+        if not quiet:
+            at_root(ranks, partial(_warn_of_whole_floats, spec, problem.dim))
         return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
@@ -128,6 +131,24 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
     applied = None if penalty is None else checked_penalty(penalty)
     setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied)
     return checked_at("algorithm", lambda: algorithm.within(setting))
+
+
+_warned: set[str] = set()
+
+
+def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
+    """Say once of each of a user's compressors that it is charged for d floats, though its theorem says that it compresses."""
+    for table in (spec.up, spec.down):
+        compressor = table.compressor
+        if is_ours(compressor) or compressor.makes is not Dense or compressor.name in _warned:
+            continue
+        stated = {compressor.omega(dim), compressor.variance(dim), 1.0 - (compressor.delta(dim) or 1.0)}
+        if not stated <= {None, 0.0}:
+            _warned.add(compressor.name)
+            print_line(
+                f"{compressor.name}: makes Dense, so each message counts as {dim} floats of {table.codec.float_format.bits} bits; "
+                "a kind and a codec of its own are charged for what they write: docs/own-compressor.md"
+            )
 
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:

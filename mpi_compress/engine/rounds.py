@@ -21,7 +21,7 @@ def run(
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
-    hosted = _faster(OneByOne(algorithm, observer.objectives, s.workers, streams))
+    hosted = _faster(OneByOne(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite)
         if keeper and not verdict:
@@ -52,9 +52,11 @@ def run(
 
 def _first_states(algorithm: Algorithm, x0: Vector, observer: Observer) -> States:
     """The states before the first round."""
-    node = algorithm.start(x0)
+    node, has_master = algorithm.start(x0), observer.exchange.has_master
     workers = {i: algorithm.start_worker(node, f) for i, f in observer.objectives.items()}
-    return States(0, node, algorithm.start_master(node) if observer.exchange.has_master else None, workers)
+    up = {i: algorithm.up.start() for i in workers}
+    master, down = (algorithm.start_master(node), algorithm.down.start()) if has_master else (None, None)
+    return States(0, node, master, workers, up, down)
 
 
 def _faster(hosted: HostedWorkers) -> HostedWorkers:
@@ -65,17 +67,17 @@ def _faster(hosted: HostedWorkers) -> HostedWorkers:
 
 
 def _answer(algorithm: Algorithm, s: States, arrived: list[Message], uplink: Link, streams: Streams) -> Message:
-    """The master's message. An update that cannot be finite is not computed: the empty message says so to every rank."""
-    ups = [m.content or (None if m.data.size == 0 else uplink.unpack(m)) for m in arrived]
+    """The master's message. An update that cannot be finite is not computed: a refused message says so to every rank."""
+    ups = [m.content or (None if m.is_refused else uplink.unpack(m)) for m in arrived]
     distinct = {id(c): c for c in ups}.values()  # silent workers hosted together share one
     if not all(c is not None and c.is_finite() for c in distinct):
         return Message(REFUSED)
-    return attempt(algorithm.master_answers, s.node, s.master, ups, Round(s.k, streams, Role.MASTER))
+    return attempt(algorithm.master_answers, s.node, s.master, ups, Round(s.k, streams, Role.MASTER, state=s.down))
 
 
 def _hear(algorithm: Algorithm, s: States, down: Message, downlink: Link, streams: Streams) -> bool:
     """Go on to the next round by the master's message; False where the update is not finite, and nothing changes."""
-    answer = None if down.data.size == 0 else downlink.unpack(down)
+    answer = None if down.is_refused else downlink.unpack(down)
     if answer is None or not answer.is_finite():
         return False
     algorithm.all_hear(s.node, answer, Round(s.k, streams, Role.MASTER))

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.exchange.patience import Patience
-from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
+from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
 
 _UP, _DOWN, _REPORT, _OBJECT, _STATE = range(1, 6)
 _NOTHING = np.empty(0, dtype=np.uint8)
+_REFUSED = 2**32 - 1  # in place of a length
 _NAP = 2e-5  # seconds; the system sleeps for about 8e-5
 
 
@@ -230,8 +231,9 @@ class AllGather(_OverMPI):
 
 
 def frames(messages: Sequence[Message]) -> Bytes:
-    """Messages as one block of bytes, each after its length in 4 bytes."""
-    lengths = np.array([m.data.size for m in messages], dtype="<u4").view(np.uint8).reshape(-1, LENGTH_BYTES)
+    """Messages as one block of bytes, each after its length in 4 bytes; a refused one is the length `_REFUSED` alone."""
+    sizes = [_REFUSED if m.is_refused else m.data.size for m in messages]
+    lengths = np.array(sizes, dtype="<u4").view(np.uint8).reshape(-1, LENGTH_BYTES)
     return np.concatenate([_NOTHING, *(part for length, m in zip(lengths, messages, strict=True) for part in (length, m.data))])
 
 
@@ -241,6 +243,7 @@ def unframed(block_of_bytes: Bytes) -> list[Message]:
     at = 0
     while at < block_of_bytes.size:
         start = at + LENGTH_BYTES
-        at = start + int(block_of_bytes[at:start].view("<u4")[0])
-        messages.append(Message(block_of_bytes[start:at]))
+        size = int(block_of_bytes[at:start].view("<u4")[0])
+        at = start if size == _REFUSED else start + size
+        messages.append(Message(REFUSED if size == _REFUSED else block_of_bytes[start:at]))
     return messages

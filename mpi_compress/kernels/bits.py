@@ -9,6 +9,7 @@ from numba import types
 from numba.core import cgutils
 
 from mpi_compress.kernels import intrinsic, kernel
+from mpi_compress.kernels.vectors import refuse_beyond
 
 u = np.uint64
 
@@ -118,6 +119,7 @@ def read_fields(data, start, width, dim, indices):
 @kernel
 def write_bitmap(indices, out):
     """Set the bits of an index set (T,) uint32 in `out` uint8, all 0 before."""
+    refuse_beyond(indices, 8 * out.size)
     for j in indices:
         out[j >> np.uint32(3)] |= np.uint8(1) << np.uint8(j & np.uint32(7))
 

@@ -11,6 +11,7 @@ from numba import types
 
 from mpi_compress.kernels import intrinsic, kernel
 from mpi_compress.kernels.bits import pack_fields, read_fields
+from mpi_compress.kernels.vectors import refuse_unequal
 
 u = np.uint64
 INFINITE = 0x7FF0000000000000  # the bits of an infinite float64
@@ -194,6 +195,7 @@ def take_halves(data, at, precision, values):
 @kernel
 def put_pairs(indices, values, width, precision, start, out):
     """Write T, T floats, and T fields of `width` bits from out[start] on. Returns True if no finite value overflows."""
+    refuse_unequal(indices.size, values.size)
     pack_fields(indices, width, out, start)
     return put_count_and_floats(values, precision, out)
 

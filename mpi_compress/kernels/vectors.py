@@ -13,7 +13,9 @@ from mpi_compress.kernels import inlined_kernel, intrinsic, kernel
 
 @kernel
 def are_equal(a, b):
-    """True if all a_j = b_j, both (d,); NaN equals nothing."""
+    """True if all a_j = b_j, both of one length; NaN equals nothing."""
+    if a.size != b.size:
+        return False
     for j in range(a.size):
         if a[j] != b[j]:
             return False
@@ -95,6 +97,7 @@ def signs_add(indices, negative, magnitude, out):
 def levels_add(levels, scales, bucket, scale, out):
     """out_j += scale · scales[⌊j / bucket⌋] · levels_j, levels and out (d,)."""
     refuse_unequal(levels.size, out.size)
+    refuse_unequal(scales.size, (levels.size + bucket - 1) // bucket)
     for b in range(scales.size):
         step = scale * scales[b]
         for j in range(b * bucket, min((b + 1) * bucket, levels.size)):
@@ -104,6 +107,10 @@ def levels_add(levels, scales, bucket, scale, out):
 @kernel
 def merge(indices, values, sign_indices, negative, magnitude, out_indices, out_values):
     """Merge two disjoint increasing index sets, with values (s,) and ±magnitude (r,), to one of s + r indices with values."""
+    refuse_unequal(indices.size, values.size)
+    refuse_unequal(sign_indices.size, negative.size)
+    refuse_unequal(out_indices.size, indices.size + sign_indices.size)
+    refuse_unequal(out_values.size, out_indices.size)
     i, j = np.uint64(0), np.uint64(0)
     for at in range(out_indices.size):
         if j == np.uint64(sign_indices.size) or (i < np.uint64(indices.size) and indices[i] < sign_indices[j]):

@@ -25,7 +25,7 @@ _MOST = 2**32 - 1  # coordinates: indices are of 32 bits
 
 @dataclass(frozen=True)
 class Coder:
-    """Compresses arrays to bytes, and reads them back. It keeps no state: one coder serves all arrays, of any size.
+    """Compresses arrays to bytes, and reads them back. It keeps nothing: one coder serves all arrays, of any size.
 
     `coder` makes one from the names that jobs use.
     """
@@ -33,19 +33,25 @@ class Coder:
     compressor: Compressor
     codec: Codec
 
-    def encode(self, v: Floats, rng: Draws = None) -> bytes:
+    def start(self, size: int) -> Any:
+        """A new state for `encode`, of a compressor that has one; else None."""
+        return self._link(_size(size)).start()
+
+    def encode(self, v: Floats, rng: Draws = None, state: Any = None) -> bytes:
         """C(v) of v (d,), float32 or float64, as bytes.
 
         Args:
             rng: what random choices are drawn from: a seed, which gives the same bytes each time; a generator, which goes on from
                 call to call; None: a seed that nobody knows. A compressor that draws nothing ignores it.
+            state: what `start` gave, which the compressor changes; None: a new one.
 
         Raises:
             UserError: v is no such array, or the compressor's parameters cannot be meant for d coordinates.
             OverflowError: a finite value that the codec's floats cannot hold.
         """
         array = _vector(v)
-        return self._link(array.size).pack(array, _round(rng)).data.tobytes()
+        link = self._link(array.size)
+        return link.pack(array, _round(rng, link.start() if state is None else state)).data.tobytes()
 
     @overload
     def decode(self, data: Data, size: int) -> NDArray[np.float64]: ...
@@ -70,7 +76,7 @@ class Coder:
         """The bits of this message by the formula of the compressor's paper."""
         array = _vector(v)
         link = self._link(array.size)
-        return link.paper_bits(link.unpack(link.pack(array, _round(rng))))
+        return link.paper_bits(link.unpack(link.pack(array, _round(rng, link.start()))))
 
     def _read(self, data: Data, size: int) -> Compressed:
         link = self._link(_size(size))
@@ -150,12 +156,16 @@ def _size(size: Any) -> int:
     return int(size)
 
 
-def _round(rng: Any) -> Round:
+def _round(rng: Any, state: Any) -> Round:
     """A round whose draws are those of a seed or a generator."""
+    return Round(0, Streams(_seed(rng)), Role.WORKER, state=state)
+
+
+def _seed(rng: Any) -> int:
     if isinstance(rng, np.random.Generator):
-        return Round(0, Streams(int(rng.integers(2**63))), Role.WORKER)
+        return int(rng.integers(2**63))
     if rng is None:
-        return Round(0, Streams(int(np.random.SeedSequence().generate_state(1, np.uint64)[0])), Role.WORKER)
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if not isinstance(rng, int | np.integer) or isinstance(rng, bool) or rng < 0:
         raise UserError(f"encode: rng = {rng!r} was given; it should be a seed from 0 on, a numpy.random.Generator or None")
-    return Round(0, Streams(int(rng)), Role.WORKER)
+    return int(rng)

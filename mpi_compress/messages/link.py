@@ -26,10 +26,10 @@ LENGTH_BYTES = 4  # the length that precedes each message
 
 @dataclass(eq=False, slots=True)
 class Message:
-    """The bytes that master and workers exchange.
+    """The bytes that master and workers exchange. No bytes at all say nothing: `SILENT`.
 
     `content` keeps what was decoded: a sender that needs what its receiver will see, and a receiver in the same process, decode
-    once. `refusal` says, in the sender's process alone, why there are no bytes.
+    once. `refusal` says, in the sender's process alone, why a message is `REFUSED`.
     """
 
     data: Bytes
@@ -41,13 +41,25 @@ class Message:
         """8 · (the 4-byte length + the bytes), padding included."""
         return 8 * (LENGTH_BYTES + self.data.size)
 
+    @property
+    def is_silent(self) -> bool:
+        return self.data.size == 0 and not self.is_refused
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the values could not be encoded, so that the round has no update."""
+        return self.data is REFUSED
+
 
 REFUSED = np.empty(0, dtype=np.uint8)
-"""The bytes of a message whose values could not be encoded; every codec writes at least one byte."""
+"""In place of the bytes of a message whose values could not be encoded; it is told by what it is, not by its length."""
+
+SILENT = Message(np.empty(0, dtype=np.uint8))
+"""The message of a node that says nothing, on any link: 4 bytes on the wire, its length 0; it decodes to the vector 0."""
 
 
 def attempt(send: Callable[..., Message], *arguments: Any) -> Message:
-    """The message that `send` returns; if it overflows, an empty message that keeps the error."""
+    """The message that `send` returns; if it overflows, a refused message that keeps the error."""
     try:
         return send(*arguments)
     except OverflowError as error:
@@ -74,9 +86,13 @@ class Link:
                 object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
 
+    def start(self) -> Any:
+        """What a node's compressor remembers before its first message; None for one without a state."""
+        return self.compressor.start(self.dim)
+
     def compress(self, v: Vector, t: Round) -> Compressed:
         """C(v) of v (dim,), not encoded."""
-        return self.compressor.compress(v, t)
+        return self.compressor.applied(v, t)
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:
         """Compress v (dim,), or compress a compressed vector again, and encode the result.
@@ -127,12 +143,19 @@ class Link:
         Raises:
             CorruptMessage: bytes that the codec cannot have written.
         """
+        if message.is_silent:
+            return self.silence
         if message.content is None:
             content, end = self.read(message.data)
             if end != message.data.size:
                 raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
             message.content = content
         return message.content
+
+    @property
+    def silence(self) -> Compressed:
+        """What a silent message decodes to."""
+        return no_coordinates(self.dim)
 
     def write(self, compressed: Compressed) -> Bytes:
         """Encode by the codec."""
@@ -163,6 +186,10 @@ class ScalarLink(Link):
 
     def at(self, **known: Any) -> "ScalarLink":
         return ScalarLink(self.vectors.at(**known))
+
+    @property
+    def silence(self) -> WithScalar:
+        return WithScalar(0.0, no_coordinates(self.dim))
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithScalar)

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY, run_of
@@ -37,8 +38,9 @@ THEORY = {
         }
     ),
 }
-OWN_COMPRESSOR = """
+OWN_PARTS = """
 from dataclasses import dataclass
+import numpy as np
 import mpi_compress as mc
 
 @mc.compressors.register("mine")
@@ -49,10 +51,54 @@ class Mine(mc.Compressor):
     def compress(self, v, t):
         i = t.rng.permutation(v.size)[:3]
         return mc.Sparse(v.size, i, v[i])
+
+@mc.compressors.register("in-turn")
+@dataclass(frozen=True)
+class InTurn(mc.Compressor):
+    k: int = 3
+
+    def start(self, dim):
+        return {"next": 0, "sent": np.zeros(dim), "lengths": []}
+
+    def compress(self, v, t, state):
+        i = (state["next"] + np.arange(self.k)) % v.size
+        state["next"] += self.k
+        state["sent"][i] += v[i]
+        state["lengths"].append(float(abs(state["sent"]).sum()))
+        return mc.Sparse(v.size, i, v[i] + 1e-3 * sum(state["lengths"]))
+
+@mc.algorithms.register("in-part")
+@dataclass(frozen=True)
+class InPart(mc.Algorithm):
+    step: mc.Step = "0.1/L"
+    silent: bool = False
+
+    def start(self, x0):
+        return mc.algorithms.gd.Node(x0.copy())
+
+    def worker_sends(self, node, worker, f, t):
+        return mc.SILENT if self.silent or t.rng.random() < 0.5 else self.up.pack(f.gradient(node.x), t)
+
+    def master_answers(self, node, master, ups, t):
+        return mc.SILENT if t.k % 3 == 1 else self.down.pack(self.mean(ups), t)
+
+    def all_hear(self, node, down, t):
+        down.add_to(node.x, -self.gamma(t.k))
 """
+IN_TURN = {"name": "in-turn"}
 OWN_PART = {
     **{"plugins": ["own_part"], "data": {"generator": "gspar", "samples": 40, "dim": 20}, "objective": {"mu": 0.1}},
-    **{"workers": {"count": 4}, "stop": {"rounds": 5}, "run": runs({"own part": run_of({"name": "ef"}, {"name": "mine"})})},
+    **{"workers": {"count": 4}, "stop": {"rounds": 10}},
+    "run": runs(
+        {
+            "own part": run_of({"name": "ef"}, {"name": "mine"}),
+            "in turn": run_of({"name": "ef", "batch": 2}, IN_TURN, IN_TURN),
+            "in turn, gd": run_of({"name": "gd"}, {**IN_TURN, "k": 5}, {**IN_TURN, "k": 4}),
+            "in part": run_of({"name": "in-part"}, IN_TURN),
+            "in part, levels": run_of({"name": "in-part"}, {"name": "qsgd", "levels": 4}),
+            "nobody": run_of({"name": "in-part", "silent": True}, {"name": "lattice", "sigma": 0.1}),
+        }
+    ),
 }
 
 
@@ -100,7 +146,7 @@ WAYS = {
     "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
     "allgather on five ranks": Way(FEW, (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(
-        ("algorithms", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)
+        ("algorithms", "own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)
     ),
     "stopped on three ranks, resumed in one process": Way(("one-each",), (Layout(3, stop_after=3), Layout())),
 }
@@ -133,7 +179,7 @@ def jobs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("jobs")
     for name, text in JOBS.items():
         (folder / f"{name}.toml").write_text(text)
-    for name, text in {"own_part.py": OWN_COMPRESSOR, **problem_files()}.items():
+    for name, text in {"own_part.py": OWN_PARTS, **problem_files()}.items():
         (folder / name).write_text(text)
     (folder / "uneven.svm").write_text("".join(f"{y} 1:{y * size}\n" for size in (1, 1, 1e3) for y in (-1, 1)))
     return folder
@@ -215,6 +261,13 @@ def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(way,
 def test_allgather_has_no_messages_down(way, played):
     run = mc.read(played(way)["small", "top-3"])
     assert [run.trace[name].max() for name in ("wire_bits_down", "paper_bits_down", "cost_down")] == [0, 0, 0]
+
+
+def test_silence_costs_its_length_alone(played):
+    run = mc.read(played(ONE)["own-part", "nobody"])
+    assert run.trace["wire_bits_up"].tolist() == [32 * 4 * k for k in run.trace["round"]]
+    assert not run.trace["paper_bits_up"].any()
+    assert np.all(run.trace["loss"] == run.trace["loss"][0])
 
 
 def test_theory_is_logged_for_every_row_and_sparsity(played):

@@ -129,6 +129,72 @@ def test_what_is_no_compressed_vector_is_one_line(body, codec, tmp_path):
         mc.run(mc.load_job(file), out=tmp_path)
 
 
+HIDDEN = {
+    "self.memory": ("memory: dict = field(default_factory=dict)", "self.memory[t.who] = t.k", "self.memory"),
+    "the class": ("memory = {}", "self.memory.setdefault(t.who, []).append(t.k)", "Mine.memory"),
+    "a number of the class": ("calls = 0", "type(self).calls += 1", "Mine.calls"),
+    "an array": ("share: float = 0.5", "SEEN[0] += 1", r"own_\d+.SEEN"),
+    "a function's": ("share: float = 0.5", "note(t)", r"own_\d+.NOTES"),
+    "a generator": ("share: float = 0.5", "RNG.random()", r"own_\d+.RNG"),
+}
+MODULE = """
+from dataclasses import field
+from functools import cache
+SEEN, NOTES, RNG = np.zeros(3), [], np.random.default_rng(0)
+
+def note(t):
+    NOTES.append(t.k)
+
+@cache
+def table(n):
+    return np.arange(n)
+"""
+
+
+@pytest.mark.parametrize("where", HIDDEN)
+def test_a_part_that_remembers_outside_of_its_state_is_refused_by_name(where, tmp_path):
+    field, work, place = HIDDEN[where]
+    file = written(tmp_path, MODULE + compressor(f"{work}; {SORTED}", field=field))
+    with pytest.raises(UserError, match=f"^{re.escape(str(file))}: mine keeps something in {place} from call to call"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
+def test_what_is_computed_once_may_be_cached(tmp_path):
+    assert played(tmp_path, MODULE + compressor(f"table(v.size); {SORTED}")).status == "complete"
+
+
+STATEFUL = compressor(SORTED).replace("v, t):", "v, t, state):") + "\n    def start(self, dim):\n        return {}\n"
+
+
+def test_the_state_of_a_compressor_is_its_own(tmp_path):
+    """Two runs of one job have the same bytes, and their state begins anew."""
+    body = STATEFUL.replace("return {}", "return np.zeros(3)").replace("        i = np.sort", "        state += 1; v = v / state[0]; i = np.sort")
+    file = written(tmp_path, body)
+    one, other = (mc.run(mc.load_job(file), out=tmp_path / name)[0] for name in "ab")
+    assert one.status == "complete"
+    assert_equal(one.file, other.file)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (STATEFUL.replace("return {}", "return open"), "mine, start: its state cannot be saved in a checkpoint"),
+        (STATEFUL.replace(", state):", "):"), r"mine: with a start\(self, dim\) it needs compress\(self, v, t, state\)"),
+        (STATEFUL.replace("def start", "def begin"), r"mine: with no start\(self, dim\) it needs compress\(self, v, t\)"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(source, says, tmp_path):
+    with pytest.raises(UserError, match=says):
+        mc.run(mc.load_job(written(tmp_path, source)), out=tmp_path)
+
+
+def test_async_sgd_refuses_a_compressor_with_a_state(tmp_path):
+    file = written(tmp_path, STATEFUL, algorithm="async-sgd")
+    file.write_text(file.read_text().replace('name = "async-sgd"', 'name = "async-sgd", step = 0.01, batch = 1'))
+    with pytest.raises(UserError, match="async-sgd keeps nothing for a compressor: mine has a state"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
 def test_workers_without_rounds_are_reported_too(tmp_path):
     body = "i = np.argpartition(np.abs(v), -3)[-3:]; return mc.Sparse(v.size, i + 100 * (t.k == 3), v[i])"
     file = written(tmp_path, compressor(body), algorithm="async-sgd")

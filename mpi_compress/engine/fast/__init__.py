@@ -15,4 +15,4 @@ import_all(__name__)
 def faster(hosted: HostedWorkers) -> HostedWorkers:
     """The same workers, played by the fastest way that holds for them."""
     GradientsTogether.of(hosted.objectives.values())
-    return fastest(hosted)
+    return hosted if hosted.algorithm.up.compressor.has_state else fastest(hosted)

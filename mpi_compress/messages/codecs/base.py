@@ -1,12 +1,15 @@
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.codecs.formats import FORMATS, FloatFormat, Setting
 from mpi_compress.messages.kinds import Bytes, Compressed, Known, SparseRows
@@ -28,6 +31,11 @@ class Codec(Part, ABC):
     float: Setting = 64  # on the wire: 16 (IEEE binary16), "bf16", 32 or 64; its bits are the FPP of paper bits
     indices: Literal["counted", "free"] = "counted"  # for paper bits only: indices count, or are free, as some authors have it
     element_bits: Real | None = None  # b: paper bits are b·d, as GSpar fig. 3 counts QSGD(b); left out: by the papers' formulas
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "decode" in vars(cls):
+            cls.decode = _refusing(vars(cls)["decode"])  # type: ignore[method-assign]
 
     @cached_property
     def float_format(self) -> FloatFormat:
@@ -63,6 +71,19 @@ class Codec(Part, ABC):
         if self.element_bits is not None:
             return self.element_bits * content.dim
         return content.paper_bits(self.float_format.bits, self.indices == "counted")
+
+
+def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
+    """The same method; a UserError says what it wants where it is not handed an array that kernels can read."""
+
+    @wraps(decode)
+    def refusing(self: Codec, data: Bytes, *where: Any, **named: Any) -> Decoded:
+        if not (type(data) is np.ndarray and data.dtype == np.uint8 and data.ndim == 1 and data.flags.c_contiguous):
+            wanted = "contiguous bytes in an array of uint8 (size,), such as np.frombuffer(data, np.uint8)"
+            raise UserError(f"{self.name}, decode: {arrays.shown(data)} was given; it should be {wanted}")
+        return decode(self, data, *where, **named)
+
+    return refusing
 
 
 class BulkCodec(ABC):

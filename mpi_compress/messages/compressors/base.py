@@ -27,14 +27,33 @@ class Compressor(Part, ABC):
     makes: ClassVar[type[Compressed]] = Sparse  # the kind of message
     codec: ClassVar[str] = "fixed"  # the codec that its paper counts
     paper: ClassVar[str] = ""
+    has_state: ClassVar[bool] = False  # True where a class defines `start`
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.has_state = cls.start is not Compressor.start
 
     @abstractmethod
     def compress(self, v: Vector, t: Round) -> Compressed:
-        """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`."""
+        """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`.
+
+        A compressor that remembers something from one message to the next defines `start`, and `compress(v, t, state)`.
+        """
+
+    def start(self, dim: int) -> Any:
+        """What a node's compressor remembers before its first message: arrays, lists, a dict or a dataclass of them.
+
+        `compress` gets it, and changes it in place. Each worker has its own, and so has the master; checkpoints save it.
+        """
+        return None
+
+    def applied(self, v: Vector, t: Round) -> Compressed:
+        """C(v), with the node's state where there is one."""
+        return self.compress(v, t, t.state) if self.has_state else self.compress(v, t)  # type: ignore[call-arg]
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         """C of a vector that is held in compressed form."""
-        return self.compress(c.dense(), t)
+        return self.applied(c.dense(), t)
 
     def known(self, dim: int) -> Mapping[str, Any]:
         """What a receiver must know to read this compressor's messages and both ends know beforehand: it costs no bits.

@@ -1,0 +1,42 @@
+"""A kernel that users' objects reach compares the lengths of its arrays before it writes."""
+
+import numpy as np
+import pytest
+from helpers.objectives import problem
+
+import mpi_compress as mc
+from mpi_compress.kernels import bits, floats, vectors
+
+TWO, THREE = np.arange(2, dtype=np.uint32), np.arange(3, dtype=np.uint32)
+FAR = np.array([1_000_000], dtype=np.uint32)
+BYTES = np.zeros(64, dtype=np.uint8)
+UNEQUAL = {
+    "scatter_add": lambda: vectors.scatter_add(THREE, np.ones(2), 1.0, np.zeros(9)),
+    "scatter_add, far": lambda: vectors.scatter_add(FAR, np.ones(1), 1.0, np.zeros(9)),
+    "scatter_add_noting": lambda: vectors.scatter_add_noting(FAR, np.ones(1), np.zeros(9), np.zeros(9, dtype=np.bool_)),
+    "dense_add": lambda: vectors.dense_add(np.ones(9), 1.0, np.zeros(8)),
+    "signs_add": lambda: vectors.signs_add(FAR, np.ones(1, dtype=np.bool_), 1.0, np.zeros(9)),
+    "levels_add": lambda: vectors.levels_add(np.ones(9, dtype=np.int64), np.ones(1), 4, 1.0, np.zeros(9)),
+    "merge": lambda: vectors.merge(TWO, np.ones(2), THREE, np.ones(3, dtype=np.bool_), 1.0, np.empty(9, np.uint32), np.empty(9)),
+    "put_pairs": lambda: floats.put_pairs(THREE, np.ones(2), 4, 64, 16, BYTES.copy()),
+    "write_bitmap": lambda: bits.write_bitmap(FAR, BYTES.copy()),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_arrays_that_do_not_fit_are_refused(name):
+    with pytest.raises(ValueError, match=r"length|beyond"):
+        UNEQUAL[name]()
+
+
+def test_vectors_of_different_lengths_are_not_equal():
+    assert not vectors.are_equal(np.zeros(3), np.zeros(4))
+
+
+@pytest.mark.parametrize("ask", ["value_and_gradient", "gradient"])
+@pytest.mark.parametrize("size", [3, 5000])
+def test_a_function_refuses_a_point_of_another_length(ask, size):
+    f, _ = problem("logistic", sparse=True)
+    getattr(f, ask)(np.zeros(7))
+    with pytest.raises(mc.UserError, match=f"a vector of {size} coordinates was given to a function of 7"):
+        getattr(f, ask)(np.zeros(size))
