@@ -12,7 +12,6 @@ from helpers.running import command
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import registries
 from mpi_compress.messages.link import Link
 
 NUMBER = itertools.count()
@@ -40,12 +39,7 @@ OURS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def registered_for_one_test_only():
-    before = [dict(registry._parts) for registry in registries]
-    yield
-    for registry, parts in zip(registries, before, strict=True):
-        registry._parts = parts
+pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
 
 
 def written(tmp_path, source, more="", **parts):
