@@ -2,6 +2,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
+unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
+
 .PHONY: demo figures test test-slow test-cluster lint bench docs clean
 
 demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure

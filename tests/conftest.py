@@ -2,11 +2,14 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.running import SMALL_JOB
 from hypothesis import settings
+
+from mpi_compress.core.registry import registries
 
 settings.register_profile("kernels", deadline=None)  # the first call of a kernel may compile it
 settings.load_profile("kernels")
@@ -39,6 +42,15 @@ def real_data() -> Path:
     if not folder:
         pytest.skip("real data sets are needed: set MPI_COMPRESS_DATA to their folder")
     return Path(folder)
+
+
+@pytest.fixture
+def registered_for_one_test_only() -> Iterator[None]:
+    """Parts that a test registers are gone after it."""
+    before = [dict(registry._parts) for registry in registries]
+    yield
+    for registry, parts in zip(registries, before, strict=True):
+        registry._parts = parts
 
 
 @pytest.fixture

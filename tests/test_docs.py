@@ -40,6 +40,7 @@ def commands(block: str) -> Iterator[tuple[str, str, int]]:
         yield typed, printed[: status.start()] if status else printed, int(status[1]) if status else 0
 
 
+@pytest.mark.usefixtures("registered_for_one_test_only")
 @pytest.mark.parametrize("page", RUN)
 def test_a_page_works_as_it_stands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -339,7 +339,8 @@ up = { compressor = "stochastic" }
 """
 
 
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(dtype, tmp_path, monkeypatch):
     """Ranks of one run have both: one compiles, the others read what it wrote."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))

@@ -9,7 +9,6 @@ import scipy.optimize
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import registries
 
 NUMBER = itertools.count()
 HEAD = """
@@ -50,12 +49,7 @@ class Mine(mc.Model):
 """
 
 
-@pytest.fixture(autouse=True)
-def registered_for_one_test_only():
-    before = [dict(registry._parts) for registry in registries]
-    yield
-    for registry, parts in zip(registries, before, strict=True):
-        registry._parts = parts
+pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
 
 
 def job(tmp_path, source="", objective="", algorithm='{ name = "gd", step = 0.1 }', more="", data=""):

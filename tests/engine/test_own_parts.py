@@ -13,7 +13,6 @@ from helpers.running import After, command
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.registry import registries
 from mpi_compress.core.signals import Stopped
 from mpi_compress.messages.link import Link
 
@@ -42,12 +41,7 @@ OURS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def registered_for_one_test_only():
-    before = [dict(registry._parts) for registry in registries]
-    yield
-    for registry, parts in zip(registries, before, strict=True):
-        registry._parts = parts
+pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
 
 
 def written(tmp_path, source, more="", **parts):

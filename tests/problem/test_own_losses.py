@@ -12,7 +12,6 @@ from mpi_compress.kernels import losses as kernels
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.models import models
 from mpi_compress.problem.optimum import SOLVERS
-from mpi_compress.problem.partitions import partitions
 
 NUMBER = itertools.count()
 HEAD = """
@@ -32,12 +31,7 @@ class Mine(Loss):
 """
 
 
-@pytest.fixture(autouse=True)
-def registered_for_one_test_only():
-    before = [(registry, dict(registry._parts)) for registry in (losses, partitions)]
-    yield
-    for registry, parts in before:
-        registry._parts = parts
+pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
 
 
 def job(tmp_path, source, loss="mine", **changes):

@@ -219,13 +219,6 @@ class Mine(mc.Partition):
 """
 
 
-@pytest.fixture
-def registered_for_one_test_only():
-    before = dict(partitions._parts)
-    yield
-    partitions._parts = before
-
-
 DEAL, ORDER = "deal(self, labels, n, rng)", "order(self, labels, seed)"
 
 
