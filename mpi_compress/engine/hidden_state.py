@@ -49,7 +49,7 @@ def _content(part: Any) -> dict[str, bytes]:
 def _places(part: Any) -> Iterator[tuple[str, Any]]:
     cls = type(part)
     for name, value in vars(part).items():
-        if not isinstance(getattr(cls, name, None), cached_property):
+        if not (is_ours(value) or isinstance(getattr(cls, name, None), cached_property)):
             yield f"self.{name}", value
     for each in cls.__mro__:
         if each is object or is_ours(each):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import Codec, codecs
@@ -84,6 +84,8 @@ class Coder:
             message = arrays.raw(data)
         except ValueError as error:
             raise UserError(f"decode: {error}") from None
+        if not message.size:
+            raise CorruptMessage("there are no bytes")
         return link.unpack(Message(message))
 
     def _link(self, dim: int) -> Link:

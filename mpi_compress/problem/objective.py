@@ -126,7 +126,7 @@ class Objective:
         if rows is None:
             out += self.gradient(x)
             return
-        self._refuse_other_lengths(out, x)
+        _refuse_other_lengths(self.dim, out, x)
         start = time.perf_counter()
         self.term.add_gradient(out, x, rows, self._draw())
         if self.penalty is not None:
@@ -140,7 +140,7 @@ class Objective:
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
-        self._refuse_other_lengths(out, x)
+        _refuse_other_lengths(self.dim, out, x)
         start = time.perf_counter()
         held, growth = self.term.add_sparse_gradient(out, x, rows)
         self.charge(time.perf_counter() - start, rows.size)
@@ -193,13 +193,6 @@ class Objective:
         done = self.neighbours is not None and self.neighbours.evaluate(point, charged)
         return self._kept if done else None
 
-    def _refuse_other_lengths(self, *vectors: Vector | ScaledVector) -> None:
-        """UserError unless all have d coordinates: kernels do not look."""
-        for v in vectors:
-            size = v.v.size if isinstance(v, ScaledVector) else v.size
-            if size != self.dim:
-                raise UserError(f"a vector of {size} coordinates was given to a function of {self.dim}")
-
     def _draw(self) -> Generator | None:
         """The random numbers of a model that draws, the same in all gradients of a round; None for any other function."""
         return self.round.model_draw() if self.loss.random and self.round is not None else None
@@ -207,9 +200,17 @@ class Objective:
     def _compute(self, x: Vector, draw: Generator | None = None) -> float:
         """The value at x; the gradient goes to its buffer."""
         self._kept = None
-        self._refuse_other_lengths(x)
+        _refuse_other_lengths(self.dim, x)
         value = self.term.evaluate(x, self._gradient, draw)
         if self.penalty is not None:
             value += self.penalty.value(x)
             self._gradient += self.penalty.gradient(x)
         return value
+
+
+def _refuse_other_lengths(dim: int, *vectors: Vector | ScaledVector) -> None:
+    """UserError unless all have `dim` coordinates: kernels do not look."""
+    for v in vectors:
+        size = v.v.size if isinstance(v, ScaledVector) else v.size
+        if size != dim:
+            raise UserError(f"a vector of {size} coordinates was given to a function of {dim}")

@@ -14,6 +14,7 @@ from helpers.running import After, command
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
+from mpi_compress.engine import preparing
 from mpi_compress.messages.link import Link
 
 NUMBER = itertools.count()
@@ -187,6 +188,32 @@ def test_async_sgd_refuses_a_compressor_with_a_state(tmp_path):
     file.write_text(file.read_text().replace('name = "async-sgd"', 'name = "async-sgd", step = 0.01, batch = 1'))
     with pytest.raises(UserError, match="async-sgd keeps nothing for a compressor: mine has a state"):
         mc.run(mc.load_job(file), out=tmp_path)
+
+
+NATURAL = """
+@mc.compressors.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.Compressor):
+    makes = mc.Dense
+    codec = "dense"
+
+    def compress(self, v, t):
+        return mc.Dense(np.sign(v) * np.exp2(np.floor(np.log2(np.abs(v) + 1e-300))))
+"""
+THEOREM = """
+    def omega(self, dim):
+        return 1 / 8
+"""
+
+
+@pytest.mark.parametrize(("source", "count"), [(NATURAL, 0), (NATURAL + THEOREM, 1)])
+def test_a_compressor_that_is_charged_for_whole_floats_is_told_once(source, count, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(preparing, "_warned", set())
+    file = written(tmp_path, source, codec="dense")
+    for folder in "ab":
+        mc.run(mc.load_job(file), out=tmp_path / folder)
+    said = "mine: makes Dense, so each message counts as 20 floats of 64 bits; a kind and a codec of its own"
+    assert capfd.readouterr().err.count(said) == count
 
 
 def test_workers_without_rounds_are_reported_too(tmp_path):

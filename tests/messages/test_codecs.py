@@ -7,6 +7,7 @@ from helpers.kinds import KINDS, cut, index_set, known_of, lattice, messages, sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.kinds import (
     Dense,
@@ -73,6 +74,15 @@ def test_what_is_decoded_is_what_was_encoded_and_two_in_a_row_too(name, dim, bit
             assert np.array_equal(first.dense(), c.dense())
         else:
             assert same(first, c)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize(
+    "handed", [bytes, lambda a: a.reshape(2, -1), lambda a: np.repeat(a, 2)[::2], lambda a: a.astype(np.int64), list]
+)
+def test_decode_says_what_bytes_it_wants(name, handed):
+    with pytest.raises(UserError, match=rf"^{name}, decode: .* was given; it should be contiguous bytes in an array of uint8"):
+        codecs[name]().decode(handed(np.zeros(64, dtype=np.uint8)), 0, 5, Sparse)
 
 
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
