@@ -211,7 +211,7 @@ def test_a_compressor_that_is_charged_for_whole_floats_is_told_once(source, coun
     monkeypatch.setattr(preparing, "_warned", set())
     file = written(tmp_path, source, codec="dense")
     for folder in "ab":
-        mc.run(mc.load_job(file), out=tmp_path / folder)
+        mc.run(mc.load_job(file), out=tmp_path / folder, quiet=False)
     said = "mine: makes Dense, so each message counts as 20 floats of 64 bits; a kind and a codec of its own"
     assert capfd.readouterr().err.count(said) == count
 
