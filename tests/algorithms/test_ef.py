@@ -14,6 +14,7 @@ from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.algorithms.ef import EF
+from mpi_compress.core.streams import Role, Streams
 
 
 def shards(run, count=5):
@@ -65,6 +66,30 @@ def test_trajectories_on_madelon_equal_a_plain_implementation(algorithm, up, pla
     assert np.linalg.norm(run.x - xs[-1]) <= 1e-10 * np.linalg.norm(xs[-1])
     losses = np.array([f.loss(x) for x in xs[::100]])
     assert np.max(np.abs(run.trace["loss"] / losses - 1)) <= 1e-10
+
+
+@pytest.mark.parametrize("λ", [0.5, 0.9])
+def test_momentum_of_gradients_with_minibatches_and_the_regulariser_at_the_master(λ, tmp_path):
+    algorithm = {"name": "ef", "momentum": λ, "step": 0.05, "batch": 3, "regularizer": "master"}
+    run = run_of(tmp_path, algorithm, {"name": "top-k", "k": 4}, rounds=60, seed=8)
+    f, batches, streams = shards(run), mc.Batches(3), Streams(8)
+    µ, f.mu = f.mu, 0.0
+
+    def rows(i, k):
+        return batches.rows(20, mc.Round(k, streams, Role.WORKER, i)).astype(int)
+
+    xs = plain_ef.algorithm_2(f, np.zeros(40), top(4), 0.05, 60, λ, rows, µ)
+    np.testing.assert_allclose(run.x, xs[-1], rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("reset", [1, 3])
+@pytest.mark.parametrize(("up", "C"), [({"name": "top-k", "k": 4}, top(4)), ({"name": "hard-threshold", "threshold": 0.02}, above(0.02))])
+def test_errors_are_dropped_in_the_rounds_that_reset_names(reset, up, C, tmp_path):
+    run = run_of(tmp_path, {"name": "ef", "step": 0.5, "reset": reset}, up, rounds=40)
+    xs, _ = plain_ef.algorithm_1(shards(run), np.zeros(40), C, 0.5, 40, reset=reset)
+    kept, _ = plain_ef.algorithm_1(shards(run), np.zeros(40), C, 0.5, 40)
+    np.testing.assert_allclose(run.x, xs[-1], rtol=1e-10, atol=1e-13)
+    assert np.linalg.norm(xs[-1] - kept[-1]) > 1e-3 * np.linalg.norm(xs[-1])
 
 
 @dataclass(frozen=True)

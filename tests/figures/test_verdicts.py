@@ -189,6 +189,23 @@ def test_a_run_of_one_seed_stands_beside_each_seed_of_the_others(tmp_path):
     assert [v.why for v in without] == ["'two' has no result of seed 2", "", "'two' has no result of seed 2"]
 
 
+@pytest.mark.parametrize("seeds", [[1, 2, 3], [4, 5, 6]])
+def test_a_claim_is_judged_by_the_median_over_unequal_seeds(seeds, tmp_path):
+    file = tmp_path / "median.toml"
+    head = JOB[: JOB.index("[[run]]")].replace("rounds = 40", "rounds = 4") + 'algorithm = { name = "gd", step = 0.1 }\n'
+    run = f'[[run]]\nlabel = "a"\nup = {{ compressor = {{ name = "random-k", k = 3 }} }}\ngrid = {{ seed = {seeds} }}\n'
+    file.write_text(head + run)
+    losses = [r.trace["loss"][-1] for r in mc.run(load_job(file), out=tmp_path)]
+    median, mean = sorted(losses)[1], sum(losses) / 3
+    between = (median + mean) / 2
+    claim = f'[[claim]]\nid = "X"\nsays = "so"\nvalue = "loss(\'a\')"\nholds = "< {between!r}"\n'
+    file.write_text(head + run + claim)
+    (found,) = verdicts.check(load_job(file), results_of(load_job(file), tmp_path))
+    assert found.values == losses
+    assert found.median == median != mean
+    assert found.holds == (median < mean)
+
+
 def test_the_smallest_over_runs_is_a_number_where_one_has_diverged(tmp_path):
     file = tmp_path / "nan.toml"
     head = JOB[: JOB.index("[[run]]")].replace("rounds = 40", "rounds = 400")

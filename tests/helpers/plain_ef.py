@@ -39,17 +39,17 @@ def threshold(level):
     return lambda v: np.where(np.abs(v) >= level, v, 0.0)
 
 
-def algorithm_1(f, x, C, γ, rounds, shift=None):
-    """x and √mean‖e_i‖² after each round; `shift` is x* for EF-GDstar."""
+def algorithm_1(f, x, C, γ, rounds, shift=None, reset=None):
+    """x and √mean‖e_i‖² after each round; `shift` is x* for EF-GDstar, and errors are dropped after every `reset`-th round."""
     e = [np.zeros_like(x) for _ in range(f.n)]
     h = [0.0 if shift is None else f.gradient(i, shift) for i in range(f.n)]
     xs, errors = [x], [0.0]
-    for _ in range(rounds):
+    for k in range(rounds):
         Δs = []
         for i in range(f.n):
             p = e[i] + γ * (f.gradient(i, x) - h[i])
             Δ = γ * C(p / γ)
-            e[i] = p - Δ
+            e[i] = 0 * p if reset and (k + 1) % reset == 0 else p - Δ
             Δs.append(Δ)
         x = x - np.mean(Δs, axis=0)
         xs.append(x)
@@ -57,18 +57,18 @@ def algorithm_1(f, x, C, γ, rounds, shift=None):
     return np.array(xs), np.array(errors)
 
 
-def algorithm_2(f, x, C, γ, rounds, λ):
-    """Momentum by gradient compression."""
+def algorithm_2(f, x, C, γ, rounds, λ, rows=lambda i, k: slice(None), µ=0.0):
+    """Momentum by gradient compression, with rows(i, k) as minibatches, and µ x at the master."""
     e, m, xs = [np.zeros_like(x) for _ in range(f.n)], np.zeros_like(x), [x]
-    for _ in range(rounds):
+    for k in range(rounds):
         sent = []
         for i in range(f.n):
-            Δ = f.gradient(i, x) + e[i]
+            Δ = f.gradient(i, x, rows(i, k)) + e[i]
             sent.append(C(Δ))
             e[i] = Δ - sent[-1]
         mean = np.mean(sent, axis=0)
         m = λ * m + mean
-        x = x - γ * (mean + m)
+        x = x - γ * µ * x - γ * (mean + m)
         xs.append(x)
     return np.array(xs)
 
