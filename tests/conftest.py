@@ -3,11 +3,13 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from helpers.running import SMALL_JOB
 from hypothesis import settings
+from matplotlib import pyplot
 
 from mpi_compress.core.registry import registries
 
@@ -44,13 +46,27 @@ def real_data() -> Path:
     return Path(folder)
 
 
-@pytest.fixture
-def registered_for_one_test_only() -> Iterator[None]:
-    """Parts that a test registers are gone after it."""
+@contextmanager
+def _without_new_parts() -> Iterator[None]:
     before = [dict(registry._parts) for registry in registries]
     yield
     for registry, parts in zip(registries, before, strict=True):
         registry._parts = parts
+
+
+@pytest.fixture
+def registered_for_one_test_only() -> Iterator[None]:
+    """Parts that a test registers are gone after it."""
+    with _without_new_parts():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Parts that the tests of a file register, and figures that they open, are gone after them."""
+    with _without_new_parts():
+        yield
+    pyplot.close("all")
 
 
 @pytest.fixture
