@@ -72,7 +72,7 @@ def test_trajectories_on_madelon_equal_a_plain_implementation(algorithm, up, pla
 def test_momentum_of_gradients_with_minibatches_and_the_regulariser_at_the_master(λ, tmp_path):
     algorithm = {"name": "ef", "momentum": λ, "step": 0.05, "batch": 3, "regularizer": "master"}
     run = run_of(tmp_path, algorithm, {"name": "top-k", "k": 4}, rounds=60, seed=8)
-    f, batches, streams = shards(run), mc.Batches(3), Streams(8)
+    f, batches, streams = shards(run), mc.Batches(3, "with-replacement"), Streams(8)
     µ, f.mu = f.mu, 0.0
 
     def rows(i, k):

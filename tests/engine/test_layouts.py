@@ -150,7 +150,7 @@ WAYS = {
     "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
     "allgather on five ranks": Way(FEW, (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(
-        ("algorithms", "own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)
+        ("one-each", "own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)
     ),
     "stopped on three ranks, resumed in one process": Way(("one-each",), (Layout(3, stop_after=3), Layout())),
 }

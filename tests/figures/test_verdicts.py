@@ -195,7 +195,7 @@ def test_a_claim_is_judged_by_the_median_over_unequal_seeds(seeds, tmp_path):
     head = JOB[: JOB.index("[[run]]")].replace("rounds = 40", "rounds = 4") + 'algorithm = { name = "gd", step = 0.1 }\n'
     run = f'[[run]]\nlabel = "a"\nup = {{ compressor = {{ name = "random-k", k = 3 }} }}\ngrid = {{ seed = {seeds} }}\n'
     file.write_text(head + run)
-    losses = [r.trace["loss"][-1] for r in mc.run(load_job(file), out=tmp_path)]
+    losses = [float(r.trace["loss"][-1]) for r in mc.run(load_job(file), out=tmp_path)]
     median, mean = sorted(losses)[1], sum(losses) / 3
     between = (median + mean) / 2
     claim = f'[[claim]]\nid = "X"\nsays = "so"\nvalue = "loss(\'a\')"\nholds = "< {between!r}"\n'
