@@ -6,7 +6,7 @@ import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,6 @@ def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
     """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
-    packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
     return {
         "job": p.spec.toml(),
         "label": p.spec.label,
@@ -180,15 +179,23 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "L_source": p.problem.smoothness.source,
         "f_star_source": p.problem.f_star_source,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
-        "versions": json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}),
+        "versions": _versions(),
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
         "commit": _commit(),
     }
 
 
+@cache
+def _versions() -> str:
+    """The versions of Python and of the packages that decide a number, as JSON text."""
+    packages = ("mpi-compress", "numpy", "scipy", "numba", "h5py", "mpi4py")
+    return json.dumps({"python": platform.python_version(), **{name: metadata.version(name) for name in packages}})
+
+
+@cache
 def _commit() -> str:
-    """The commit of this package's own checkout; "" where it is installed from elsewhere."""
+    """The commit of this package's own checkout as this process began; "" where it is installed from elsewhere."""
     checkout = Path(__file__).parents[2]
     if not (checkout / ".git").exists():
         return ""
