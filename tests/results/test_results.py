@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -10,6 +11,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
+from helpers.disk import order_of_syncs
 from helpers.running import BIN
 
 import mpi_compress as mc
@@ -413,3 +415,12 @@ def test_letters_that_the_font_lacks_are_one_line(tmp_path, capfd):
         warnings.simplefilter("error")
         figures.save(mc.plot([run], x="round", y="loss"), tmp_path / "a.png")
     assert capfd.readouterr().err.count("the font has no 漢 字; boxes stand there") == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files are named by /proc")
+def test_a_result_is_on_the_disk_before_it_takes_its_name(tmp_path, monkeypatch):
+    recorder = Recorder(tmp_path / "folder" / "a.h5", {"label": "a"})
+    recorder.append(row(0))
+    seen = order_of_syncs(monkeypatch)
+    recorder.finish("complete", "", np.zeros(1), {})
+    assert seen == [("sync", "a.h5.part"), ("name", "a.h5"), ("sync", "folder")]
