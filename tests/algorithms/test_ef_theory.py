@@ -109,7 +109,9 @@ def test_gdstar_with_a_contraction_reaches_the_optimum_where_plain_error_feedbac
         {"name": "gd"},
         {"name": "ef21"},
         {"name": "diana"},
+        {"name": "diana", "alpha": 0.4},
         {"name": "marina"},
+        {"name": "marina", "p": 0.3},
     ],
     ids=lambda a: " ".join(map(str, a.values())),
 )
