@@ -9,6 +9,7 @@ the table goes with the source.
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -142,7 +143,7 @@ RESULTS_OF_RUNS = (
     M("results/writer.py", "            checksums.seal(self._lock, self.part)\n            sync(self.part)\n", "            checksums.seal(self._lock, self.part)\n", RESULTS + "a_result_is_on_the_disk_before_it_takes_its_name", "a result is renamed before it is on the disk"),
     M("results/reader.py", "whole = min(", "whole = max(", RESULTS + "rows_that_are_half_flushed_are_left_out", "rows of which some columns are missing are read"),
     M("results/reader.py", '{**datasets, "final/x": run.x}', "datasets", RESULTS + "a_value_changed_in_any_dataset_is_one_line_that_names_it", "the last point is not compared with its checksum"),
-    M("results/columns.py", '/ np.diff(run.trace["round"])', "", RESULTS + "columns_that_follow_from_others", "bits of all rounds between two rows"),
+    M("results/columns.py", '/ np.diff(run.trace["round"])', "", RESULTS + "bits_a_coordinate_are_of_one_message_however_often_rows_are_logged", "bits of all rounds between two rows"),
     M("results/files.py", "return next(whole, None) or next(begun, files[0])", "return next(begun, None) or next(whole, files[0])", "results/test_files.py::test_a_result_is_where_it_is_whole_then_where_it_was_begun_then_where_it_goes", "what was begun goes before what is whole"),
 )
 
@@ -241,6 +242,8 @@ def try_out(m: Mistake, place: Path, cache: Path) -> tuple[bool, str]:
             status, said = play(place, cache, nodes([m]))
     finally:
         file.write_text(right)
+    if re.search(r"^ERROR \S+\.py\b(?!::)", said, re.MULTILINE):  # the module cannot be imported: no test was played
+        status = 2
     word = {0: "NOT SEEN", 1: "seen"}.get(status, f"pytest ended with {status}:\n{said}\n")
     return status == 1, f"{word:8s} {time.monotonic() - begun:5.1f} s  {m.file}: {m.what}"
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from helpers.disk import order_of_syncs
-from helpers.running import BIN
+from helpers.running import BIN, run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
@@ -424,3 +424,9 @@ def test_a_result_is_on_the_disk_before_it_takes_its_name(tmp_path, monkeypatch)
     seen = order_of_syncs(monkeypatch)
     recorder.finish("complete", "", np.zeros(1), {})
     assert seen == [("sync", "a.h5.part"), ("name", "a.h5"), ("sync", "folder")]
+
+
+def test_bits_a_coordinate_are_of_one_message_however_often_rows_are_logged(tmp_path):
+    run = run_of(tmp_path, {"name": "gd"}, count=3, rounds=10, log={"every": 5})
+    d = run.attrs["dim"]
+    assert run.column("bits_up")[1:].tolist() == [8 * (4 + 8 * d) / d] * 2
