@@ -4,7 +4,7 @@ INSTALLED := .venv/installed
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
-.PHONY: demo figures test test-slow test-cluster lint bench docs clean
+.PHONY: demo figures test test-slow test-cluster lint bench docs clean mistakes
 
 demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
@@ -21,6 +21,9 @@ test-slow: $(INSTALLED)    ## checks that take minutes
 
 test-cluster: $(INSTALLED) ## on a real SLURM, on emulated hosts, through kills and full disks: as root, with slurm-wlm, munge and iproute2
 	$(BIN)/python -m pytest -m slow tests/cluster
+
+mistakes: $(INSTALLED)   ## small mistakes put into a copy one at a time: which the tests notice; half an hour
+	$(BIN)/python tests/mistakes.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -7,10 +7,13 @@ from helpers.running import run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
+from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.job.tables import Verdict
+from mpi_compress.messages.compressors.accordion import Accordion
+from mpi_compress.messages.kinds import Dense
 from mpi_compress.problem.constants import gradient_noise
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.store import open_data
@@ -366,3 +369,13 @@ def test_a_step_that_falls_by_more_than_floats_can_square_ends_a_run_and_not_the
     with np.errstate(over="ignore", invalid="ignore"):
         run = play(problem(), {**algorithm, "step": steps}, up, 20, x_star=np.zeros(30))
     assert run.verdict is Verdict.DIVERGED
+
+
+def test_a_regime_compares_one_epoch_with_another():
+    """Epochs of equal gradients: nothing changes from one to the next, however much was heard in all."""
+    regime, parameters = Regime(np.zeros(2)), Accordion(k_min=1, k_max=2, every=1)
+    for k in range(6):
+        regime.hear(parameters, Dense(np.array([3.0, 4.0])), k, 2, False)
+        assert regime.critical == (k == 0)
+        assert regime.accumulated.tolist() == ([0.0, 0.0] if k % 2 else [3.0, 4.0])
+    assert regime.before == 10.0

@@ -109,7 +109,9 @@ def test_gdstar_with_a_contraction_reaches_the_optimum_where_plain_error_feedbac
         {"name": "gd"},
         {"name": "ef21"},
         {"name": "diana"},
+        {"name": "diana", "alpha": 0.4},
         {"name": "marina"},
+        {"name": "marina", "p": 0.3},
     ],
     ids=lambda a: " ".join(map(str, a.values())),
 )
@@ -191,3 +193,14 @@ def test_diana_falls_by_its_theorems_rate_in_the_mean():
     ω, γ, α = p.dim / 6 - 1, method.step, method.alpha
     V = np.mean([[a + 4 * ω / (p.count * α) * γ**2 * s for a, s in run] for run in runs], axis=0)
     assert np.all(max(1 - γ * p.mu, 1 - α / 2) ** np.arange(201) * V[0] * 1.05 >= V)
+
+
+def test_nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3():
+    p = problem(mu=0.0)
+    run = play(p, {"name": "nesterov"}, {"name": "identity"}, 30)
+    x = y = np.full(p.dim, 0.1)
+    for k in range(30):
+        g = np.mean([f.value_and_gradient(y)[1] for f in p.fs.values()], axis=0)
+        before, x = x, y - g / p.numbers["L"]
+        y = x + k / (k + 3) * (x - before)
+    assert np.allclose(run.x, x, rtol=1e-11)

@@ -71,6 +71,7 @@ def test_with_the_identity_messages_cost_what_they_hold(tmp_path):
     assert run.trace["wire_bits_down"].tolist() == [r * 3 * 8 * (4 + 1 + 50 * 8) for r in range(6)]
     assert run.trace["paper_bits_down"].tolist() == [r * 3 * 50 * 64 for r in range(6)]
     assert run.trace["cost_up"].tolist() == run.trace["paper_bits_up"].tolist()
+    assert run.trace["cost_down"].tolist() == run.trace["paper_bits_down"].tolist()
     assert run.trace["epoch"].tolist() == [0, 1, 2, 3, 4, 5]
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from helpers.running import BIN, command
+from helpers.running import BIN, command, run_of
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.meanings import meanings
 from mpi_compress.core.plugins import import_plugin
@@ -400,3 +401,15 @@ def test_data_of_a_pipe_are_refused(tmp_path, capfd):
     os.mkfifo(tmp_path / "pipe")
     assert main(["data", "info", str(tmp_path / "pipe")]) == 2
     assert "is no plain file" in capfd.readouterr().err
+
+
+def test_show_prints_the_coordinates_of_one_message(tmp_path):
+    run = run_of(tmp_path, {"name": "gd"}, {"name": "top-k", "k": 3}, count=5, rounds=10)
+    assert "  sent      3 coordinates a round and worker" in summary(run)
+
+
+def test_plan_counts_the_memory_of_as_many_ranks_as_are_asked_for(small_job, tmp_path, capsys):
+    assert main(["plan", str(small_job), "--out", str(tmp_path), "--ranks", "2"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said
+    assert all(", of 2 ranks " in line for line in said)

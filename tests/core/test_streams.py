@@ -65,3 +65,15 @@ def test_a_pool_is_read_in_order_and_again_and_gives_what_a_generator_gives():
     assert np.abs(hits - 1000).max() < 5 * np.sqrt(750)
     with pytest.raises(ValueError, match="whole words"):
         pool.integers(10)
+
+
+def test_an_address_is_the_counter_of_philox():
+    """Round, worker and role at their places: results of before can be had again."""
+    key = np.random.SeedSequence(7).generate_state(2, np.uint64)
+    own = np.random.Generator(np.random.Philox(counter=[0, 11, 3, int(Role.BATCH)], key=key))
+    assert Streams(7).at(Role.BATCH, 3, 11).random(5).tolist() == own.random(5).tolist()
+
+
+def test_a_pool_is_read_to_its_last_word():
+    pool = Pool(np.arange(4, dtype=np.uint64))
+    assert [pool.integers(0, 2**64 - 1, size=2, endpoint=True).tolist() for _ in range(3)] == [[0, 1], [2, 3], [0, 1]]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from helpers.disk import order_of_syncs
 from helpers.layouts import assert_equal
 from helpers.running import BIN, After, command, rows_in, wait_for
 
@@ -381,3 +382,17 @@ os.kill(os.getpid(), signal.SIGUSR1)
 sys.exit(status)
 """], stdout=subprocess.DEVNULL)  # fmt: skip
     assert program.wait(60) == 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files are named by /proc")
+def test_a_checkpoint_is_on_the_disk_before_it_takes_its_name(small_job, tmp_path, monkeypatch):
+    """The rows that it goes with, then the checkpoint, are synced; only then the one before it is replaced."""
+    seen = order_of_syncs(monkeypatch)
+    job = mc.load_job(small_job, {"checkpoint.every": 3}, only="CAT")
+    (run,) = mc.run(job, out=tmp_path)
+    kept = checkpoint_of(run.file).name
+    names = [i for i, what in enumerate(seen) if what == ("name", kept)]
+    assert names
+    for i in names:
+        assert seen[i - 2 : i] == [("sync", f"{run.file.name}.part"), ("sync", f"{kept}.new")]
+        assert seen[i + 1] == ("sync", run.file.parent.name)

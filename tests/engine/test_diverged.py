@@ -1,12 +1,16 @@
 """A run whose loss explodes is no complete run; one that recovers is."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers.running import command
 
 import mpi_compress as mc
+from mpi_compress.engine.counting import Counters
+from mpi_compress.engine.observer import has_exploded
+from mpi_compress.job.tables import Stop
 
 EXPLODING = """
 data = {{ generator = "least-squares", samples = 40, dim = 6 }}
@@ -49,3 +53,11 @@ def test_the_status_of_a_run_that_explodes_is_that_of_divergence(tmp_path):
     done = command("run", tmp_path / "exploding.toml", "--out", tmp_path, "--quiet", "--fresh")
     assert done.returncode == 3
     assert "diverged (the loss rose" in done.stderr
+
+
+def test_a_start_near_0_does_not_make_a_small_loss_an_explosion():
+    """f(x0) counts as 1 where it is smaller."""
+    counts = Counters([0], [0.0], first_loss=1e-6, loss_before=0.5, last_loss=0.9)
+    assert not has_exploded(Stop(rounds=1), counts)
+    assert has_exploded(Stop(rounds=1), replace(counts, last_loss=1001.0))
+    assert not has_exploded(Stop(rounds=1), replace(counts, last_loss=999.0))

@@ -204,3 +204,12 @@ def test_figures_draw_curves_bounds_and_what_a_level_took(runs):
     row = int(np.argmax(runs["T = 20"].trace["loss"] <= level))
     assert lines["T = 20"].get_xdata().tolist() == [20]
     assert lines["T = 20"].get_ydata().tolist() == [runs["T = 20"].trace["cost_up"][row]]
+
+
+def test_the_variance_of_a_minibatch_falls_with_its_rows(tmp_path):
+    """At the start all runs are at one point; rows are drawn with replacement."""
+    first = [
+        mc.run(described(tmp_path, {"name": "gd", "batch": batch}, "identity", rounds=1), out=tmp_path)[0].theory["variance"][0]
+        for batch in (1, 5)
+    ]
+    assert first[0] == pytest.approx(5 * first[1], rel=1e-9)

@@ -164,3 +164,14 @@ def test_under_nohup_a_run_goes_on(job):
     wait_for(lambda: rows_in(Path("results")))
     program.send_signal(signal.SIGHUP)
     assert program.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("kind", ["p2p", "allgather"])
+def test_every_exchange_gets_the_patience_of_the_job(kind):
+    program = (
+        "from mpi4py import MPI; from mpi_compress.exchange.ranks import MPIRanks; "
+        f"made = MPIRanks(MPI.COMM_WORLD).exchange(3, {kind!r}, 'worker', 7.0); "
+        "print(made._data.patience.seconds, made._control.patience.seconds)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["7.0", "7.0"], done.stderr

@@ -228,3 +228,12 @@ def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reach
     assert "holds ('GD' never comes down to loss = 1e-09)" in str(unreached)
     with pytest.raises(UserError, match="too long a formula"):
         judged(job, "+".join(["loss('GD')"] * 5000), "> 0")
+
+
+def test_a_claim_without_results_has_not_failed(job, capfd):
+    claimed = job.with_name("three.toml")
+    text = '[[claim]]\nid = "C"\nsays = "of a run to come"\nvalue = "loss(\'later\')"\nholds = "<= 0"\n'
+    claimed.write_text(JOB + text)
+    mc.run(load_job(claimed).only("top"), out=job.parent)
+    assert main(["check", str(claimed), "--out", str(job.parent)]) == 0
+    assert "not run" in capfd.readouterr().out

@@ -219,6 +219,7 @@ def test_top_k_sends_exactly_k_and_the_largest_by_magnitude(v, k):
 def test_a_percentage_is_of_the_dimension():
     v = np.arange(1000.0)
     assert TopK("0.2%").compress(v, at()).elements == 2
+    assert TopK("0.2%").compress(v[-10:], at()).elements == 1
     assert Accordion(1, "5%").compress(v, at()).elements == 50
 
 

@@ -82,3 +82,14 @@ def test_a_mean_has_the_length_of_its_parts_whatever_the_run_has(dim, sparse):
     mean = Averager(6).mean(parts).dense()
     assert mean.size == dim
     assert mean[many[-1]] == 2.0
+
+
+def test_means_that_follow_each_other_hold_the_same_coordinates():
+    """More coordinates than plain Python adds; the scratch space is clear again after each mean."""
+    averager, rng = Averager(200), np.random.default_rng(6)
+    parts = [Sparse(200, np.sort(rng.choice(200, 20, replace=False)).astype(np.uint32), rng.standard_normal(20)) for _ in range(3)]
+    wanted = np.mean([part.dense() for part in parts], axis=0)
+    for _ in range(2):
+        mean = averager.mean(parts)
+        assert isinstance(mean, Sparse)
+        assert np.allclose(mean.dense(), wanted, rtol=1e-15, atol=0)

@@ -132,3 +132,16 @@ def test_eigenvalues_are_those_of_so_many_shards(spec):
     s = spec()
     data = open_data(s.data, s.folder, s.split, s.labels)
     all_distinct([eigenvalues_file(data, n) for n in (1, 2, 3)])
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_the_source_of_a_codec_counts_in_either_direction(way, tmp_path, registered_for_one_test_only):
+    """Two codecs of one name, each of a session of its own, whose source is not known."""
+
+    def run_id():
+        own = type("Own", (mc.codecs["dense"],), {"__module__": "a_session_that_is_over"})
+        mc.codecs.register("own-of-test-keys")(own)
+        tables = {"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
+        return mc.load_job({**tables, "title": "own", way: {"codec": "own-of-test-keys"}}).runs[0].run_id
+
+    all_distinct([run_id(), run_id()])

@@ -216,3 +216,15 @@ def test_the_noise_of_quadratics_has_the_size_that_was_asked_for():
     assert np.mean(squares) == pytest.approx(9.0, rel=0.05)
     assert model.random
     assert not models["quadratic"]().random
+
+
+def test_the_smoothness_of_softmax_counts_its_bias():
+    """Short features: nearly all of the curvature is that of the bias, 1/2 at 0 for two classes."""
+    rng = np.random.default_rng(4)
+    A, labels = 0.01 * rng.standard_normal((20, 3)), np.repeat([0.0, 1.0], 10)
+    rows, model = Rows((A,), labels, 3), models["softmax"](bias=True).within(Outline(20, 3, 2))
+    zero = np.zeros(model.dim)
+    hessian = np.array([model.hessian_product(zero, rows, e) for e in np.eye(model.dim)])
+    largest = np.linalg.eigvalsh(hessian)[-1]
+    assert largest > 0.49
+    assert largest <= model.smoothness(rows, float(np.linalg.eigvalsh(A.T @ A)[-1])) * (1 + 1e-12)

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from mpi_compress import report as page
 from mpi_compress.cli.main import main
 from mpi_compress.cluster import reproduce
 from mpi_compress.engine import memory_needs as footprint
+from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.figures.verdicts import Verdict
 from mpi_compress.job.loading import load_job
-from mpi_compress.job.tables import FigureTable
+from mpi_compress.job.tables import Claim, FigureTable
 from mpi_compress.report import render, series
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
@@ -338,3 +341,16 @@ def test_a_gallery_has_a_picture_of_every_job_with_results(folder, found, tmp_pa
     assert len(pictures) == sum(bool(o.job and o.runs) for o in found) > 0
     assert all((tmp_path / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
     assert "a stand-in for gisette" in text
+
+
+def test_a_level_that_is_met_exactly_is_reached():
+    assert series._row({"loss": np.array([3.0, 2.0, 2.0, 1.0])}, {"loss": 2.0}) == 1
+
+
+def test_the_summary_counts_what_holds_what_does_not_and_what_is_not_run():
+    claim = Claim("X", "so it is", "1", "<= 2")
+    judged = [Verdict(claim, values) for values in ([1.0], [5.0], [6.0], [], [], [])]
+    said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
+    assert said[0] == "a  not run; claims: 1 holds, 2 do not, 3 not run"
+    assert said[-1] == "1 claim holds, 2 do not, 3 are not run"
+    assert len(said) == 4

@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -10,7 +11,8 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from helpers.running import BIN
+from helpers.disk import order_of_syncs
+from helpers.running import BIN, run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
@@ -413,3 +415,18 @@ def test_letters_that_the_font_lacks_are_one_line(tmp_path, capfd):
         warnings.simplefilter("error")
         figures.save(mc.plot([run], x="round", y="loss"), tmp_path / "a.png")
     assert capfd.readouterr().err.count("the font has no 漢 字; boxes stand there") == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="files are named by /proc")
+def test_a_result_is_on_the_disk_before_it_takes_its_name(tmp_path, monkeypatch):
+    recorder = Recorder(tmp_path / "folder" / "a.h5", {"label": "a"})
+    recorder.append(row(0))
+    seen = order_of_syncs(monkeypatch)
+    recorder.finish("complete", "", np.zeros(1), {})
+    assert seen == [("sync", "a.h5.part"), ("name", "a.h5"), ("sync", "folder")]
+
+
+def test_bits_a_coordinate_are_of_one_message_however_often_rows_are_logged(tmp_path):
+    run = run_of(tmp_path, {"name": "gd"}, count=3, rounds=10, log={"every": 5})
+    d = run.attrs["dim"]
+    assert run.column("bits_up")[1:].tolist() == [8 * (4 + 8 * d) / d] * 2

@@ -10,6 +10,7 @@ from mpi_compress.engine.fast.gradients import GradientsTogether
 from mpi_compress.engine.guards import GuardedObjective
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.penalties import penalties
 from mpi_compress.problem.rows import Rows
 
 
@@ -88,3 +89,17 @@ def test_gradients_are_computed_by_one_call_only_where_shards_are_neighbours_and
     apart = [[pieces[0], pieces[2]], [pieces[1], pieces[0]], [pieces[0], other], [whole, whole]]
     lone_or_large = [[], [pieces[0]], [wide.cut(i, i + 1) for i in range(3)]]
     assert not any(together(*rows) for rows in apart + lone_or_large)
+
+
+def test_gradients_by_one_call_hold_a_smooth_penalty():
+    whole = problem("logistic", True)[0].rows
+
+    def workers() -> list[Objective]:
+        penalty = penalties["ratio"](weight=0.7)
+        return [Objective(whole.cut(a, a + 20), losses["logistic"](), 1 / 20, 0.3, penalty) for a in (0, 20)]
+
+    together, alone, x = workers(), workers(), np.arange(7.0)
+    assert GradientsTogether.of(together) is not None
+    for f, g in zip(together, alone, strict=True):
+        assert f.gradient(x).tobytes() == g.gradient(x).tobytes()
+        assert f.value_and_gradient(x)[0] == g.value_and_gradient(x)[0]

@@ -1,0 +1,285 @@
+"""Puts small mistakes into a copy of the package, one at a time, and says which of them the tests notice.
+
+    python tests/mistakes.py [--only TEXT …] [--jobs N]
+
+It is run by hand. First the tests of the table are played on an unchanged copy, where all of them must pass. `--only` takes the
+mistakes whose file or words have one of these texts. The exit status is 1 where fewer than 95 of 100 are seen. `test_mistakes.py` checks that
+the table goes with the source.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "mpi_compress"
+WANTED = 0.95  # share of the mistakes that must be seen
+LONGEST = 300  # seconds for the tests of one mistake
+
+
+class Mistake(NamedTuple):
+    """A slip in one file of the package."""
+
+    file: str  # below mpi_compress/
+    right: str  # the text as it stands, once in the file
+    wrong: str  # the text with the mistake
+    tests: str  # files or tests below tests/ that should notice, with blanks between them
+    what: str  # what is wrong, in a few words
+
+
+M = Mistake
+CODECS, COMPRESSORS, COSTS = "messages/test_codecs.py::test_", "messages/test_compressors.py::test_", "messages/test_costs.py::test_"
+EF, EF_PARTS, EF_THEORY = "algorithms/test_ef.py::test_", "algorithms/test_ef_parts.py::test_", "algorithms/test_ef_theory.py::test_"
+GD, AIADE, KEYS = "algorithms/test_gd.py::test_", "algorithms/test_aiade.py::test_", "problem/test_keys.py::test_"
+LOSSES, PENALTIES, RESULTS = "problem/test_losses.py::test_", "problem/test_penalties.py::test_", "results/test_results.py::test_"
+CHECKPOINT, THEORY, CONSTANTS = "engine/test_checkpoint.py::test_", "engine/test_theory.py::test_", "engine/test_constants.py::test_"
+VERDICTS, REPORT, CLI = "figures/test_verdicts.py::test_", "report/test_report.py::test_", "cli/test_cli.py::test_"
+QUEUE, REQUEUE, SLURM = "cluster/test_queue.py::test_", "cluster/test_requeue.py::test_", "cluster/test_slurm.py::test_"
+PATIENCE, RANKS, LAYOUTS = "exchange/test_patience.py::test_", "exchange/test_ranks.py::test_", "engine/test_layouts.py::test_"
+
+MESSAGES = (
+    M("messages/codecs/fields.py", ">= 1 << group", "> 1 << group", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "a count of 128 is planned with one byte"),
+    M("messages/codecs/bitmap.py", "def planned_set_bytes(self, T: Any, dim: int) -> Any:\n        return (dim + 7) // 8", "def planned_set_bytes(self, T: Any, dim: int) -> Any:\n        return dim // 8", CODECS + "a_codec_knows_the_length_of_a_set", "the last byte of a bitmap is not counted"),
+    M("messages/codecs/indexed.py", 'np.packbits(negative, bitorder="little")', "np.packbits(negative)", CODECS + "what_is_decoded_is_what_was_encoded_and_two_in_a_row_too[32-13-bitmap]", "signs are written highest bit first and read lowest bit first"),
+    M("messages/codecs/auto.py", "if kind in (Sparse, Dense):", "if kind is Sparse:", "messages/test_link.py::test_a_sparse_mean_goes_through_a_dense_link", "a sparse vector is read as a dense one where dense ones are expected"),
+    M("messages/codecs/lattice.py", "return fields.rounded_up(radius, form) if isfinite(radius) else nan", "return radius if isfinite(radius) else nan", CODECS + "a_radius_is_rounded_up_so_that_it_still_bounds_the_vector", "a radius is rounded to the nearest float, below the vector's norm"),
+    M("messages/codecs/base.py", 'self.indices == "counted")', 'self.indices == "free")', CODECS + "paper_bits_follow_the_codecs_settings", "indices are counted where they are free"),
+    M("messages/compressors/random_k.py", "if self.scaled else values)", "if not self.scaled else values)", COMPRESSORS + "unbiased_compressors_have_the_vector_as_mean", "values are scaled where they should not be"),
+    M("messages/compressors/hard_threshold.py", "sqrt(self.accuracy / dim) / step)", "sqrt(self.accuracy / dim) * step)", COMPRESSORS + "hard_threshold_follows_from_the_accuracy_and_the_step_of_madelon", "times the step in place of divided by it"),
+    M("messages/compressors/base.py", "return max(1, round(share(k) * dim))", "return round(share(k) * dim)", COMPRESSORS + "a_percentage_is_of_the_dimension", "a small percentage sends nothing"),
+    M("messages/compressors/sq.py", "size_of(v).norm)", "size_of(v).peak)", COMPRESSORS + "sq_sends_the_norm_of_the_whole_vector_with_the_signs_of_the_largest", "the largest magnitude in place of the norm"),
+    M("messages/compressors/gspar.py", "v[drawn] < 0", "v[drawn] > 0", COMPRESSORS + "unbiased_compressors_have_the_vector_as_mean", "the signs of drawn coordinates are turned"),
+    M("messages/compressors/qsgd.py", 'return {"bucket": self._bucket(dim)}', 'return {"bucket": dim}', COMPRESSORS + "what_a_compressor_makes_goes_through_the_codec_that_its_paper_counts", "receivers take one bucket for all coordinates"),
+)
+
+LINKS_AND_COSTS = (
+    M("messages/costs/packet.py", "np.ceil(", "np.floor(", COSTS + "payload_affine_and_packets_by_hand", "the last packet, which is not full, costs nothing"),
+    M("messages/costs/udp_ethernet.py", "np.maximum(1.0, np.ceil(payload / _PAYLOAD))", "np.ceil(payload / _PAYLOAD)", COSTS + "payload_affine_and_packets_by_hand", "an empty message needs no packet"),
+    M("messages/costs/ieee802154.py", "8.0 * (_LARGEST_PACKET - self.overhead)", "8.0 * _LARGEST_PACKET", COSTS + "payload_affine_and_packets_by_hand", "the overhead takes no room in a packet"),
+    M("messages/costs/table.py", " + c1 * np.maximum(0.0, payload - bits[-1])", "", COSTS + "a_table_costs_what_was_measured_and_never_falls", "costs stay the same beyond the last point"),
+    M("messages/costs/table.py", "rising = np.maximum.accumulate(seconds)", "rising = seconds", COSTS + "a_table_costs_what_was_measured_and_never_falls", "a larger message may cost less"),
+    M("messages/link.py", "return 8 * (LENGTH_BYTES + self.data.size)", "return 8 * self.data.size", GD + "with_the_identity_messages_cost_what_they_hold", "the length ahead of a message is not counted"),
+    M("messages/link.py", "None if length is None else 8 * (LENGTH_BYTES + length)", "None if length is None else LENGTH_BYTES + length", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "bytes are planned as bits"),
+    M("messages/link.py", "if end != message.data.size:", "if end > message.data.size:", "messages/test_link.py::test_bytes_left_over_are_refused", "bytes left over after a message are ignored"),
+    M("messages/link.py", '"float": link.codec.float}', '"float": 64}', "messages/test_link.py", "whole vectors are sent in 64 bits whatever the link has"),
+    M("messages/mean.py", "sums[i] / divisor", "sums[i] / len(parts)", "messages/test_mean.py", "the mean is over those who sent something"),
+    M("messages/mean.py", "if dim != self.dim:", "if dim > self.dim:", "messages/test_mean.py", "the mean of shorter vectors keeps the former length"),
+)
+
+ALGORITHMS = (
+    M("algorithms/ef21.py", '"1/(L + L_rms*sqrt', '"1/(L + L*sqrt', EF_THEORY + "the_rivals_default_steps_are_their_theorems", "L in place of L_rms in the default step"),
+    M("algorithms/diana.py", "down.add_to(node.h, float(self.alpha))", "down.add_to(node.h)", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the mean shift moves without α"),
+    M("algorithms/marina.py", "worker.before[:] = g", "worker.before = g", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the gradient before is the buffer of the next one"),
+    M("algorithms/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", EF_THEORY + "nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3", "another momentum where µ = 0"),
+    M("algorithms/averaging.py", "self.ratio = 1.0 + self.ratio * ratio", "self.ratio = 1.0 + self.ratio / ratio", EF_PARTS + "the_point_to_evaluate_is_the_weighted_mean_of_all_iterates", "the weights' ratio is turned over"),
+    M("algorithms/steps.py", "bisect.bisect_right(", "bisect.bisect_left(", EF_PARTS + "steps_as_jobs_write_them", "a step changes one round late"),
+    M("algorithms/sampling.py", "held is None or held[0] != chapter", "held is None", EF_PARTS + "rows_depend_on_their_address_alone", "the rows that were drawn first are used in all epochs"),
+    M("algorithms/svrg.py", "return k - k // (self.steps + 1) - 1", "return k", AIADE + "an_epoch_of_svrg_sees_every_row_once_whatever_its_full_rounds", "full rounds count as minibatches"),
+    M("algorithms/error_feedback.py", "(k + 1) % self.reset == 0", "k % self.reset == 0", EF + "errors_are_dropped_in_the_rounds_that_reset_names", "errors are dropped one round early"),
+    M("algorithms/ef_momentum.py", "        node.m *= self.momentum\n        down.add_to(node.m)\n", "        down.add_to(node.m)\n        node.m *= self.momentum\n", EF + "trajectories_on_madelon_equal_a_plain_implementation", "what was just heard is damped, too"),
+    M("algorithms/regimes.py", "            self.accumulated = np.zeros_like(self.accumulated)\n", "", EF_PARTS + "a_regime_compares_one_epoch_with_another", "the sum of an epoch is not begun again"),
+    M("algorithms/aiade.py", "return self.s * self.c ** (k + 1) / (k + 1)", "return self.s * self.c ** (k + 1) / (k + 2)", AIADE + "trajectories_are_those_of_a_plain_implementation", "the budget of the next round"),
+    M("algorithms/error_memory.py", "ratio = self.step / step", "ratio = step / self.step", EF_THEORY + "what_was_sent_and_what_is_kept_add_up_to_the_gradients " + EF_THEORY + "decreasing_steps_with_linear_weights_reach_the_optimum_whatever_the_threshold", "the error is rescaled the wrong way where the step changes"),
+)
+
+ENGINE = (
+    M("engine/counting.py", "self.cost_down += n * cost.of", "self.cost_down += cost.of", GD + "with_the_identity_messages_cost_what_they_hold", "the master's message costs as if one worker heard it"),
+    M("engine/evaluation.py", "loss += 0.5 * self.regularizer * squared_norm(x)", "loss += self.regularizer * squared_norm(x)", GD + "regulariser_at_the_master_is_the_same_method", "twice the regulariser in the loss"),
+    M("engine/observer.py", "sum(counters.wire_bits_up) >= stop.wire_bits_up", "sum(counters.wire_bits_up) > stop.wire_bits_up", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
+    M("engine/observer.py", "stop.diverged * max(c.first_loss, 1.0)", "stop.diverged * c.first_loss", "engine/test_diverged.py::test_a_start_near_0_does_not_make_a_small_loss_an_explosion", "a run that begins near 0 has diverged soon"),
+    M("engine/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
+    M("engine/checkpoint.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
+    M("engine/checkpoint.py", "        self.exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
+    M("engine/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "engine/test_memory_needs.py", "4 bytes for float64"),
+    M("engine/problems.py", "math.sqrt(sum(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
+    M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
+    M("engine/runner.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),
+    M("engine/watching.py", 'return has_all and attrs.get("until", "") in ("", mark_of(self.until))', "return has_all", "engine/test_from_python.py::test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call", "a result that another `until` ended is taken"),
+    M("engine/fast/errors.py", "elif γ != worker.step:", "elif γ > worker.step:", "engine/fast/test_ways.py::test_hosted_workers_send_and_remember_what_they_would_one_by_one", "errors are not rescaled where the step falls"),
+    M("engine/fast/gradients.py", "            self._gradients += f.penalty.gradient(x)\n", "", "engine/fast/test_gradients.py::test_gradients_by_one_call_hold_a_smooth_penalty", "gradients of all together lack the penalty"),
+)
+
+EXCHANGE = (
+    M("exchange/mpi.py", "everything.size - mine.size", "everything.size", LAYOUTS + "bytes_received_from_other_ranks_are_those_logged_for_their_workers", "a rank receives its own bytes, too"),
+    M("exchange/patience.py", "which = f\"rank {ranks[0]} has\"", "which = f\"rank {len(ranks)} has\"", PATIENCE + "a_rank_that_hangs_is_named_and_what_was_saved_goes_on_to_the_same_bytes", "the number of ranks in place of the rank"),
+    M("exchange/ranks.py", "raise SharedUserError(*result.args)", "raise UserError(*result.args)", RANKS + "a_wrong_job_is_reported_once", "every rank reports what is wrong"),
+    M("exchange/ranks.py", 'master == "worker", patience)', 'master == "worker")', PATIENCE + "every_exchange_gets_the_patience_of_the_job", "ranks wait for ever"),
+)
+
+PROBLEM = (
+    M("problem/losses/huber.py", "slopes * (r - 0.5 * slopes)", "0.5 * slopes * r", LOSSES + "value_is_the_formula_for_any_margin", "the linear part is too low"),
+    M("problem/losses/squared_hinge.py", "curvature = 2.0", "curvature = 1.0", LOSSES + "curvature_is_the_second_derivative_and_stays_under_its_bound", "half of the curvature"),
+    M("problem/models/softmax.py", " + self.curvature * self.bias", "", "problem/test_models.py::test_the_smoothness_of_softmax_counts_its_bias", "the bias has no curvature"),
+    M("problem/partitions/orders.py", "default_rng([seed, labels.size])", "default_rng([0, labels.size])", "problem/test_splits.py::test_other_seeds_deal_otherwise", "all seeds deal alike"),
+    M("problem/partitions/split.py", 'text += f" by {self.seed}" if part.drawn else ""', 'text += " by seed" if part.drawn else ""', "problem/test_keys.py problem/test_splits.py", "one seed's rows serve another seed"),
+    M("problem/optimum/__init__.py", "-{float(mu).hex()}.h5", ".h5", KEYS + "an_optimum_is_that_of_its_loss_its_mu_and_its_start", "one µ's optimum serves another µ"),
+    M("problem/constants.py", "noise / (batch or 1)", "noise", EF_PARTS + "the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_start", "the noise of one row for any minibatch"),
+    M("problem/smoothness.py", "return float(squares.max()) * weight * len(shard)", "return float(squares.max()) * weight", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_row without the rows of a shard"),
+    M("problem/datasets/store.py", "table.dtype, table.rows, table.known_dim, split.key", "table.dtype, table.known_dim, split.key", KEYS + "each_setting_of_the_data_has_a_file_of_its_own", "the number of rows is left out of the cache's key"),
+    M("problem/objective.py", "return cls(x.copy())", "return cls(x)", LOSSES + "an_evaluation_is_found_again_at_an_equal_point_and_at_no_other", "what is kept belongs to a point that moves on"),
+)
+
+JOB = (
+    M("job/runs.py", "self.down.compressor, self.down.codec, self.cost", "self.down.compressor, self.cost", KEYS + "the_source_of_a_codec_counts_in_either_direction", "the source of a codec down does not count"),
+    M("job/runs.py", "            others.append(hashlib.sha256(x.tobytes()).hexdigest())\n", "            pass\n", "job/test_job.py::test_what_the_files_of_a_run_hold_decides_its_id", "another start is the same run"),
+    M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
+    M("job/runs.py", '{"seed": tune.seed} if tune.seed is not None else {}', '{"seed": tune.seed} if tune.seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
+    M("job/claims.py", "return low <= value <= high", "return low < value < high", VERDICTS + "conditions", "the ends of a range do not count"),
+    M("job/loading.py", 'if k != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
+)
+
+RESULTS_OF_RUNS = (
+    M("results/writer.py", "self._written += len(self._rows)", "self._written = len(self._rows)", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "a mark has the rows of the last flush alone"),
+    M("results/writer.py", "            checksums.seal(self._lock, self.part)\n            sync(self.part)\n", "            checksums.seal(self._lock, self.part)\n", RESULTS + "a_result_is_on_the_disk_before_it_takes_its_name", "a result is renamed before it is on the disk"),
+    M("results/reader.py", "whole = min(", "whole = max(", RESULTS + "rows_that_are_half_flushed_are_left_out", "rows of which some columns are missing are read"),
+    M("results/reader.py", '{**datasets, "final/x": run.x}', "datasets", RESULTS + "a_value_changed_in_any_dataset_is_one_line_that_names_it", "the last point is not compared with its checksum"),
+    M("results/columns.py", '/ np.diff(run.trace["round"])', "", RESULTS + "bits_a_coordinate_are_of_one_message_however_often_rows_are_logged", "bits of all rounds between two rows"),
+    M("results/files.py", "return next(whole, None) or next(begun, files[0])", "return next(begun, None) or next(whole, files[0])", "results/test_files.py::test_a_result_is_where_it_is_whole_then_where_it_was_begun_then_where_it_goes", "what was begun goes before what is whole"),
+)
+
+PICTURES = (
+    M("figures/lines.py", "column[reached[0]]", "column[reached[-1]]", VERDICTS + "a_column_is_its_last_entry_or_that_where_a_level_is_reached", "the last row below a level, not the first"),
+    M("figures/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
+    M("figures/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
+    M("report/series.py", "reached = np.flatnonzero(columns[column] <= level)", "reached = np.flatnonzero(columns[column] < level)", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
+    M("report/text.py", "for holds in (True, False, None))", "for holds in (True, None, False))", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims that fail are counted as not run"),
+    M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
+)
+
+CLUSTER = (
+    M("cluster/batch.py", "task == ranges[-1][-1] + 1", "task == ranges[-1][0] + 1", QUEUE + "ranges_of_tasks", "ranges of tasks end after two"),
+    M("cluster/batch.py", "RUNNING*|*TimeLimit*) again=yes", "RUNNING*|CANCELLED*|*TimeLimit*) again=yes", REQUEUE + "a_cancelled_task_does_not_queue_itself_again", "a cancelled task comes back"),
+    M("cluster/batch.py", "[ $status -eq {stopped} ]", "[ $status -ne 0 ]", REQUEUE + "what_is_done_or_failed_is_not_queued_again", "what failed is queued again"),
+    M("cluster/batch.py", '_seconds(options.time, "--time", 60)', '_seconds(options.time, "--time")', "cluster/test_slurm.py", "seconds in place of SLURM's minutes"),
+    M("cluster/notes.py", "return {array.first + task:", "return {task:", "cluster/test_queue.py", "the second array's runs are numbered from 0"),
+    M("cluster/submission.py", "max(spec.workers.count for spec in self.job.runs) + 1", "max(spec.workers.count for spec in self.job.runs)", SLURM + "a_rank_for_each_worker_and_the_master_unless_asked_otherwise_and_only_what_is_asked", "no rank for the master"),
+)
+
+COMMANDS = (
+    M("cli/check.py", "v.holds is False", "not v.holds", VERDICTS + "a_claim_without_results_has_not_failed", "a claim without results counts as failed"),
+    M("cli/run.py", '("complete", "stopped")', '("complete", "stopped", "diverged")', "engine/test_diverged.py::test_the_status_of_a_run_that_explodes_is_that_of_divergence", "a run that diverged ends with status 0"),
+    M("cli/plan.py", "memory_needs.text(spec, options.ranks, shapes)", "memory_needs.text(spec, None, shapes)", CLI + "plan_counts_the_memory_of_as_many_ranks_as_are_asked_for", "--ranks is ignored"),
+    M("cli/show.py", '/ run.attrs["n_workers"]\n    yield f"  sent', '\n    yield f"  sent', CLI + "show_prints_the_coordinates_of_one_message", "coordinates of all workers under the name of one"),
+    M("cli/reproduce.py", "return EXIT_FAILED if failed else 0", "return 0", REPORT + "reproduce_runs_what_is_not_done_and_one_failure_stops_no_other", "a job that failed leaves status 0"),
+)
+
+CORE = (
+    M("core/expressions.py", '"KiB": 8 * 2**10', '"KiB": 8e3', "core/test_expressions.py::test_sizes_are_in_bits", "a KiB of 1000 bytes"),
+    M("core/streams.py", "np.array([0, k, who, role]", "np.array([0, k, role, who]", "core/test_streams.py::test_an_address_is_the_counter_of_philox", "roles and workers change places in an address"),
+    M("core/streams.py", "if self.at + n <= self._words.size else 0", "if self.at + n < self._words.size else 0", "core/test_streams.py::test_a_pool_is_read_to_its_last_word", "the last number of a pool is never used"),
+    M("core/signals.py", "BEGUN + limit", "limit", "core/test_signals.py", "a time limit counts from the start of the machine"),
+    M("core/arrays.py", "array[0] >= 0 and array[-1] < dim", "array[0] >= 0 and array[-1] <= dim", "messages/test_kinds.py::test_checked_sorts_or_refuses_index_sets", "the index d is let through"),
+    M("core/progress.py", "bits /= 1000", "bits /= 1024", "core/test_progress.py", "a kbit of 1024 bits"),
+)
+
+KERNELS = (
+    M("kernels/losses.py", "return short - 0.5, -y", "return short, -y", LOSSES + "value_is_the_formula_for_any_margin", "the smooth hinge jumps"),
+    M("kernels/vectors.py", "return peak * np.sqrt(total)", "return np.sqrt(total)", "messages/test_kinds.py::test_a_squared_norm_that_overflows_is_infinite", "the norm of a very long vector is that of its shares"),
+    M("kernels/threshold.py", "n += u(not abs(v[j]) < threshold)", "n += u(abs(v[j]) >= threshold)", COMPRESSORS + "what_is_not_finite_is_passed_on", "NaN among the last coordinates is lost"),
+    M("kernels/feedback.py", "a = v[i]\n        b = a - values[j]", "a = v[j]\n        b = a - values[j]", "kernels/test_feedback_kernels.py", "the place in the message for the coordinate"),
+    M("kernels/vectors.py", "        seen[i] = False\n", "", "messages/test_mean.py::test_means_that_follow_each_other_hold_the_same_coordinates", "coordinates of the mean before are left out"),
+)
+
+MISTAKES = (*MESSAGES, *LINKS_AND_COSTS, *ALGORITHMS, *ENGINE, *EXCHANGE, *PROBLEM, *JOB, *RESULTS_OF_RUNS, *PICTURES, *CLUSTER, *COMMANDS, *CORE, *KERNELS)
+
+
+def invalid(mistakes: tuple[Mistake, ...] = MISTAKES) -> Iterator[str]:
+    """What does not go with the source: a text that is not there once, a test that does not exist."""
+    for m in mistakes:
+        if (times := (PACKAGE / m.file).read_text().count(m.right)) != 1:
+            yield f"{m.file}: {m.right!r} is there {times} times"
+        for test in m.tests.split():
+            file, _, name = test.partition("::")
+            text = (ROOT / "tests" / file).read_text() if (ROOT / "tests" / file).exists() else ""
+            if not text or (name and f"def {name.partition('[')[0]}(" not in text):
+                yield f"{m.file}, {m.what}: there is no test {test}"
+
+
+def play(place: Path, cache: Path, tests: list[str]) -> tuple[int, str]:
+    """Pytest's exit status for these tests on the copy in `place`, and the end of what it printed."""
+    environment = {"PYTHONPATH": str(place), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    line = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "-m", "not slow", *tests]
+    try:
+        done = subprocess.run(line, cwd=place, env=os.environ | environment, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return 1, f"the tests do not end in {LONGEST} s"
+    return done.returncode, "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+
+
+def nodes(mistakes: list[Mistake]) -> list[str]:
+    return list(dict.fromkeys(f"tests/{test}" for m in mistakes for test in m.tests.split()))
+
+
+def copied(place: Path) -> Path:
+    """A copy of what tests need."""
+    for name in ("mpi_compress", "tests", "docs", "jobs", "benchmarks"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
+    for file in (file for file in ROOT.iterdir() if file.is_file()):
+        shutil.copy2(file, place)
+    return place
+
+
+def try_out(m: Mistake, place: Path, cache: Path) -> tuple[bool, str]:
+    """True if a test notices the mistake, and a line about it."""
+    file = place / "mpi_compress" / m.file
+    right, begun = file.read_text(), time.monotonic()
+    file.write_text(right.replace(m.right, m.wrong))
+    try:
+        if m.file.startswith("kernels/"):  # other kernels, which must not take the place of the right ones
+            with tempfile.TemporaryDirectory() as other:
+                status, said = play(place, Path(other), nodes([m]))
+        else:
+            status, said = play(place, cache, nodes([m]))
+    finally:
+        file.write_text(right)
+    if re.search(r"^ERROR \S+\.py\b(?!::)", said, re.MULTILINE):  # the module cannot be imported: no test was played
+        status = 2
+    word = {0: "NOT SEEN", 1: "seen"}.get(status, f"pytest ended with {status}:\n{said}\n")
+    return status == 1, f"{word:8s} {time.monotonic() - begun:5.1f} s  {m.file}: {m.what}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="TEXT", help="mistakes whose file or words have one of these texts")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many at a time (default: 1)")
+    options = parser.parse_args()
+    chosen = [m for m in MISTAKES if not options.only or any(text in f"{m.file}: {m.what}" for text in options.only)]
+    if problems := list(invalid(tuple(chosen))):
+        print(*problems, sep="\n")
+        return 2
+    with tempfile.TemporaryDirectory(prefix="mistakes-") as folder:
+        cache, places = Path(folder) / "cache", SimpleQueue()
+        for i in range(options.jobs):
+            places.put(copied(Path(folder) / f"copy-{i}"))
+        first = Path(folder) / "copy-0"
+        status, said = play(first, cache, nodes(chosen))
+        if status:
+            print(f"without a mistake the tests do not pass:\n{said}")
+            return 2
+        print(f"{len(nodes(chosen))} tests or files of tests pass without a mistake", flush=True)
+
+        def next_one(m: Mistake) -> bool:
+            place = places.get()
+            seen, line = try_out(m, place, cache)
+            places.put(place)
+            print(line, flush=True)
+            return seen
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            seen = sum(pool.map(next_one, chosen))
+    print(f"{seen} of {len(chosen)} mistakes were seen")
+    return 0 if seen >= WANTED * len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
