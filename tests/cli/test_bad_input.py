@@ -125,7 +125,7 @@ algorithm = { name = "gd", step = "0.5/L" }
 """
 
 
-@pytest.mark.parametrize(("ranks", "options"), [(None, []), (3, []), (None, ["--quiet"])])
+@pytest.mark.parametrize(("ranks", "options"), [(None, []), pytest.param(3, [], marks=pytest.mark.slow), (None, ["--quiet"])])
 def test_divergence_ends_its_run_and_no_other(ranks, options, tmp_path):
     job = tmp_path / "job.toml"
     job.write_text(DIVERGING)

@@ -30,8 +30,8 @@ LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
 @pytest.mark.parametrize(
     ("ranks", "number"),
     [
-        (None, signal.SIGINT),
         (3, signal.SIGTERM),
+        pytest.param(None, signal.SIGINT, marks=pytest.mark.slow),
         pytest.param(None, signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(None, signal.SIGUSR1, marks=pytest.mark.slow),
         pytest.param(3, signal.SIGINT, marks=pytest.mark.slow),
@@ -195,7 +195,7 @@ def damaged(content: bytes, kind: str, draw: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["cut", "flipped"])
-@pytest.mark.parametrize("times", [24, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [8, pytest.param(300, marks=pytest.mark.slow)])
 def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_the_same_bytes(
     kind, times, small_job, tmp_path, capfd
 ):

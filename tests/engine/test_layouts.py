@@ -144,7 +144,7 @@ ONE = "one process"  # what all others are compared with
 WAYS = {
     ONE: Way(tuple(JOBS), (Layout(),)),
     "three ranks": Way(ON_RANKS, (Layout(3),)),
-    "five ranks": Way(FEW, (Layout(5),)),
+    "five ranks": Way(FEW[1:], (Layout(5),)),
     "three ranks, the master hosts workers": Way(FEW, (Layout(3, MASTER_WORKS),)),
     "allgather in one process": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
@@ -319,7 +319,7 @@ assert len(seen) > 7 * len(job.runs)
 
 
 def test_by_a_python_call_every_rank_holds_the_same_node_at_every_round_and_the_bytes_are_the_same(jobs, played, tmp_path):
-    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, jobs / "one-each.toml", tmp_path]
+    line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, jobs / "small.toml", tmp_path]
     done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     for case, file in results(tmp_path).items():
