@@ -241,11 +241,12 @@ def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
 
 
 @kernel
-def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out, touched):
-    """`add_gradient` of sparse rows, µ = 0; `touched` gets the coordinates, those of each row increasing.
-
-    Returns what ‖out‖² grew by.
-    """
+def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out):
+    """`add_gradient` of sparse rows, µ = 0.  Returns the coordinates, those of each row increasing, and what ‖out‖² grew by."""
+    n = np.uint64(0)
+    for r in range(rows.size):
+        n += indptr[rows[r] + np.uint64(1)] - indptr[rows[r]]
+    touched = np.empty(n, np.uint32)
     n = np.uint64(0)
     growth = 0.0
     matrix = (indptr, indices, values)
@@ -261,7 +262,7 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
             growth += (after - before) * (after + before)
             touched[n] = j
             n += np.uint64(1)
-    return growth
+    return touched, growth
 
 
 @kernel

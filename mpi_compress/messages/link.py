@@ -143,14 +143,15 @@ class Link:
         Raises:
             CorruptMessage: bytes that the codec cannot have written.
         """
+        if message.content is not None:
+            return message.content
         if message.is_silent:
             return self.silence
-        if message.content is None:
-            content, end = self.read(message.data)
-            if end != message.data.size:
-                raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
-            message.content = content
-        return message.content
+        content, end = self.read(message.data)
+        if end != message.data.size:
+            raise CorruptMessage(f"{message.data.size - end} bytes are left over after a message of {end} bytes")
+        message.content = content
+        return content
 
     @property
     def silence(self) -> Compressed:

@@ -75,10 +75,9 @@ class FusedMargins(DataTerm):
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         z, scale = _parts(x)
         indptr, indices, values = self.rows.matrix
-        held = np.empty(int((indptr[rows + np.uint64(1)] - indptr[rows]).sum()), dtype=np.uint32)
         weight = self.weight * len(self.rows) / rows.size
-        growth = kernels.add_touching(
-            indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out, held
+        held, growth = kernels.add_touching(
+            indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out
         )
         return (held if rows.size == 1 else np.unique(held)), growth
 

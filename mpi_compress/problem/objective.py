@@ -211,6 +211,5 @@ class Objective:
 def _refuse_other_lengths(dim: int, *vectors: Vector | ScaledVector) -> None:
     """UserError unless all have `dim` coordinates: kernels do not look."""
     for v in vectors:
-        size = v.v.size if isinstance(v, ScaledVector) else v.size
-        if size != dim:
-            raise UserError(f"a vector of {size} coordinates was given to a function of {dim}")
+        if v.size != dim:
+            raise UserError(f"a vector of {v.size} coordinates was given to a function of {dim}")

@@ -15,6 +15,11 @@ class ScaledVector:
     v: NDArray[np.float64]  # (d,)
     scale: float = 1.0
 
+    @property
+    def size(self) -> int:
+        """d."""
+        return self.v.size
+
     def shrink(self, factor: float, at_once: bool = False) -> None:
         """x ← factor · x; `at_once`: in v itself, so that the scale stays 1."""
         if not at_once and factor > _LEAST:

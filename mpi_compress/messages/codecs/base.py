@@ -17,6 +17,7 @@ from mpi_compress.messages.kinds import Bytes, Compressed, Known, SparseRows
 Real = float  # Codec has a field of that name
 Decoded = tuple[Compressed, int]  # a vector, and where its bytes end
 NOTHING: Known = MappingProxyType({})
+_BYTE = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
 
     @wraps(decode)
     def refusing(self: Codec, data: Bytes, *where: Any, **named: Any) -> Decoded:
-        if not (type(data) is np.ndarray and data.dtype == np.uint8 and data.ndim == 1 and data.flags.c_contiguous):
+        if not (type(data) is np.ndarray and data.dtype == _BYTE and data.ndim == 1 and data.flags.c_contiguous):
             wanted = "contiguous bytes in an array of uint8 (size,), such as np.frombuffer(data, np.uint8)"
             raise UserError(f"{self.name}, decode: {arrays.shown(data)} was given; it should be {wanted}")
         return decode(self, data, *where, **named)
