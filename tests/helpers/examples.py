@@ -29,6 +29,15 @@ COMPRESSORS = [
     {"name": "lattice", "sigma": 0.1, "stochastic": True},
     {"name": "lattice", "sigma": 0.1, "range": "bound", "radius": 100.0},
     {"name": "accordion", "k_min": 2, "k_max": 4},
+    {"name": "natural"},
+    {"name": "natural", "fraction": 3},
+    {"name": "block-sign", "block": 5},
+    {"name": "dithering", "levels": 3, "p": 1.0},
+    {"name": "perm-k", "n": 3},
+    {"name": "perm-k", "n": 50},
+    {"name": "count-sketch", "columns": 4, "rows": 2},
+    {"name": "blocks", "of": {"name": "top-k", "k": "20%"}, "slices": 3},
+    {"name": "blocks", "of": {"name": "qsgd", "levels": 4}, "sizes": [4, 1, 7]},
 ]
 
 GENERATED = {

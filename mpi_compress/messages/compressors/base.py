@@ -146,6 +146,14 @@ class BulkCompressor(ABC):
         """C of some rows of vs (m, d), as `compress` has it."""
 
 
+class AmongWorkers(Compressor):
+    """A compressor whose messages of all n workers belong together, so that it must know how many there are."""
+
+    @abstractmethod
+    def among(self, n: int) -> "AmongWorkers":
+        """This compressor in a run of n workers; ValueError where its parameters name another number."""
+
+
 compressors: Registry[Compressor] = Registry("compressor", Compressor)
 
 
