@@ -89,6 +89,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
+    "cat, block signs": run_of({"name": "cat"}, {"name": "block-sign"}, **_MANY),
+    "cat, natural": run_of({"name": "cat"}, {"name": "natural"}),
+    "ef, tuned": run_of({"name": "ef", "batch": 1, "budget": "cat"}, {"name": "top-k"}, **_MANY),
+    "marina, perm-k": run_of({"name": "marina"}, {"name": "perm-k"}, **_MANY),
+    "sketches of blocks": run_of({"name": "gd"}, {"name": "blocks", "of": {"name": "count-sketch", "columns": 5}, "slices": 3}),
     "floats of 16 bits": {
         "algorithm": {"name": "ef", "batch": 1},
         "up": {"compressor": _TOP, "codec": {"name": "fixed", "float": 16}},

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
@@ -152,6 +152,27 @@ class AmongWorkers(Compressor):
     @abstractmethod
     def among(self, n: int) -> "AmongWorkers":
         """This compressor in a run of n workers; ValueError where its parameters name another number."""
+
+
+class Sized(Compressor):
+    """A compressor Q_s with a size s, which an algorithm may tune: the paper bits of a message follow from s and d."""
+
+    @abstractmethod
+    def sizes(self, dim: int) -> Sequence[int]:
+        """The sizes to choose from for vectors (dim,), at most 255; the first ones have the fewest bits."""
+
+    @abstractmethod
+    def at_size(self, size: int) -> "Sized":
+        """This compressor with that size."""
+
+    @abstractmethod
+    def payload(self, dim: int, fpp: int) -> float:
+        """The paper bits of its messages of vectors (dim,)."""
+
+
+def powers_up_to(most: int) -> list[int]:
+    """1, 2, 4, … and `most`."""
+    return [*(1 << i for i in range((most - 1).bit_length())), most]
 
 
 compressors: Registry[Compressor] = Registry("compressor", Compressor)

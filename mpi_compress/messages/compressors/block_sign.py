@@ -1,16 +1,17 @@
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Compressor, compressors
+from mpi_compress.messages.compressors.base import Sized, compressors, powers_up_to
 from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, Vector
 
 
 @compressors.register("block-sign")
 @dataclass(frozen=True)
-class BlockSign(Compressor):
+class BlockSign(Sized):
     """(‖v_b‖₁/d_b)·sign(v_j) in each block b of d_b coordinates (Zheng, Huang, Kwok 2019, §4; one block: scaled sign).
 
     The mean |v_j| is the best magnitude for these signs: ‖v_b − C(v_b)‖² = ‖v_b‖² − ‖v_b‖₁²/d_b. So it is contractive with
@@ -39,6 +40,15 @@ class BlockSign(Compressor):
 
     def known(self, dim: int) -> Known:
         return {"block": self._block(dim)}
+
+    def sizes(self, dim: int) -> Sequence[int]:
+        return powers_up_to(dim)[::-1]
+
+    def at_size(self, size: int) -> "BlockSign":
+        return replace(self, block=size)
+
+    def payload(self, dim: int, fpp: int) -> float:
+        return dim + fpp * -(-dim // self._block(dim))
 
     def delta(self, dim: int) -> float:
         return 1 / self._block(dim)

@@ -1,16 +1,17 @@
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Compressor, compressors
+from mpi_compress.messages.compressors.base import Sized, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Powers, Vector
-from mpi_compress.messages.kinds.powers import MOST, MOST_FRACTION
+from mpi_compress.messages.kinds.powers import EXPONENT_BITS, MOST, MOST_FRACTION
 
 
 @compressors.register("natural")
 @dataclass(frozen=True)
-class Natural(Compressor):
+class Natural(Sized):
     """Each coordinate to one of the two powers of two next to it, at random, v_j in the mean (Natural compression, §2).
 
     With `fraction` = j the first j binary digits after the point are kept too: t = 2^e (1 + f) goes up to the next multiple of
@@ -46,6 +47,15 @@ class Natural(Compressor):
 
     def known(self, dim: int) -> Known:
         return {"fraction": self.fraction}
+
+    def sizes(self, dim: int) -> Sequence[int]:
+        return range(MOST_FRACTION + 1)
+
+    def at_size(self, size: int) -> "Natural":
+        return replace(self, fraction=size)
+
+    def payload(self, dim: int, fpp: int) -> float:
+        return dim * (1 + self.fraction + EXPONENT_BITS[fpp])
 
     def omega(self, dim: int) -> float:
         h = 2.0**-self.fraction

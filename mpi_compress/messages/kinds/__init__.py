@@ -16,9 +16,10 @@ from mpi_compress.messages.kinds.sketch import Sketch
 from mpi_compress.messages.kinds.sparse_rows import SparseRows
 from mpi_compress.messages.kinds.ternary import Ternary
 from mpi_compress.messages.kinds.with_scalar import WithScalar
+from mpi_compress.messages.kinds.with_size import WithSize
 
 __all__ = [
     "BlockSigns", "Blocks", "Bytes", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Hybrid", "Indices", "Known", "Lattice",
     "Levels", "Permuted", "Powers", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar",
-    "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "uniform_indices",
+    "WithSize", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "uniform_indices",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from mpi_compress.messages.kinds.base import Compressed, Vector
 
 LEAST, MOST = -1074, 1023  # the exponents of floats, denormals included
 MOST_FRACTION = 16
-_EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # of IEEE's floats
+EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # of IEEE's floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Powers(Compressed):
         return np.sign(self.integers) * np.where(at < 0, 0.0, sizes)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.integers.size * (1 + self.fraction + _EXPONENT_BITS[fpp])
+        return self.integers.size * (1 + self.fraction + EXPONENT_BITS[fpp])
 
     def is_finite(self) -> bool:
         return self.finite
