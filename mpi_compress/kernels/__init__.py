@@ -9,8 +9,8 @@ would exist, and which one runs would depend on what was compiled in this proces
 A compiled kernel holds those that it calls, also those of other files. Numba's cache looks only at the kernel's own file; here a
 kernel is compiled again when any file of this folder has changed.
 
-To import Numba takes longer than many commands take. It is imported when a kernel is first called. Until then a `Deferred` stands for
-each kernel, and for what kernels' files use of Numba; they import it from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
+To import Numba takes longer than many commands take. It is imported when a kernel is first called. Until then a `Deferred` stands
+for each kernel, and for what their files use of Numba, which they import from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
 """
 
 import hashlib
@@ -61,6 +61,7 @@ _making = RLock()
 def _make_all() -> None:
     """Import Numba, make the objects that wait for it, and put each in the place of its stand-in."""
     with _making:
+        _import_arraymath()
         for deferred in _waiting:
             deferred._object = deferred._make()
         package = __name__.partition(".")[0] + "."
@@ -69,6 +70,20 @@ def _make_all() -> None:
         while _registrations:
             _registrations.pop()()
         _waiting.clear()
+
+
+def _import_arraymath() -> None:
+    """Import Numba's functions on arrays without scipy.linalg.
+
+    They import it only to see whether it is there, which it is, and that takes as long as half of Numba. Code that calls BLAS
+    imports it when it is compiled.
+    """
+    linalg: Any = import_module("numba.np.linalg")
+    check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = check
 
 
 def _later(make: Callable[[], Any], function: Callable | None = None) -> Any:
@@ -111,8 +126,13 @@ def overload(called: Callable, **options: Any) -> Callable:
     """`numba.extending.overload`: the decorated function returns the code of `called` for the types of its arguments."""
 
     def put(choose: Callable) -> Callable:
-        register = lambda: import_module("numba.extending").overload(called, **options)(choose)
-        _registrations.append(register) if _waiting else register()
+        def register() -> None:
+            import_module("numba.extending").overload(called, **options)(choose)
+
+        if _waiting:
+            _registrations.append(register)
+        else:
+            register()
         return choose
 
     return put
