@@ -152,7 +152,7 @@ PICTURES = (
     M("figures/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
     M("figures/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
     M("report/series.py", "reached = np.flatnonzero(columns[column] <= level)", "reached = np.flatnonzero(columns[column] < level)", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
-    M("report/text.py", "for holds in (True, False, None))", "for holds in (True, None, False))", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims that fail are counted as not run"),
+    M("figures/outcomes.py", "v.outcome == outcome for v in verdicts", "v.outcome >= outcome for v in verdicts", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims of other outcomes are counted too"),
     M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
 )
 

@@ -67,6 +67,7 @@ OF_A_RUN = (
 NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
 
 Scale = Literal["linear", "log"]
+Basis = Literal["paper", "other data", "ours"]  # a paper's statement, where the paper has it or on data of ours; or a line of ours
 
 
 @dataclass(frozen=True)
@@ -249,9 +250,16 @@ class Claim:
     says: str
     value: str
     holds: str
-    paper: float | str | None = None
+    basis: Basis = "paper"
+    words: str = ""  # the paper's own words
+    paper: float | str | None = None  # the paper's own number
+    cores: int = 0  # the least cores, and as many ranks, of the runs that can test it
     why: str = ""  # the reason found, printed where it does not hold
     note: str = ""  # always printed, such as a misprint in the paper
+
+    def __post_init__(self) -> None:
+        if self.cores < 0:
+            raise ValueError(f"cores = {self.cores} must be 0 or more")
 
 
 @dataclass(frozen=True)
