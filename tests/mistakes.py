@@ -134,7 +134,7 @@ JOB = (
     M("job/runs.py", "            others.append(hashlib.sha256(x.tobytes()).hexdigest())\n", "            pass\n", "job/test_job.py::test_what_the_files_of_a_run_hold_decides_its_id", "another start is the same run"),
     M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
     M("job/runs.py", '{"seed": tune.seed} if tune.seed is not None else {}', '{"seed": tune.seed} if tune.seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
-    M("job/claims.py", "return low <= value <= high", "return low < value < high", VERDICTS + "conditions", "the ends of a range do not count"),
+    M("job/claims.py", "bounds[0] <= value <= bounds[1]", "bounds[0] < value < bounds[1]", VERDICTS + "conditions", "the ends of a range do not count"),
     M("job/loading.py", 'if k != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
 )
 

@@ -91,11 +91,8 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 def meets(condition: str, value: float) -> bool:
     """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. UserError if the condition has another form."""
-    match _condition(condition):
-        case "in", low, high:
-            return low <= value <= high
-        case sign, level:
-            return _COMPARISONS[sign](value, level)
+    sign, *bounds = _condition(condition)
+    return bounds[0] <= value <= bounds[1] if sign == "in" else _COMPARISONS[sign](value, bounds[0])
 
 
 def divides(condition: str, low: float, high: float) -> bool:
