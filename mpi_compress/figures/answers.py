@@ -12,6 +12,7 @@ from mpi_compress.job.claims import Question
 from mpi_compress.results.reader import Run
 
 _OVER_ROWS: dict[str, Callable[[np.ndarray], float]] = {"largest": np.nanmax, "smallest": np.nanmin, "mean": np.nanmean}
+TUNED = "tuned"  # the name by which a claim asks for the value that [tune] found
 _NUMBER = r"\d+(?:\.\d+)?(?:e-?\d+)?"
 
 
@@ -66,7 +67,16 @@ def _answer(q: Question, run: Run) -> float:
         return float(_OVER_ROWS[q.over](_over_rows(q, run)))
     if q.until:
         return entry_at(run.column(q.formula), run.column(q.until), q.level)
+    if q.formula == TUNED:
+        return _tuned(run)
     return float(run.column(q.formula)[-1])
+
+
+def _tuned(run: Run) -> float:
+    """The value that [tune] found, where it is a number or a formula in L; Missing if nothing was tuned."""
+    if not run.tuned:
+        raise Missing(run.label, "tuned parameter")
+    return evaluate(run.tuned["value"], {"L": run.attrs["L"]})
 
 
 def _over_rows(question: Question, run: Run) -> np.ndarray:

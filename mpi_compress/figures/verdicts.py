@@ -145,7 +145,8 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
         unreached.update(answers.unreached)
         edges.update(answers.edges)
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
-    return Verdict(claim, values, "", _counted(unreached, len(values)), _counted(edges, len(values)), _untested(claim, own))
+    untested = _untested(claim, own) or ("no run comes down to the level" if unreached and np.isnan(values).any() else "")
+    return Verdict(claim, values, "", _counted(unreached, len(values)), _counted(edges, len(values)), untested)
 
 
 def _counted(texts: Counter[str], seeds: int) -> list[str]:
@@ -154,12 +155,12 @@ def _counted(texts: Counter[str], seeds: int) -> list[str]:
 
 
 def _untested(claim: Claim, runs: Sequence[Run]) -> str:
-    """Why runs are no test of a claim that needs so many cores; "" if they are one."""
-    for run in runs if claim.cores else ():
-        said = re.search(r"(\d+) cores", str(run.attrs.get("host", "")))
-        cores, ranks = int(said[1]) if said else 0, int(run.attrs.get("n_ranks", 1))
-        if min(cores, ranks) < claim.cores:
-            return f"it takes {claim.cores} ranks on as many cores of one host; '{run.label}' had {ranks} on {cores}"
+    """Why runs are no test of a claim about workers that run at once; "" if they are one."""
+    for run in runs if claim.alone else ():
+        said = re.search(r"(\d+) cores", str(run.attrs["host"]))
+        cores, ranks, workers = int(said[1]) if said else 0, int(run.attrs["n_ranks"]), int(run.attrs["n_workers"])
+        if min(cores, ranks) < workers:
+            return f"it takes a rank and a core for each worker; the {workers} of '{run.label}' had {ranks} on {cores}"
     return ""
 
 

@@ -4,7 +4,7 @@ In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
 and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound', or over the rows
 of a window: `mean('suboptimality', 'GD', epoch=(9, 10))` takes those with 9 < epoch ≤ 10. The smallest over several runs is
-`cost_up('T = *', loss=0.4)`, where their labels match.
+`cost_up('T = *', loss=0.4)`, where their labels match. `tuned('GD')` is the value that [tune] found for a run.
 """
 
 import ast

@@ -143,12 +143,28 @@ def test_the_best_of_a_grid_at_its_edge_is_said(six):
     assert "at the edge of its grid" in str(verdict)
 
 
-def test_what_too_few_cores_or_ranks_have_run_is_no_test(six):
-    verdict = judged(six, "loss('SGD')", "> 0", "cores = 2\n")
+def test_workers_that_shared_a_core_are_no_test_of_what_runs_at_once(six):
+    verdict = judged(six, "loss('SGD')", "> 0", "alone = true\n")
     assert verdict.outcome == "not tested"
     assert verdict.holds is None
-    assert "takes 2 ranks on as many cores of one host; 'SGD' had 1 on" in verdict.reason
-    assert judged(six, "loss('SGD')", "> 0", "cores = 1\n").outcome == "holds"
+    assert "a rank and a core for each worker; the 3 of 'SGD' had 1 on" in verdict.reason
+    assert judged(six, "loss('SGD')", "> 0", "alone = false\n").outcome == "holds"
+
+
+def test_a_level_that_no_run_comes_down_to_is_no_test(six):
+    verdict = judged(six, "round('SGD', loss=-1) / round('GD', loss=-1)", "> 0")
+    assert (verdict.outcome, verdict.reason) == ("not tested", "no run comes down to the level")
+    assert judged(six, "round('SGD', loss=-1) / round('GD', loss=9)", "> 0").outcome == "does not hold"
+
+
+def test_a_claim_may_ask_for_what_was_tuned(six, tmp_path):
+    file = tmp_path / "tuned.toml"
+    head = SIX[: SIX.index("[[run]]")].replace("rounds = 40", "rounds = 5")
+    run = '[[run]]\nlabel = "a"\nalgorithm = { name = "gd" }\ntune = { parameter = "algorithm.step", values = ["0.1/L", "0.5/L"] }\n'
+    file.write_text(head + run + CLAIM.format(id="X", value="tuned('a') * L('a')", holds="in [0.4999, 0.5001]"))
+    (found,) = verdicts.check(mc.load_job(file), mc.run(mc.load_job(file), out=tmp_path))
+    assert found.outcome == "holds"
+    assert judged(six, "tuned('GD')", "> 0").why == "'GD' has no tuned parameter"
 
 
 def test_a_claim_stands_with_the_papers_elsewhere_or_with_ours(six):

@@ -14,7 +14,8 @@ from scipy.stats import binom
 
 DERIVED = {
     "wire_bits": "wire_bits_up + wire_bits_down", "paper_bits": "paper_bits_up + paper_bits_down",
-    "relative_distance": "distance / distance[0]", "squared_grad_norm": "grad_norm ** 2", "kappa": "L / mu + 0 * round",
+    "relative_distance": "distance / distance[0]", "squared_grad_norm": "grad_norm ** 2", "squared_error": "error_norm ** 2",
+    "kappa": "L / mu + 0 * round",
 }  # fmt: skip
 SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
