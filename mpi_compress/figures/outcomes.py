@@ -62,17 +62,34 @@ class Outcome:
         others = [f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete"]
         return "; ".join(filter(None, [done, *others, self.problem]))
 
-    def count(self, holds: bool | None) -> int:
-        return sum(v.holds is holds for v in self.verdicts)
+    def count(self, outcome: str) -> int:
+        return sum(v.outcome == outcome for v in self.verdicts)
 
     @property
     def counted(self) -> str:
-        """How many claims hold, how many do not, and how many have no result."""
-        if not self.verdicts:
-            return "–"
-        names = {True: ("holds", "hold"), False: ("does not", "do not"), None: ("not run", "not run")}
-        counts = [(self.count(holds), *words) for holds, words in names.items()]
-        return ", ".join(f"{n} {one if n == 1 else several}" for n, one, several in counts if n)
+        """How many claims have each outcome."""
+        return counted(self.verdicts)
+
+    def group(self, verdict: Verdict) -> str:
+        """Where a claim stands on the scorecard: a key of `GROUPS`."""
+        if verdict.claim.basis == "ours":
+            return "ours"
+        return "elsewhere" if verdict.claim.basis == "other data" or self.kind == "stand-in" else "paper"
+
+
+GROUPS = {
+    "paper": "The papers' claims, in the papers' setting",
+    "elsewhere": "The papers' claims, on stand-ins and other data",
+    "ours": "Lines of our own",
+}
+_WORDS = {"holds": "hold", "does not hold": "do not", "undecided": "undecided", "not tested": "not tested", "not run": "not run"}
+
+
+def counted(verdicts: Sequence[Verdict]) -> str:
+    """How many verdicts have each outcome, such as "2 hold, 1 does not"; a dash if there are none."""
+    counts = [(sum(v.outcome == outcome for v in verdicts), outcome, several) for outcome, several in _WORDS.items()]
+    words = [f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in counts if n]
+    return ", ".join(words) or "–"
 
 
 def job_files(names: Sequence[str]) -> list[Path]:
