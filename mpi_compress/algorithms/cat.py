@@ -166,6 +166,7 @@ class CAT(Descent):
     """
 
     paper = "CAT eq. 8–16"
+    theory = "1/L"
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -37,13 +37,13 @@ class DIANA(Algorithm):
 
     paper = "DIANA, Algorithm 1"
     compressor = "random-k"
-    step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ, the step size
+    theory = "1/(L_max*(1 + 6*omega/n))"
+    step: Step = theory  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
 
     def check(self) -> None:
         check_adding_up(self)
-        if not self.up.compressor.unbiased(self.setting.dim):
-            raise ValueError("diana needs an unbiased compressor, such as random-k or qsgd")
+        check_unbiased(self)
         if not 0 < float(self.alpha) <= 1:
             raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
 

@@ -32,6 +32,7 @@ class GD(Descent):
     """
 
     paper = "CAT eq. 1"
+    theory = "1/L"
     proximal = True
     curve = "alpha"
 

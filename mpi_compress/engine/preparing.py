@@ -114,7 +114,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
         for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}")
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", algorithm.names_of(formula))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
     if not is_ours(algorithm):

@@ -79,6 +79,18 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef, uneven": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "partition": {"name": "shuffled", "sizes": 1.0}}),
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
+    "ef21, l1": run_of(
+        {"name": "ef21", "batch": 2, "first": "gradient"}, _TOP, objective={"penalty": {"name": "l1", "weight": 0.01}, "f_star": "skip"}
+    ),
+    "ef21-sgdm": run_of({"name": "ef21-sgdm", "batch": 1}, _TOP),
+    "econtrol": run_of({"name": "econtrol", "batch": 2, "sampling": "epoch"}, _TOP),
+    "double-squeeze": run_of({"name": "double-squeeze", "batch": 1}, _TOP, {"name": "random-k", "k": 5, "scaled": False}),
+    "dasha": run_of({"name": "dasha", "step": "4 theory"}, {"name": "random-k", "k": 9}, **_MANY),
+    "dasha-page": run_of({"name": "dasha-page", "sampling": "epoch"}, {"name": "qsgd", "levels": 4}),
+    "dasha-mvr": run_of({"name": "dasha-mvr", "batch": 2}, {"name": "random-k", "k": 9}),
+    "page": run_of({"name": "page", "batch": 2}, {"name": "random-k", "k": 9}),
+    "ef21-p": run_of({"name": "ef21-p"}, down=_TOP),
+    "ef21-p-diana": run_of({"name": "ef21-p-diana"}, {"name": "random-k", "k": 3}, _TOP),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
     "floats of 16 bits": {
         "algorithm": {"name": "ef", "batch": 1},
