@@ -1,8 +1,10 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.participation import sampled_delta
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -31,11 +33,20 @@ class EF21(Algorithm):
     everyone         g ← g + c;  x ← x − γ g
 
     C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
+
+    If r of n workers take part, the others keep their g_i, and c is the sum over n still (EF21-PP: Fatkhullin et al. 2021). To
+    update g_i by C with probability r/n is to update it by a contraction with δr/n, which is the δ of the formulas.
     """
 
     paper = "EF21, Algorithm 2"
     compressor = "top-k"
+    partial_mean = "over all"
     step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ, the step size
+
+    def knows(self) -> Mapping[str, float]:
+        known = super().knows()
+        sampled = {"delta": sampled_delta(known["delta"], self.setting.n, self.setting.r)} if "delta" in known else {}
+        return {**known, **sampled}
 
     def check(self) -> None:
         check_adding_up(self)

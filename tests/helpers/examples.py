@@ -79,6 +79,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef, uneven": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "partition": {"name": "shuffled", "sizes": 1.0}}),
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
+    "ef21, some workers": run_of({"name": "ef21"}, _TOP, workers={"count": 7, "participate": 0.3}),
+    "ef, some workers": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "participate": 4}),
+    "diana, some workers": run_of({"name": "diana"}, {"name": "random-k", "k": 3}, workers={"count": 7, "participate": 2}),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
     "floats of 16 bits": {
         "algorithm": {"name": "ef", "batch": 1},
