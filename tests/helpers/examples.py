@@ -91,6 +91,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "page": run_of({"name": "page", "batch": 2}, {"name": "random-k", "k": 9}),
     "ef21-p": run_of({"name": "ef21-p"}, down=_TOP),
     "ef21-p-diana": run_of({"name": "ef21-p-diana"}, {"name": "random-k", "k": 3}, _TOP),
+    "ef21, some workers": run_of({"name": "ef21"}, _TOP, workers={"count": 7, "participate": 0.3}),
+    "ef, some workers": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "participate": 4}),
+    "diana, some workers": run_of({"name": "diana"}, {"name": "random-k", "k": 3}, workers={"count": 7, "participate": 2}),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
     "floats of 16 bits": {
         "algorithm": {"name": "ef", "batch": 1},
