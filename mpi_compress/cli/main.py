@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": "list the runs of a job; runs nothing",
     "submit": "SLURM: one array task a run, resumable",
     "plot": "draw a job's figure, or results",
+    "table": "what each method needed to reach a target",
     "check": "a job's claims against its results",
     "report": "every figure, claim and table in one self-contained page",
     "reproduce": "run many jobs, except what is done, and write their report",

@@ -40,10 +40,15 @@ class Parser(argparse.ArgumentParser):
 def add_job(parser: argparse.ArgumentParser) -> None:
     """A job, which of its runs, and what is set in them: for `load`."""
     parser.add_argument("job", metavar="JOB", help="a job file")
-    parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
+    add_choice(parser)
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
     add_results(parser, "where results go")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Which runs of a job, and what is set in them."""
+    parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
 
 
 def add_results(parser: argparse.ArgumentParser, where: str = "where the job's results are") -> None:
@@ -54,10 +59,19 @@ def add_results(parser: argparse.ArgumentParser, where: str = "where the job's r
 
 def load(options: argparse.Namespace, frozen: Path | None = None) -> "Job":
     """The job that the arguments of `add_job` name, or as it is frozen in a folder."""
+    return load_one(options.job, options, options.index, frozen)
+
+
+def load_one(file: str | Path, options: argparse.Namespace, index: int | None = None, frozen: Path | None = None) -> "Job":
+    """One of the jobs that a command is given, with the arguments of `add_choice` and `add_results`."""
     from mpi_compress.job.loading import load_job
 
-    overrides = key_values(options.set, "--set ", "stop.rounds=100")
-    return load_job(options.job, overrides, options.only, options.index, options.full, frozen=frozen)
+    return load_job(file, overrides_of(options), options.only, index, options.full, frozen=frozen)
+
+
+def overrides_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The values of --set by dotted key."""
+    return key_values(options.set, "--set ", "stop.rounds=100")
 
 
 def key_values(pairs: list[str], option: str = "", example: str = "samples=1000") -> dict[str, Any]:

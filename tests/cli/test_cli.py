@@ -32,7 +32,7 @@ def done(tmp_path_factory):
     job.write_text(SMALL_JOB)
     said = command("run", job, "--out", folder / "results")
     assert said.returncode == 0
-    assert said.stderr.count("complete") == 5
+    assert said.stderr.count(": complete") == 5
     assert said.stdout == ""
     return job, folder / "results"
 
