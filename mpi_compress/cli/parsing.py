@@ -4,6 +4,7 @@ import argparse
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -66,7 +67,27 @@ def load_one(file: str | Path, options: argparse.Namespace, index: int | None = 
     """One of the jobs that a command is given, with the arguments of `add_choice` and `add_results`."""
     from mpi_compress.job.loading import load_job
 
-    return load_job(file, overrides_of(options), options.only, index, options.full, frozen=frozen)
+    overrides = overrides_of(options)
+    try:
+        return load_job(file, overrides, options.only, index, options.full, frozen=frozen)
+    except UserError as error:
+        fitting = _labels_that_fit(file, overrides, options.full) if overrides and options.only is None and index is None else []
+        if fitting:
+            raise UserError(f"{error}; --set fits {', '.join(fitting)}: --only takes one") from None
+        raise
+
+
+def _labels_that_fit(file: str | Path, overrides: dict[str, Any], full: bool) -> list[str]:
+    """The labels of the runs of a job in which these values can be set; [] if the job cannot be read without them either."""
+    from mpi_compress.job.loading import load_job
+
+    fitting = []
+    with suppress(UserError):
+        for label in dict.fromkeys(spec.label for spec in load_job(file, full=full).runs):
+            with suppress(UserError):
+                load_job(file, overrides, only=label, full=full)
+                fitting.append(label)
+    return fitting
 
 
 def overrides_of(options: argparse.Namespace) -> dict[str, Any]:

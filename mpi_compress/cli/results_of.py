@@ -22,6 +22,7 @@ def found(what: Sequence[str], options: Namespace) -> "list[Run]":
         UserError: there are none, or both kinds are given.
     """
     from mpi_compress.figures.outcomes import readable, readable_results_of
+    from mpi_compress.results.files import part_of, result_file
 
     jobs = [name for name in what if name.endswith(".toml")]
     if not jobs:
@@ -33,12 +34,11 @@ def found(what: Sequence[str], options: Namespace) -> "list[Run]":
     runs: list[Run] = []
     for file in jobs:
         job = load_one(file, options)
-        own = readable_results_of(job, Path(options.out))
-        if len(own) < len(job.runs):
-            print_line(
-                f"mpi-compress: {file}: {len(own)} of {len(job.runs)} runs have results; `mpi-compress plan` lists the others"
-            )
-        runs += own
+        runs += readable_results_of(job, Path(options.out))
+        files = [result_file(job.name, spec.label, spec.run_id, Path(options.out)) for spec in job.runs]
+        if missing := sum(not (f.exists() or part_of(f).exists()) for f in files):
+            n = len(files)
+            print_line(f"mpi-compress: {file}: {missing} of {n} runs have no result; `mpi-compress plan` lists them")
     return runs
 
 

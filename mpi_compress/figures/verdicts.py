@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError, evaluate
 from mpi_compress.figures.lines import entry_at
 from mpi_compress.job.claims import Question, meets, value_of
@@ -92,6 +94,8 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
             values.append(value_of(claim, list(by_label), answers))
         except DomainError:
             values.append(math.nan)
+        except _Unknown as unknown:
+            return Verdict(claim, [], str(unknown))
         except _Missing as missing:
             of_seed = f" of seed {seed}" if len(by_label[str(missing)]) > 1 else ""
             return Verdict(claim, [], f"'{missing}' has no result{of_seed}")
@@ -99,6 +103,16 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
     seeds = len(values)
     levels = [text if n == seeds else f"{text} with {n} of {seeds} seeds" for text, n in sorted(unreached.items())]
     return Verdict(claim, values, unreached=levels)
+
+
+def answerable(job: Job) -> list[Claim]:
+    """The claims that are about the job's runs alone; others are left when some runs are taken, as by --only."""
+    found = []
+    for claim in job.claims:
+        with suppress(UserError):
+            _labels_in(claim, [spec.label for spec in job.runs])
+            found.append(claim)
+    return found
 
 
 def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
@@ -115,6 +129,10 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
 
 class _Missing(Exception):
     """The run of this label, which a claim needs, has no result."""
+
+
+class _Unknown(Exception):
+    """A column that a claim needs has no number in any row: says why."""
 
 
 class _Answers:
@@ -138,6 +156,9 @@ class _Answers:
 
 
 def _answer(q: Question, run: Run) -> float:
+    for name in (*q.columns, *([q.until] if q.until else [])):
+        if name == "suboptimality" and np.all(np.isnan(run.column(name))):
+            raise _Unknown(f"f* of '{run.label}' is not known, and so its suboptimality is not")
     if q.over != "last":
         return float(_OVER_ROWS[q.over](_over_rows(q, run)))
     if q.until:

@@ -8,6 +8,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
+from mpi_compress.cli.show import _settings as shown_settings
 from mpi_compress.figures.comparison import compare, endings, names_apart
 from mpi_compress.figures.comparison_text import comma_separated, latex, markdown, plain
 from mpi_compress.results.summary import why_ended
@@ -145,3 +146,10 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     assert main(["table", *files, "--to", "loss=0.4", "-o", "t.txt"]) == 2
     assert main(["table", files[0], files[0]]) == 0
     assert "2 results are of one run and seed" in capsys.readouterr().err
+
+
+def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, capsys):
+    run = written(tmp_path, "GD", [1.0])
+    run.attrs["overridden"] = '{"stop.rounds": 3, "seed": 2}'
+    assert names_apart([run]) == ["GD, rounds = 3"]
+    assert any("--set     stop.rounds = 3, seed = 2" in line for line in shown_settings(run))
