@@ -71,7 +71,11 @@ def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def settings_of(run: Run) -> dict[str, Any]:
     """What a job wrote for a run, by dotted key: text, numbers, true and false; lists as text."""
-    written = tomllib.loads(run.attrs.get("job", ""))
+    return settings_in(tomllib.loads(run.attrs.get("job", "")))
+
+
+def settings_in(written: dict[str, Any]) -> dict[str, Any]:
+    """The settings in the tables of one run, by dotted key."""
     for way in _LINKS:  # the short form of a part
         for part in ("compressor", "codec"):
             if isinstance(written.get(way, {}).get(part), str):
