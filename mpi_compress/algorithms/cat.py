@@ -117,7 +117,7 @@ class Stochastically(Scheme):
 
 
 class StochasticallyAlone(Scheme):
-    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so that no message needs to hold it."""
+    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so no message needs to hold it."""
 
     improvement = StochasticSparsification
     is_unbiased = True
@@ -168,8 +168,8 @@ class CAT(Descent):
     f(x − Q/L) ≤ f(x) − (‖g‖² − ‖g − Q‖²)/2L, of which eq. 8's lemmas are special cases. The others are `natural`, `dithering` and
     `count-sketch`.
 
-    A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and the
-    bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
+    A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and
+    the bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
     """
 
     paper = "CAT eq. 8–16"

@@ -45,7 +45,7 @@ class EF(ErrorFeedback):
     forms: ClassVar[dict[str, type["EF"]]] = {}  # with momentum
     momentum: float = 0.0  # λ, the momentum; 0: none
     form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
-    budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: it is fixed
+    budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
     def within(self, setting: Setting) -> "EF":

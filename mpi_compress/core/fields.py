@@ -1,7 +1,7 @@
 """The fields of a part: their types, and values from TOML as these types want them.
 
-Most values are right and of a common type; they are converted here. pydantic is imported for the others alone, since its import takes
-longer than to read a job: it converts what is less common, and explains what is wrong.
+Most values are right and of a common type; they are converted here. pydantic is imported for the others alone, since its import
+takes longer than to read a job: it converts what is less common, and explains what is wrong.
 """
 
 from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ A compiled kernel holds those that it calls, also those of other files. Numba's 
 kernel is compiled again when any file of this folder has changed.
 
 To import Numba takes longer than many commands take. It is imported when a kernel is first called. Until then a `Deferred` stands
-for each kernel, and for what their files use of Numba, which they import from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
+for each kernel, and for what their files use of Numba; they import it from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
 """
 
 import hashlib
