@@ -40,6 +40,11 @@ class Scheme(ABC):
         self.fpp = link.codec.float_format.bits
         self.index_bits = index_bits(link.dim) * (link.codec.indices == "counted")
 
+    @classmethod
+    def of(cls, link: Link, n: int) -> "Scheme":
+        """The scheme for n workers."""
+        return cls(link)
+
     @abstractmethod
     def payload(self, T: Any) -> Any:
         """P(T) in bits (CAT eq. 5), for numbers and arrays."""
@@ -94,6 +99,10 @@ class Stochastically(Scheme):
         super().__init__(link)
         self.link = ScalarLink(link)
 
+    @classmethod
+    def of(cls, link: Link, n: int) -> Scheme:
+        return StochasticallyAlone(link) if n == 1 else cls(link)
+
     def payload(self, T: Any) -> Any:
         return self.fpp + T * (self.index_bits + self.fpp)
 
@@ -105,6 +114,20 @@ class Stochastically(Scheme):
         """min_j ω_j times the mean."""
         pairs = [u for u in ups if isinstance(u, WithScalar)]
         return scaled(mean([u.vector for u in pairs]), min(u.scalar for u in pairs))
+
+
+class StochasticallyAlone(Scheme):
+    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so no message needs to hold it."""
+
+    improvement = StochasticSparsification
+    is_unbiased = True
+
+    def payload(self, T: Any) -> Any:
+        return T * (self.index_bits + self.fpp)
+
+    def message(self, g: Vector, top: Indices, t: Round) -> Message:
+        drawn = self.link.at(k=top.size).compress(g, t)
+        return self.link.encode(scaled(drawn, improvement_of(self.improvement(), g, top)))
 
 
 SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}
@@ -145,10 +168,12 @@ class CAT(Descent):
     f(x − Q/L) ≤ f(x) − (‖g‖² − ‖g − Q‖²)/2L, of which eq. 8's lemmas are special cases. The others are `natural`, `dithering` and
     `count-sketch`.
 
-    A message of S+Q or of stochastic sparsification holds a scalar, the magnitude or ω_j, which C(T) and the bits count.
+    A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and
+    the bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
     """
 
     paper = "CAT eq. 8–16"
+    theory = "1/L"
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)
@@ -182,7 +207,7 @@ class CAT(Descent):
     def scheme(self) -> Scheme | SizeScheme:
         if isinstance(self.up.compressor, Sized):
             return sizes_of(self.up, self.setting.cost, self.budget if isinstance(self.budget, int) else None)
-        return SCHEMES[self.up.compressor.name](self.up)
+        return SCHEMES[self.up.compressor.name].of(self.up, self.setting.n)
 
     @cached_property
     def search(self) -> BudgetSearch:

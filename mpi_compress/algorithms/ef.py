@@ -2,7 +2,7 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
 from mpi_compress.algorithms.averaging import IterateMean
-from mpi_compress.algorithms.base import Setting, algorithms
+from mpi_compress.algorithms.base import PartialMean, Setting, algorithms
 from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.regimes import Regime
@@ -35,13 +35,17 @@ class EF(ErrorFeedback):
     What is sent is C(p/γ); g_i, γ and the regulariser are as in gd. With momentum it is their Algorithm 2 (form = "gradient") or
     Algorithm 3 (form = "update", and `masking`). `feedback` = false drops e_i after every round (its size is logged still),
     `reset` = r after every r-th. `budget` = "cat" tunes C to each p/γ as CAT tunes it to a gradient.
+
+    Without momentum, if some of the workers take part, the others keep their e_i, and Δ̄ is the mean of what was sent (Fed-EF: Li
+    and Li, ICML 2023).
     """
 
     paper = "HT Algorithms 1, 2, 3"
+    partial_mean: ClassVar[PartialMean] = "over participants"
     forms: ClassVar[dict[str, type["EF"]]] = {}  # with momentum
     momentum: float = 0.0  # λ, the momentum; 0: none
     form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
-    budget: Literal["cat"] | None = None  # "cat": top-k's T, or a contraction's size, is tuned for each message
+    budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
     def within(self, setting: Setting) -> "EF":

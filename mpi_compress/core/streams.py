@@ -22,6 +22,7 @@ class Role(IntEnum):
     SHARED = 3  # every node draws the same: costs no bits
     MODEL = 4  # a worker's model: dropout, noise
     START = 5  # x0
+    PARTICIPATION = 6  # which workers take part in a round
     ALIKE = 16  # compressors of all workers, or of the master: they draw the same
 
 

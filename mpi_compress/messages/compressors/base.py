@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.registry import Checked, Part, Registry
+from mpi_compress.core.fields import Checked
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 
