@@ -11,7 +11,7 @@ top-k is the first with s = T. The second is the same for every g, so the size i
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,13 +21,13 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithSize
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import ChoosingLink, Link, Message
 
 _ANY_ROUND = Round(0, Streams(0), Role.WORKER)  # for compressors that draw nothing
 Mean = Callable[[Sequence[Compressed]], Compressed]
 
 
-class SizedLink(Link):
+class SizedLink(ChoosingLink):
     """A link whose messages begin with a byte for the size, which the sender chooses for each vector."""
 
     links: list[Link]
@@ -37,9 +37,6 @@ class SizedLink(Link):
         super().__init__(link.compressor, link.codec, link.dim)
         object.__setattr__(self, "links", of_sizes(link, sizes))
         object.__setattr__(self, "cost", cost)
-
-    def at(self, **known: Any) -> "SizedLink":
-        return self
 
     def compress(self, v: Vector, t: Round) -> WithSize:
         """Q_s(v) of the best s; the first s where v (d,) is 0 or not finite."""
@@ -55,9 +52,6 @@ class SizedLink(Link):
         if self.cost.on_wire:
             return self.cost.cost(self.encode(c).wire_bits)
         return self.cost.cost(self.paper_bits(c))
-
-    def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithSize)

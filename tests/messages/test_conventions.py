@@ -58,8 +58,9 @@ def job(tmp_path, runs, **tables):
             "run": runs,
             **tables,
         },
-        tmp_path,
         "count",
+        tmp_path,
+        {},
     )
 
 
