@@ -10,7 +10,7 @@ top-k is the first with s = T. The second is the same for every g, so the size i
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -142,6 +142,13 @@ class UnbiasedSizes(SizeScheme):
         return self.gain
 
 
+def size_given(compressor: Sized, sizes: Sequence[int]) -> list[str]:
+    """The parameters that say the size, where they are not left out."""
+    small, large = compressor.at_size(sizes[0]), compressor.at_size(sizes[-1])
+    given = [field.name for field in fields(compressor) if field.init and getattr(compressor, field.name) != field.default]
+    return [name for name in given if getattr(small, name) != getattr(large, name)]
+
+
 def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme:
     """CAT's scheme for a compressor with a size, tuned or of one `size`.
 
@@ -152,6 +159,8 @@ def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme
     if not isinstance(compressor, Sized):
         raise ValueError(f"'{compressor.name}' has no size to tune")
     sizes = [size] if size is not None else list(compressor.sizes(dim))
+    for name in size_given(compressor, list(compressor.sizes(dim))):
+        raise ValueError(f"the algorithm sets {name} of '{compressor.name}' itself: leave it out")
     first = compressor.at_size(sizes[0])
     first.check(dim)
     if first.omega(dim) is None:

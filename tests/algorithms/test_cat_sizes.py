@@ -191,6 +191,10 @@ def test_what_cannot_be_tuned_is_refused():
             tuned(link, cost)
     with pytest.raises(ValueError, match="cannot be planned"):
         sizes_of(linked("natural", 9), Wire())
+    with pytest.raises(ValueError, match="sets levels of 'dithering' itself"):
+        sizes_of(linked("dithering", 9, levels=3), Payload())
+    with pytest.raises(ValueError, match="sets block of 'block-sign' itself"):
+        tuned(linked("block-sign", 9, block=3), Payload())
     with pytest.raises(ValueError, match="fraction = 40"):
         sizes_of(linked("natural", 9), Payload(), 40)
     with pytest.raises(CorruptMessage, match="names no size"):
