@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
 from mpi_compress.algorithms.participation import sampled_omega
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -43,7 +43,8 @@ class DIANA(Algorithm):
     paper = "DIANA, Algorithm 1"
     compressor = "random-k"
     partial_mean = "over participants"
-    step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ, the step size
+    theory = "1/(L_max*(1 + 6*omega/n))"
+    step: Step = theory  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
 
     def knows(self) -> Mapping[str, float]:
@@ -53,8 +54,7 @@ class DIANA(Algorithm):
 
     def check(self) -> None:
         check_adding_up(self)
-        if not self.up.compressor.unbiased(self.setting.dim):
-            raise ValueError("diana needs an unbiased compressor, such as random-k or qsgd")
+        check_unbiased(self)
         if not 0 < float(self.alpha) <= 1:
             raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
 

@@ -35,6 +35,7 @@ class GD(Descent):
     """
 
     paper = "CAT eq. 1"
+    theory = "1/L"
     proximal = True
     partial_mean = "over participants"
     curve = "alpha"

@@ -24,6 +24,7 @@ from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
+from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
@@ -115,7 +116,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
         for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}")
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", algorithm.names_of(formula))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
     if not is_ours(algorithm):
@@ -166,10 +167,13 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
     """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
-    if not spec.algorithm.settles(table.compressor, way):
-        checked_at(f"{way}.compressor", partial(table.compressor.check, dim))
-    trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
-    return (Link if trusted else GuardedLink)(table.compressor, table.codec, dim)
+    compressor = table.compressor
+    if isinstance(compressor, AmongWorkers):
+        compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
+    if not spec.algorithm.settles(compressor, way):
+        checked_at(f"{way}.compressor", partial(compressor.check, dim))
+    trusted = all(is_ours(part) for part in (spec.algorithm, compressor, table.codec))
+    return (Link if trusted else GuardedLink)(compressor, table.codec, dim)
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
@@ -179,6 +183,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "label": p.spec.label,
         "run_id": p.run_id,
         "reason": "",
+        **({"overridden": json.dumps(p.spec.overridden)} if p.spec.overridden else {}),
         "data": p.spec.data.shown,
         "n_workers": exchange.n,
         "n_ranks": ranks.size,

@@ -219,3 +219,9 @@ def test_a_round_that_needs_all_workers_has_them():
     workers = OneByOne(method, p.fs, dict.fromkeys(p.fs), Streams(3))
     silent = [sum(m is mc.SILENT for m in workers.messages(node, k)) for k in range(4)]
     assert silent == [0, 4, 0, 4]
+
+
+def test_first_gradients_of_all_workers_are_sent_where_ef21_begins_with_them():
+    p = problem(count=6)
+    sent = np.diff(play(p, {"name": "ef21", "first": "gradient"}, TOP, 3, participants=2).trace["elements_up"])
+    assert sent.tolist() == [6 * p.dim, 2 * 6, 2 * 6]
