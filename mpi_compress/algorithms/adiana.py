@@ -1,14 +1,14 @@
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
 from mpi_compress.algorithms.scaffnew import check_coin
 from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
 from mpi_compress.messages.link import Message
@@ -53,15 +53,9 @@ class ADIANA(Algorithm):
     step: Step = theory  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
 
-    def knows(self) -> Mapping[str, float]:
-        ω = self.up.compressor.omega(self.setting.dim)
-        if ω is None:
-            raise ValueError("adiana needs an unbiased compressor, such as random-k or qsgd")
-        known = {**super().knows(), "omega": ω}
-        return {**known, "p": evaluate(self.p, {**self.setting.numbers, **known})}
-
     def check(self) -> None:
         check_adding_up(self)
+        check_unbiased(self)
         check_coin(self)
         if not self.setting.numbers["mu"] > 0:
             raise ValueError("adiana needs mu > 0")

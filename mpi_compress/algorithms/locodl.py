@@ -1,9 +1,9 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
 from mpi_compress.algorithms.scaffnew import check_coin, local_steps
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -51,25 +51,22 @@ class LoCoDL(Algorithm):
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
 
-    def knows(self) -> Mapping[str, float]:
-        ω = self.up.compressor.omega(self.setting.dim)
-        if ω is None:
-            raise ValueError("locodl needs an unbiased compressor, such as random-k or qsgd")
-        return {**super().knows(), "omega": ω}
-
     def check(self) -> None:
         check_adding_up(self)
+        check_unbiased(self)
         check_coin(self)
+
+    @cached_property
+    def ω(self) -> float:
+        return float(self.up.compressor.omega(self.setting.dim) or 0.0)
 
     @property
     def ρ(self) -> float:
-        ω = float(self.up.compressor.omega(self.setting.dim) or 0.0)
-        return 1.0 / (1.0 + ω / self.setting.n)
+        return 1.0 / (1.0 + self.ω / self.setting.n)
 
     @property
     def σ(self) -> float:
-        ω = float(self.up.compressor.omega(self.setting.dim) or 0.0)
-        return float(self.p) * self.ρ / (self.gamma(0) * (1.0 + 2.0 * ω))
+        return float(self.p) * self.ρ / (self.gamma(0) * (1.0 + 2.0 * self.ω))
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0), x0.copy(), np.zeros_like(x0))

@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -6,7 +5,7 @@ import numpy as np
 
 from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
 from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression, evaluate, names_in
+from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -46,10 +45,6 @@ class ThreePC(Algorithm):
     theory = "1/(L + L_rms*sqrt(max((1 - delta)/(1 - sqrt(1 - delta)), zeta)/(1 - sqrt(1 - delta))))"
     step: Step = theory  # γ, the step size
     zeta: Expression = 0.0  # ζ, the trigger: the larger it is, the more workers are silent; with 0 it is EF21
-
-    def knows(self) -> Mapping[str, float]:
-        known = {**self.setting.numbers, **super().knows()}
-        return {**known, "zeta": evaluate(self.zeta, known)} if names_in(self.zeta) <= known.keys() else known
 
     def check(self) -> None:
         check_adding_up(self)

@@ -83,7 +83,7 @@ def test_a_message_holds_two_vectors_and_counts_both():
 @pytest.mark.parametrize(
     ("algorithm", "up", "mu", "text"),
     [
-        ({"name": "adiana"}, {"name": "top-k", "k": 3}, 0.1, "adiana needs an unbiased compressor, such as random-k or qsgd"),
+        ({"name": "adiana", "p": 0.5, "step": 0.1}, {"name": "top-k", "k": 3}, 0.1, "adiana needs an unbiased compressor, such as random-k or qsgd"),
         ({"name": "adiana"}, RANDOM, 0.0, "adiana needs mu > 0"),
         ({"name": "adiana", "p": 2}, RANDOM, 0.1, "p = 2 must be above 0 and at most 1"),
     ],

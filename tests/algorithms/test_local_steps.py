@@ -172,9 +172,26 @@ def test_locodl_keeps_its_rate(up):
         ({"name": "scaffnew"}, RANDOM, "scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
         ({"name": "scaffnew", "p": 0}, IDENTITY, "p = 0 must be above 0 and at most 1; the default needs mu > 0"),
         ({"name": "scaffnew", "step": [[0, 0.1], [5, 0.01]]}, IDENTITY, "scaffnew takes one step size for all rounds"),
-        ({"name": "locodl"}, {"name": "top-k", "k": 3}, "locodl needs an unbiased compressor, such as random-k or qsgd"),
+        ({"name": "locodl", "p": 0.5}, {"name": "top-k", "k": 3}, "locodl needs an unbiased compressor, such as random-k or qsgd"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(algorithm, up, text):
     with pytest.raises(ValueError, match=text):
         bound(problem(), algorithm, up)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "up"),
+    [
+        ({"name": "local-sgd", "local_steps": 4}, IDENTITY),
+        ({"name": "scaffnew"}, IDENTITY),
+        ({"name": "locodl"}, RANDOM),
+        ({"name": "adiana"}, RANDOM),
+        ({"name": "clag", "zeta": 9.0}, {"name": "top-k", "k": 3}),
+        ({"name": "adacgd"}, {"name": "top-k"}),
+    ],
+)
+def test_a_multiple_of_the_theorem_s_step_has_a_name(algorithm, up):
+    p = problem()
+    own, named = (bound(p, {**algorithm, **step}, up).step for step in ({}, {"step": "4 theory"}))
+    assert named == pytest.approx(4 * own, rel=1e-15)
