@@ -97,6 +97,18 @@ def test_rounds_of_some_workers_are_those_of_a_plain_loop(name, plain):
     assert np.abs(done.x - play(p, {"name": name, "step": "0.3/L"}, TOP, 40).x).max() > 1e-3
 
 
+def test_diana_of_some_workers_is_a_plain_loop():
+    p, r, n, γ, α = problem(count=5), 2, 5, 0.2, 0.3
+    done = play(p, {"name": "diana", "step": γ, "alpha": α}, {"name": "identity"}, 30, participants=r, seed=4)
+    x, h = start(p).copy(), np.zeros((n, p.dim))
+    for k in range(30):
+        drawn = sorted(participants(Streams(4), n, r, k))
+        m = (gradients(p, x) - h)[drawn]
+        x = x - γ * (h.mean(axis=0) + m.mean(axis=0))
+        h[drawn] += α * n / r * m
+    assert np.abs(done.x - x).max() < 1e-10
+
+
 def test_gradients_of_some_workers_reach_the_noise_of_their_draw():
     """Gower et al. (2019), Theorem 3.1: E‖x_k − x*‖² ≤ (1 − γµ)^k ‖x0 − x*‖² + 2γσ²/µ."""
     p, r, n, µ = problem(count=6, mu=0.1), 2, 6, 0.1

@@ -104,6 +104,13 @@ def test_the_lazier_the_fewer_messages_and_silence_is_4_bytes():
     assert np.diff(silent["wire_bits_up"])[2:].tolist() == [32 * p.count] * 8
 
 
+def test_who_has_nothing_to_add_is_silent():
+    """Where x stays where it is, D = 0 = ζ‖∇f_i − y_i‖² from round 1 on."""
+    p = problem(count=1)
+    done = play(p, {"name": "lag", "zeta": 0, "step": 1e-300}, IDENTITY, 4)
+    assert np.diff(done.trace["wire_bits_up"])[1:].tolist() == [32] * 3
+
+
 @pytest.mark.parametrize(
     ("algorithm", "up", "text"),
     [
