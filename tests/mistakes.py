@@ -134,7 +134,7 @@ JOB = (
     M("job/runs.py", "            others.append(hashlib.sha256(x.tobytes()).hexdigest())\n", "            pass\n", "job/test_job.py::test_what_the_files_of_a_run_hold_decides_its_id", "another start is the same run"),
     M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
     M("job/runs.py", '{"seed": tune.seed} if tune.seed is not None else {}', '{"seed": tune.seed} if tune.seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
-    M("job/claims.py", "return low <= value <= high", "return low < value < high", VERDICTS + "conditions", "the ends of a range do not count"),
+    M("job/claims.py", "bounds[0] <= value <= bounds[1]", "bounds[0] < value < bounds[1]", VERDICTS + "conditions", "the ends of a range do not count"),
     M("job/loading.py", 'if k != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
 )
 
@@ -152,7 +152,7 @@ PICTURES = (
     M("figures/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
     M("figures/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
     M("report/series.py", "reached = np.flatnonzero(columns[column] <= level)", "reached = np.flatnonzero(columns[column] < level)", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
-    M("report/text.py", "for holds in (True, False, None))", "for holds in (True, None, False))", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims that fail are counted as not run"),
+    M("figures/outcomes.py", "v.outcome == outcome for v in verdicts", "v.outcome >= outcome for v in verdicts", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims of other outcomes are counted too"),
     M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
 )
 

@@ -12,7 +12,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from math import nan
 from typing import Any, ClassVar, Literal, Self, get_type_hints
 
@@ -47,6 +47,14 @@ class Setting:
     numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
     x_star: Vector | None = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
+    participants: int | None = None  # r of the n workers that take part in each round; None: all
+
+    @property
+    def r(self) -> int:
+        return self.n if self.participants is None else self.participants
+
+
+PartialMean = Literal["", "over all", "over participants"]
 
 
 class Method(Part, ABC):
@@ -60,6 +68,7 @@ class Method(Part, ABC):
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
+    partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor, n or r; "": all must take part
     step: Any = None  # γ, the step size, where there is one; `within` evaluates it
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
@@ -74,7 +83,7 @@ class Method(Part, ABC):
         """
         bound = copy.copy(self)
         object.__setattr__(bound, "setting", setting)
-        numbers = {**setting.numbers, **bound.knows()}
+        numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
         formulas = self.formulas()
         for key in sorted(formulas, key=formulas.__getitem__):  # steps come last: they may name the other parameters
             value = getattr(self, key)
@@ -192,8 +201,13 @@ class Algorithm(Method):
 
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are."""
-        return Averager(self.setting.dim).mean
+        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are. (1/r) Σ, where `partial_mean` says so."""
+        average = Averager(self.setting.dim).mean
+        return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+
+    def needs_all(self, node: Any, k: int) -> bool:
+        """True if all workers take part in round k, whatever [workers] participate says."""
+        return False
 
     def uplink(self, node: Any, k: int) -> Link:
         """The link that workers' messages are read with in round k; it depends on what both ends know alone."""

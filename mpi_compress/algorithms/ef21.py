@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.participation import sampled_delta
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.algorithms.whole_start import First, WholeStart
@@ -39,10 +40,14 @@ class EF21(WholeStart):
 
     C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
     The proximal form takes 2L̃ in place of L̃, which convex r allow; `prox` is this factor.
+
+    If r of n workers take part, the others keep their g_i, and c is the sum over n still (EF21-PP: Fatkhullin et al. 2021). To
+    update g_i by C with probability r/n is to update it by a contraction with δr/n, which is the δ of the formulas.
     """
 
     paper = "EF21, Algorithm 2"
     compressor = "top-k"
+    partial_mean = "over all"
     proximal = True
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     step: Step = theory  # γ, the step size
@@ -51,7 +56,9 @@ class EF21(WholeStart):
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
 
     def knows(self) -> Mapping[str, float]:
-        return {**super().knows(), "prox": 1.0 if self.setting.penalty_apart is None else 2.0}
+        known = super().knows()
+        sampled = {"delta": sampled_delta(known["delta"], self.setting.n, self.setting.r)} if "delta" in known else {}
+        return {**known, **sampled, "prox": 1.0 if self.setting.penalty_apart is None else 2.0}
 
     def check(self) -> None:
         super().check()

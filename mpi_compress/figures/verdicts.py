@@ -1,20 +1,26 @@
 """Verdicts: a job's claims compared with its results."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from mpi_compress.core.expressions import DomainError, evaluate
-from mpi_compress.figures.lines import entry_at
-from mpi_compress.job.claims import Question, meets, value_of
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.expressions import DomainError
+from mpi_compress.figures.answers import Answers, Missing, Unknown
+from mpi_compress.job.claims import Question, divides, meets, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import Claim
 from mpi_compress.results.reader import Run
 
-_OVER_ROWS: dict[str, Callable[[np.ndarray], float]] = {"largest": np.nanmax, "smallest": np.nanmin, "mean": np.nanmean}
+CONFIDENCE = 0.9  # the least probability that an interval over seeds holds the median
+
+Word = Literal["holds", "does not hold", "undecided", "not tested", "not run"]
 
 
 @dataclass(frozen=True)
@@ -25,15 +31,33 @@ class Verdict:
     values: list[float]  # one for each seed; empty where results are missing
     why: str = ""  # why there is no value
     unreached: Sequence[str] = ()  # levels that runs never came down to, which count as infinite
+    edges: Sequence[str] = ()  # runs that were best at the edge of a grid, beyond which a better one may lie
+    untested: str = ""  # why the values are no test of the claim
+
+    @property
+    def outcome(self) -> Word:
+        """Whether the median over seeds meets the claim; undecided where its interval holds values that do and others."""
+        if not self.values:
+            return "not run"
+        if self.untested:
+            return "not tested"
+        if self.interval is not None and divides(self.claim.holds, *self.interval):
+            return "undecided"
+        return "holds" if meets(self.claim.holds, self.median) else "does not hold"
 
     @property
     def holds(self) -> bool | None:
-        """True if the median over seeds meets the claim; None: not run."""
-        return meets(self.claim.holds, self.median) if self.values else None
+        """True if the claim holds, False if it does not; None if the results do not say."""
+        return {"holds": True, "does not hold": False}.get(self.outcome)
 
     @property
     def median(self) -> float:
         return float(np.median(self.values))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """An interval that holds the median with probability `CONFIDENCE` or more; None: too few seeds, or a value is no number."""
+        return median_interval(self.values)
 
     @property
     def ours(self) -> str:
@@ -42,18 +66,23 @@ class Verdict:
 
     @property
     def spread(self) -> str:
-        """The range over several seeds, or ""."""
-        several = len(self.values) > 1
-        return f"{np.min(self.values):.4g} … {np.max(self.values):.4g} over {len(self.values)} seeds" if several else ""
-
-    @property
-    def outcome(self) -> str:
-        return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
+        """The interval of the median over several seeds, or their range where they are too few; or ""."""
+        if len(self.values) < 2:
+            return ""
+        low, high = self.interval or (np.min(self.values), np.max(self.values))
+        return f"{'interval ' if self.interval else ''}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
 
     @property
     def reason(self) -> str:
         """Why it does not hold, as far as the job says, or why it has no value."""
-        return {True: "", False: self.claim.why, None: self.why}[self.holds]
+        reasons = {"does not hold": self.claim.why, "not tested": self.untested, "not run": self.why}
+        reasons["undecided"] = "the interval holds values that meet the claim, and values that do not"
+        return reasons.get(self.outcome, "")
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
+        return [*self.unreached, *self.edges]
 
     @property
     def paper(self) -> str:
@@ -65,10 +94,30 @@ class Verdict:
         c = self.claim
         ours = f"{self.ours} ({self.spread})" if self.spread else self.ours
         paper = f"paper {self.paper}; " if self.paper else ""
-        unreached = f" ({'; '.join(self.unreached)})" if self.unreached else ""
-        outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + unreached
+        remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
+        outcome = (f"{self.outcome}: {self.reason}" if self.reason else self.outcome) + remarks
+        words = f'\n    the paper: "{c.words}"' if c.words else ""
+        whose = {"paper": "", "other data": " [on data that the paper does not have]", "ours": " [our own line]"}[c.basis]
         note = f"\n    note: {c.note}" if c.note else ""
-        return f"{c.id}: {c.says}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
+        return f"{c.id}: {c.says}{whose}{words}\n    {paper}ours {ours}; wanted {c.holds}: {outcome}{note}"
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The order statistics closest to the middle between which the median of the distribution lies with probability `CONFIDENCE`.
+
+    The k-th smallest and the k-th largest of n independent values hold it with probability 1 − 2 Σ_{j<k} C(n, j)/2ⁿ, whatever
+    their continuous distribution: for 5 values the least and the largest do with 15/16. None: no pair does, or a value is NaN.
+    """
+    n, inside, found = len(values), 1.0, None
+    if np.isnan(values).any():
+        return None
+    ordered = sorted(values)
+    for k in range(n // 2):
+        inside -= 2 * math.comb(n, k) / 2**n
+        if inside < CONFIDENCE:
+            break
+        found = ordered[k], ordered[n - 1 - k]
+    return found
 
 
 def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
@@ -84,21 +133,49 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
         by_label[spec.label][spec.seed] = done.get((spec.label, spec.run_id))
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
-    values, unreached = [], Counter[str]()
+    values, unreached, edges = [], Counter[str](), Counter[str]()
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
-        answers = _Answers(chosen)
+        answers = Answers(chosen)
         try:
             values.append(value_of(claim, list(by_label), answers))
         except DomainError:
             values.append(math.nan)
-        except _Missing as missing:
-            of_seed = f" of seed {seed}" if len(by_label[str(missing)]) > 1 else ""
-            return Verdict(claim, [], f"'{missing}' has no result{of_seed}")
+        except Unknown as unknown:
+            return Verdict(claim, [], str(unknown))
+        except Missing as missing:
+            of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
+            return Verdict(claim, [], f"'{missing.label}' has no {missing.what}{of_seed}")
         unreached.update(answers.unreached)
-    seeds = len(values)
-    levels = [text if n == seeds else f"{text} with {n} of {seeds} seeds" for text, n in sorted(unreached.items())]
-    return Verdict(claim, values, unreached=levels)
+        edges.update(answers.edges)
+    own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
+    untested = _untested(claim, own) or ("no run comes down to the level" if unreached and np.isnan(values).any() else "")
+    return Verdict(claim, values, "", _counted(unreached, len(values)), _counted(edges, len(values)), untested)
+
+
+def _counted(texts: Counter[str], seeds: int) -> list[str]:
+    """Each text, and with how many seeds it is so where that is not all of them."""
+    return [text if n == seeds else f"{text} with {n} of {seeds} seeds" for text, n in sorted(texts.items())]
+
+
+def _untested(claim: Claim, runs: Sequence[Run]) -> str:
+    """Why runs are no test of a claim about workers that run at once; "" if they are one."""
+    for run in runs if claim.alone else ():
+        said = re.search(r"(\d+) cores", str(run.attrs["host"]))
+        cores, ranks, workers = int(said[1]) if said else 0, int(run.attrs["n_ranks"]), int(run.attrs["n_workers"])
+        if min(cores, ranks) < workers:
+            return f"it takes a rank and a core for each worker; the {workers} of '{run.label}' had {ranks} on {cores}"
+    return ""
+
+
+def answerable(job: Job) -> list[Claim]:
+    """The claims that are about the job's runs alone; others are left when some runs are taken, as by --only."""
+    found = []
+    for claim in job.claims:
+        with suppress(UserError):
+            _labels_in(claim, [spec.label for spec in job.runs])
+            found.append(claim)
+    return found
 
 
 def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
@@ -111,51 +188,3 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
 
     value_of(claim, labels, note)
     return found
-
-
-class _Missing(Exception):
-    """The run of this label, which a claim needs, has no result."""
-
-
-class _Answers:
-    """Answers questions from the results of one seed, by label, and keeps which levels no run came down to."""
-
-    def __init__(self, runs: Mapping[str, Run | None]):
-        self._runs = runs
-        self.unreached: set[str] = set()
-
-    def __call__(self, q: Question) -> float:
-        answers = [_answer(q, self._run(label)) for label in q.labels]
-        smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
-        if q.until and smallest == math.inf:
-            self.unreached.add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
-        return smallest
-
-    def _run(self, label: str) -> Run:
-        if (run := self._runs[label]) is None:
-            raise _Missing(label)
-        return run
-
-
-def _answer(q: Question, run: Run) -> float:
-    if q.over != "last":
-        return float(_OVER_ROWS[q.over](_over_rows(q, run)))
-    if q.until:
-        return entry_at(run.column(q.formula), run.column(q.until), q.level)
-    return float(run.column(q.formula)[-1])
-
-
-def _over_rows(question: Question, run: Run) -> np.ndarray:
-    """A column, or a formula in columns, row by row; NaN where it divides by 0."""
-    names = question.columns
-    if question.formula in names:
-        return run.column(question.formula)
-    rows = zip(*(run.column(name).tolist() for name in names), strict=True)
-    return np.array([_at_row(question.formula, dict(zip(names, row, strict=True))) for row in rows])
-
-
-def _at_row(formula: str, columns: Mapping[str, float]) -> float:
-    try:
-        return evaluate(formula, columns) if all(map(math.isfinite, columns.values())) else math.nan
-    except ValueError:
-        return math.nan

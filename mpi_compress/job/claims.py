@@ -2,8 +2,9 @@
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
-and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound'. The smallest over
-several runs is `cost_up('T = *', loss=0.4)`, where their labels match.
+and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound', or over the rows
+of a window: `mean('suboptimality', 'GD', epoch=(9, 10))` takes those with 9 < epoch ≤ 10. The smallest over several runs is
+`cost_up('T = *', loss=0.4)`, where their labels match. `tuned('GD')` is the value that [tune] found for a run.
 """
 
 import ast
@@ -29,6 +30,18 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(frozen=True)
+class Window:
+    """The rows of a run in which a column is above `low` and at most `high`."""
+
+    column: str
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g} < {self.column} <= {self.high:g}"
+
+
+@dataclass(frozen=True)
 class Question:
     """A number that a claim's value asks of a run; where it names several runs, their smallest number is meant."""
 
@@ -39,6 +52,7 @@ class Question:
     until: str = ""  # a column: not the last row counts but the first where it has come down to `level`
     level: float = math.nan
     runs: str = ""  # as the claim names them
+    window: Window | None = None  # the rows that count; None: all
 
 
 def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
@@ -77,16 +91,29 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 def meets(condition: str, value: float) -> bool:
     """True if a value meets ">= 3", "< 1.1" or "in [0.5, 2]"; NaN meets none. UserError if the condition has another form."""
-    within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", condition)
-    compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", condition)
+    sign, *bounds = _condition(condition)
+    return bounds[0] <= value <= bounds[1] if sign == "in" else _COMPARISONS[sign](value, bounds[0])
+
+
+def divides(condition: str, low: float, high: float) -> bool:
+    """True if a condition is met by some of the values from `low` to `high` and not by others."""
+    ends = meets(condition, low), meets(condition, high)
+    between = any(low < bound < high for bound in _condition(condition)[1:])
+    return ends[0] != ends[1] or (between and not all(ends))
+
+
+def _condition(text: str) -> tuple[Any, ...]:
+    """A condition's sign and its bounds."""
+    within = re.fullmatch(r"\s*in\s*\[\s*(\S+)\s*,\s*(\S+)\s*\]\s*", text)
+    compared = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", text)
     try:
         if within and (low := float(within[1])) <= (high := float(within[2])):
-            return low <= value <= high
+            return "in", low, high
         if compared and not math.isnan(level := float(compared[2])):
-            return _COMPARISONS[compared[1]](value, level)
+            return compared[1], level
     except ValueError:
         pass
-    raise UserError(f"holds = '{condition}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
+    raise UserError(f"holds = '{text}' is no condition; write '>= 3', '< 1.1' or 'in [0.5, 2]'")
 
 
 def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], float]) -> float:
@@ -98,7 +125,7 @@ def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], f
     """
 
     def call(node: ast.Call) -> float:
-        return answer(_question(node, labels, lambda level: calculate(level, {}, call)))
+        return answer(_question(node, labels, lambda level: float(calculate(level, {}, call))))
 
     try:
         return float(calculate(ast.parse(f"({claim.value})", mode="eval").body, {}, call))
@@ -116,12 +143,14 @@ def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr]
     """What a call in a formula asks; `number` gives a level's value. ValueError if no run could answer it."""
     match call:
         case ast.Call(
-            func=ast.Name(id="largest" | "smallest" | "mean" as over), args=[ast.Constant(value=str(formula)), of], keywords=[]
+            func=ast.Name(id="largest" | "smallest" | "mean" as over),
+            args=[ast.Constant(value=str(formula)), of],
+            keywords=[] | [ast.keyword(arg=str(), value=ast.Tuple(elts=[_, _]))] as among,
         ):
             columns = sorted(names_in(formula))
             if not columns:
                 raise ValueError(f"'{formula}' names no column")
-            return Question(_runs(of, labels), formula, columns, over)
+            return Question(_runs(of, labels), formula, columns, over, window=_window(among, number))
         case ast.Call(func=ast.Name(id=name), args=[of], keywords=[]):
             return Question(_runs(of, labels), name, [name])
         case ast.Call(func=ast.Name(id=name), args=[of], keywords=[ast.keyword(arg=str(falling), value=low)]):
@@ -130,6 +159,18 @@ def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr]
         case ast.Call(args=[_], keywords=[_, _, *_]):
             raise ValueError(f"{', '.join(map(ast.unparse, call.keywords))} are several levels, and one is wanted")
     raise ValueError(f"'{ast.unparse(call)}' should be column('label') or column('label', loss=0.4)")
+
+
+def _window(keywords: Sequence[ast.keyword], number: Callable[[ast.expr], float]) -> Window | None:
+    """The rows that `epoch=(9, 10)` names; None: all of them."""
+    for keyword in keywords:
+        match keyword:
+            case ast.keyword(arg=str(column), value=ast.Tuple(elts=[low, high])):
+                window = Window(column, number(low), number(high))
+                if not (window.low < window.high or math.isnan(window.low + window.high)):
+                    raise ValueError(f"no row has {window}")
+                return window
+    return None
 
 
 def _runs(node: ast.expr, labels: Sequence[str]) -> list[str]:

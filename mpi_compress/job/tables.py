@@ -67,6 +67,7 @@ OF_A_RUN = (
 NOT_OF_A_RUN = ("title", "paper", "plugins", "run", "grid", "figure", "claim", "full")
 
 Scale = Literal["linear", "log"]
+Basis = Literal["paper", "other data", "ours"]  # a paper's statement, where the paper has it or on data of ours; or a line of ours
 
 
 @dataclass(frozen=True)
@@ -101,17 +102,29 @@ class WorkersTable:
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "dedicated"
+    participate: int | float | None = None  # in each round, drawn anew: so many workers, or below 1 this share; None: all
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count = {self.count} must be at least 1")
+        given = self.participate
+        if given is not None and not (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1):
+            raise ValueError(f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")
         try:
             right = 0 <= self.patience_seconds < math.inf
         except ValueError as error:
             raise ValueError(f"patience: {error}") from None
         if not right:
             raise ValueError(f'patience = {self.patience} should be a time such as "30 min", or 0 to wait for ever')
+
+    @property
+    def participants(self) -> int | None:
+        """r, the number of workers that take part in each round: at least one; None: all."""
+        if self.participate is None:
+            return None
+        r = self.participate if isinstance(self.participate, int) else max(1, round(self.participate * self.count))
+        return None if r == self.count else r
 
     @property
     def patience_seconds(self) -> float:
@@ -186,6 +199,11 @@ def _refuse_empty(**columns: str | None) -> None:
             raise ValueError(f"{key} = {name!r} should be the name of a column, such as 'loss'")
 
 
+def _refuse_levels(at: dict[str, float] | None) -> None:
+    if at is not None and len(at) != 1:
+        raise ValueError(f"at = {at} should be one column and its level, such as {{ loss = 0.4 }}")
+
+
 @dataclass(frozen=True)
 class PanelTable:
     """A job's [[figure.panel]]; keys left out are as in [figure]."""
@@ -199,9 +217,11 @@ class PanelTable:
     bounds: list[str] | None = None
     xlabel: str | None = None
     ylabel: str | None = None
+    at: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         _refuse_empty(x=self.x, y=self.y)
+        _refuse_levels(self.at)
 
     def shows(self, label: str) -> bool:
         """True if the panel draws the runs of this label."""
@@ -230,8 +250,7 @@ class FigureTable:
         _refuse_empty(x=self.x, y=self.y)
         if self.columns < 1:
             raise ValueError(f"columns = {self.columns} must be at least 1")
-        if self.at is not None and len(self.at) != 1:
-            raise ValueError(f"at = {self.at} should be one column and its level, such as {{ loss = 0.4 }}")
+        _refuse_levels(self.at)
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
@@ -249,7 +268,10 @@ class Claim:
     says: str
     value: str
     holds: str
-    paper: float | str | None = None
+    basis: Basis = "paper"
+    words: str = ""  # the paper's own words
+    paper: float | str | None = None  # the paper's own number
+    alone: bool = False  # True if only runs can test it whose workers each had a rank and a core alone
     why: str = ""  # the reason found, printed where it does not hold
     note: str = ""  # always printed, such as a misprint in the paper
 

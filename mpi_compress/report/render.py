@@ -15,15 +15,16 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text
 from mpi_compress.figures.lines import name_of
-from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
 from mpi_compress.figures.verdicts import Verdict
 from mpi_compress.report import series
-from mpi_compress.report.text import PAPERS, group_of, write_text
+from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
 _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
+_CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not tested": "open", "not run": "open"}
 _WORK = ("compute", "pack", "exchange", "update")
 
 
@@ -59,8 +60,8 @@ def page(found: Sequence[Outcome], library: str) -> str:
         version=metadata.version("mpi-compress"),
         groups=groups,
         claims=[claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
-        counts={holds: sum(o.count(holds) for o in found) for holds in (True, False, None)},
-        on_stand_ins=sum(o.count(True) + o.count(False) for o in found if o.kind == "stand-in"),
+        scores=[{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scorecard(found).items()],
+        counts={outcome: sum(o.count(outcome) for o in found) for outcome in _CLASSES},
         work=_WORK,
         style=files["style.css"],
         script=files["page.js"],
@@ -129,9 +130,9 @@ def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
     c = v.claim
     return {
         "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": v.ours,
-        "spread": "; ".join(text for text in (v.spread, *v.unreached) if text),
+        "spread": "; ".join(text for text in (v.spread, *v.remarks) if text), "words": c.words, "group": GROUPS[o.group(v)],
         "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
-        "verdict": v.outcome, "class": {True: "holds", False: "fails", None: "open"}[v.holds], "why": v.reason, "note": c.note,
+        "verdict": v.outcome, "class": _CLASSES[v.outcome], "why": v.reason, "note": c.note,
         "figure": _id(o), "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
     }  # fmt: skip
 

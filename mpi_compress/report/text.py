@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
+from mpi_compress.figures.verdicts import Verdict
 
 PAPERS = {
     "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
@@ -21,6 +22,9 @@ _TABLE = (
     "",
     "Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the paper's;",
     "*generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.",
+    "A claim is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine",
+    "tenths or more; where it holds values that meet the claim and values that do not, the claim is *undecided*. A theorem is in",
+    "its paper's setting on any problem that meets its assumptions.",
     "",
 )
 _GALLERY = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
@@ -35,11 +39,15 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
         for v in o.verdicts:
             if v.holds is False:
                 yield f"{o.key}: {v}"
-    hold, fail, open_ = (sum(o.count(holds) for o in found) for holds in (True, False, None))
-    yield (
-        f"{hold} {'claim holds' if hold == 1 else 'claims hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
-        f"{open_} {'is' if open_ == 1 else 'are'} not run"
-    )
+    for group, verdicts in scorecard(found).items():
+        yield f"{GROUPS[group]}: {counted(verdicts)}"
+    yield f"all claims: {counted([v for o in found for v in o.verdicts])}"
+
+
+def scorecard(found: Sequence[Outcome]) -> dict[str, list[Verdict]]:
+    """The verdicts of all jobs in each group of `GROUPS` that has any."""
+    groups = {group: [v for o in found for v in o.verdicts if o.group(v) == group] for group in GROUPS}
+    return {group: verdicts for group, verdicts in groups.items() if verdicts}
 
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:
@@ -48,13 +56,29 @@ def write_table(found: Sequence[Outcome], target: Path) -> None:
 
 
 def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
-    """Figure, job, data, status and claims as Markdown; links are relative to the folder of the page."""
-    lines = [*_TABLE, "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
+    """The scorecard, the jobs with their data and status, and each claim, as Markdown; links are relative to the page's folder."""
+    lines = [*_TABLE, "## Scorecard", "", "| | claims |", "| --- | --- |"]
+    lines += [_row(GROUPS[group], counted(verdicts)) for group, verdicts in scorecard(found).items()]
+    lines += ["", "## Figures", "", "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
     for o in found:
         job = f"[{o.key}]({Path(os.path.relpath(o.file, folder)).as_posix()})"
-        cells = (o.paper or o.title, job, o.data, o.kind, o.status, o.counted)
-        lines.append("| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in cells) + " |")
+        lines.append(_row(o.paper or o.title, job, o.data, o.kind, o.status, o.counted))
+    for group in scorecard(found):
+        lines += ["", f"## {GROUPS[group]}", "", _row("claim", "", "paper", "ours", "wanted", "verdict"), _row(*6 * ["---"])]
+        lines += [_claim(o, v) for o in found for v in o.verdicts if o.group(v) == group]
     return "\n".join(lines) + "\n"
+
+
+def _claim(o: Outcome, v: Verdict) -> str:
+    """A claim's row: what the paper says and in which words, its number and ours, the verdict, and the reason."""
+    c = v.claim
+    says = c.says + (f". The paper: “{c.words}”" if c.words else "") + (f". Note: {c.note}" if c.note else "")
+    ours = "; ".join(text for text in (v.ours, v.spread, *v.remarks) if text)
+    return _row(f"{c.id}, {o.key}", says, v.paper or "–", ours, c.holds, v.outcome + (f": {v.reason}" if v.reason else ""))
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in cells) + " |"
 
 
 def group_of(o: Outcome) -> str:

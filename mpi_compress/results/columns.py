@@ -61,8 +61,12 @@ def _both(name: str) -> Callable[[Result], NDArray]:
     return lambda run: run.trace[f"{name}_up"] + run.trace[f"{name}_down"]
 
 
-def _squared(run: Result) -> NDArray:
-    return np.square(run.trace["grad_norm"])
+def _squared(name: str) -> Callable[[Result], NDArray]:
+    return lambda run: np.square(run.column(name))
+
+
+def _constant(name: str) -> Callable[[Result], NDArray]:
+    return lambda run: np.full(len(run.trace["round"]), run.attrs[name])
 
 
 def _relative(run: Result) -> NDArray:
@@ -88,7 +92,8 @@ COLUMNS = (
     Column("elements_up", "int64", "", "coordinates sent up", "counter"),
     Column("cost_up", "float64", "", "communication cost up", "counter"),
     Column("cost_down", "float64", "", "communication cost down", "counter"),
-    Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=_squared),
+    Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=_squared("grad_norm")),
+    Column("squared_error", "float64", "", "squared error, mean ‖e‖²", "result", "", falls=True, derive=_squared("error_norm")),
     Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),
     Column(
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
@@ -101,6 +106,9 @@ COLUMNS = (
     Column("test_accuracy", "float64", "", "accuracy on the test set", "point"),
     Column("step", "float64", "", "step", "setting", ""),
     Column("rate", "float64", "", "c'", "setting", ""),
+    Column("L", "float64", "", "L of f", "setting", "", derive=_constant("L")),
+    Column("L_max", "float64", "", "largest L of the f_i", "setting", "", derive=_constant("L_max")),
+    Column("mu", "float64", "", "µ of f", "setting", "", derive=_constant("mu")),
     Column("kappa", "float64", "", "condition number L/µ", "setting", "", derive=_kappa),
     Column("rho", "float64", "", "ρ of the theorem", "setting", ""),
     Column("bound", "float64", "", "theorem's bound", "algorithm"),

@@ -17,7 +17,7 @@ from mpi_compress.algorithms.budget_search import (
     improvement_of,
 )
 from mpi_compress.algorithms.budget_search import falling as known_of
-from mpi_compress.algorithms.cat import CAT, scaled
+from mpi_compress.algorithms.cat import CAT, Stochastically, scaled
 from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
@@ -393,6 +393,23 @@ def test_the_common_step_of_stochastic_sparsification_is_on_the_wire_and_counted
     sent = run.trace["elements_up"][-1]
     assert run.trace["paper_bits_up"][-1] == sent * (6 + 64) + 3 * 64
     assert run.trace["wire_bits_up"][-1] >= run.trace["paper_bits_up"][-1] + 3 * 8 * 5
+
+
+def test_a_single_worker_folds_its_step_into_the_values_and_counts_eq_5_alone(tmp_path):
+    one = job(tmp_path, {"name": "cat"}, "stochastic", rounds=30, count=1, cost={"model": "payload"})
+    (run,) = mc.run(one, out=tmp_path)
+    np.testing.assert_array_equal(run.trace["paper_bits_up"], run.trace["elements_up"] * (6 + 64))
+    assert np.all(run.trace["budget"][1:] == 1)  # α(T)/P(T) is largest there: Proposition 2
+
+
+def test_a_single_workers_rounds_are_those_of_the_common_step(monkeypatch):
+    """Each is x − (ω/L) Q(g), whoever applies ω."""
+    p = problem(count=1)
+    alone = play(p, CAT(budget=5), {"name": "stochastic"}, 20)
+    monkeypatch.setattr(Stochastically, "of", classmethod(lambda cls, link, n: cls(link)))
+    common = play(p, CAT(budget=5), {"name": "stochastic"}, 20)
+    np.testing.assert_allclose(alone.x, common.x, rtol=1e-12)
+    assert alone.trace["paper_bits_up"][-1] == common.trace["paper_bits_up"][-1] - 20 * 64
 
 
 class OwnSteps(CAT):
