@@ -28,7 +28,8 @@ def refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
         differing = [key for key in {**other, **own} if _text(other.get(key)) != _text(own.get(key))]
         if differing:
             shown = ", ".join(differing[:3]) + (", …" if len(differing) > 3 else "")
-            raise UserError(f'run "{spec.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
+            what = f"two runs have this label, and differ in {shown}; give each run a label of its own"
+            raise UserError(f'run "{spec.label}": {what}')
 
 
 def _text(value: Any) -> str:
