@@ -66,6 +66,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
+    if theory := getattr(part, "theory", ""):
+        yield f"  {'':16s}   in formulas, theory is {theory}"
     known, hints = meanings(part), get_type_hints(part)
     for field in fields(part):
         if field.init:

@@ -98,6 +98,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "dasha-page": run_of({"name": "dasha-page", "sampling": "epoch"}, {"name": "qsgd", "levels": 4}),
     "dasha-mvr": run_of({"name": "dasha-mvr", "batch": 2}, {"name": "random-k", "k": 9}),
     "page": run_of({"name": "page", "batch": 2}, {"name": "random-k", "k": 9}),
+    "marina-pp": run_of({"name": "marina-pp"}, {"name": "random-k", "k": 9}, workers={"count": 7, "participate": 3}),
+    "dasha-pp": run_of({"name": "dasha-pp"}, {"name": "qsgd", "levels": 4}, workers={"count": 7, "participate": 3}),
     "ef21-p": run_of({"name": "ef21-p"}, down=_TOP),
     "ef21-p-diana": run_of({"name": "ef21-p-diana"}, {"name": "random-k", "k": 3}, _TOP),
     "ef21, some workers": run_of({"name": "ef21"}, _TOP, workers={"count": 7, "participate": 0.3}),
