@@ -26,7 +26,8 @@ from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.tables import Verdict
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.conventions import conventions_of
+from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.problem.datasets.outcome import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
@@ -130,7 +131,9 @@ def _begin(
 def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place: Place, how: How, progress: Progress) -> Keeper:
     """The run's keeper, with its observer."""
     sink = recorder.append if recorder else ignore
-    log = Log(p.problem.data.n_samples, p.problem.f_star, p.spec.log.every, sink, partial(how.watch.see, p.spec.label), progress)
+    see, every, count = partial(how.watch.see, p.spec.label), p.spec.log.every, conventions_of(p.spec.log.count)
+    compresses = p.algorithm.up.compressor.makes is not Dense
+    log = Log(p.problem.data.n_samples, p.problem.f_star, every, count, compresses, sink, see, progress)
     return Keeper(place, p.spec.checkpoint, Observer(evaluator, p.spec.cost, p.spec.stop, log), recorder, how.interrupts.wish)
 
 
