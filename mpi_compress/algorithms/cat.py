@@ -116,7 +116,7 @@ class Stochastically(Scheme):
 
 
 class StochasticallyAlone(Scheme):
-    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so that no message needs to hold it."""
+    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, and no message needs to hold it."""
 
     improvement = StochasticSparsification
     is_unbiased = True
@@ -161,8 +161,8 @@ class CAT(Descent):
     sq            β(T) = ⟨g, Q_T(g)⟩²/(T‖g‖⁴)       √β/√T, the worker's own: with very unlike shards it can stall
     stochastic    ω(T) = ‖g‖²/E‖Q_T(g)‖²            min_j ω_j, applied by the master: steps of one's own would bias the mean
 
-    A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and the
-    bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
+    A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and
+    the bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
     """
 
     paper = "CAT eq. 8–16"
