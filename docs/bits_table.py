@@ -13,7 +13,21 @@ from numpy.typing import NDArray
 
 import mpi_compress as mc
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.messages.kinds import Dense, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.messages.kinds import (
+    Blocks,
+    BlockSigns,
+    Dense,
+    Dithered,
+    Hybrid,
+    Lattice,
+    Levels,
+    Permuted,
+    Powers,
+    SignSparse,
+    Sketch,
+    Sparse,
+    Ternary,
+)
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.constants import gram_eigenvalues
 from mpi_compress.problem.datasets.store import open_data
@@ -27,6 +41,8 @@ COMPRESSORS = [
     {"name": "stochastic", "k": "0.2%"}, {"name": "gspar", "epsilon": 1.0}, {"name": "gspar", "kappa": 0.01}, {"name": "unisp", "kappa": 0.01},
     {"name": "qsgd", "levels": 1}, {"name": "qsgd", "levels": 4, "bucket": 512}, {"name": "terngrad"}, {"name": "lq", "q": 2.0},
     {"name": "lattice", "sigma": 1.0}, {"name": "lattice", "sigma": 0.01},
+    {"name": "natural"}, {"name": "dithering", "levels": 4}, {"name": "block-sign", "block": 512}, {"name": "perm-k", "n": 20},
+    {"name": "count-sketch", "columns": "0.2%"}, {"name": "blocks", "of": {"name": "top-k", "k": "0.2%"}, "slices": 4},
 ]  # fmt: skip
 
 
@@ -97,6 +113,16 @@ def bound(c: mc.Compressed) -> float:
             return entropy(c.signs) + 64
         case Lattice():
             return c.dim * max(0.0, log2(c.radius / c.sigma)) if c.sigma > 0 and c.radius > 0 else 0.0
+        case Powers():
+            return entropy(c.integers)
+        case Dithered():
+            return entropy(c.levels) + 64
+        case BlockSigns():
+            return c.dim + 64.0 * c.scales.size
+        case Permuted() | Sketch():
+            return 64.0 * c.elements
+        case Blocks():
+            return sum(bound(part) for part in c.parts)
     return float("nan")
 
 

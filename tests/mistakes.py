@@ -77,7 +77,7 @@ LINKS_AND_COSTS = (
 )
 
 ALGORITHMS = (
-    M("algorithms/ef21.py", '"1/(L + L_rms*sqrt', '"1/(L + L*sqrt', EF_THEORY + "the_rivals_default_steps_are_their_theorems", "L in place of L_rms in the default step"),
+    M("algorithms/ef21.py", '"1/(L + prox*L_rms*sqrt', '"1/(L + prox*L*sqrt', EF_THEORY + "the_rivals_default_steps_are_their_theorems", "L in place of L_rms in the default step"),
     M("algorithms/diana.py", "down.add_to(node.h, float(self.alpha))", "down.add_to(node.h)", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the mean shift moves without α"),
     M("algorithms/marina.py", "worker.before[:] = g", "worker.before = g", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the gradient before is the buffer of the next one"),
     M("algorithms/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", EF_THEORY + "nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3", "another momentum where µ = 0"),

@@ -12,7 +12,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from math import nan
 from typing import Any, ClassVar, Literal, Self, get_type_hints
 
@@ -46,9 +46,17 @@ class Setting:
     numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
     x_star: Vector | None = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
+    participants: int | None = None  # r of the n workers that take part in each round; None: all
+
+    @property
+    def r(self) -> int:
+        return self.n if self.participants is None else self.participants
 
 
-_OF_COMPRESSORS = {"delta": "the δ of a contraction", "omega": "the ω of a bounded variance without bias"}
+_δ, _ω = "the δ of a contraction", "the ω of a bounded variance without bias"
+_OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
+_THEORY = "theory"  # in formulas: the step of a method's theorem
+PartialMean = Literal["", "over all", "over participants"]
 
 
 def _names_of(value: Any) -> set[str]:
@@ -65,7 +73,9 @@ class Method(Part, ABC):
     links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
+    theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
+    partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor, n or r; "": all must take part
     step: Any = None  # γ, the step size, where there is one; `within` evaluates it
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
@@ -80,15 +90,29 @@ class Method(Part, ABC):
         """
         bound = copy.copy(self)
         object.__setattr__(bound, "setting", setting)
-        numbers = {**setting.numbers, **bound.knows()}
-        for key, is_step in self.formulas().items():
+        numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
+        formulas = self.formulas()
+        for key in sorted(formulas, key=formulas.__getitem__):  # steps come last: they may name the other parameters
             value = getattr(self, key)
             if value is not None:
-                for name in _names_of(value) & _OF_COMPRESSORS.keys() - numbers.keys():
-                    raise ValueError(f"{key} = '{value}' needs {_OF_COMPRESSORS[name]} and the uplink's compressor states none")
-                object.__setattr__(bound, key, bind(value, numbers) if is_step else evaluate(value, numbers))
+                settled = self._settled(key, value, formulas[key], numbers)
+                object.__setattr__(bound, key, settled)
+                if isinstance(settled, float):
+                    numbers.setdefault(key, settled)
         bound.check()
         return bound
+
+    def _settled(self, key: str, value: Any, is_step: bool, numbers: Mapping[str, Any]) -> Any:
+        """The value of a parameter that is a number, a formula or a schedule; ValueError where a formula has none."""
+        named = self.names_of(value)
+        for name in named & _OF_COMPRESSORS.keys() - numbers.keys():
+            way, what = _OF_COMPRESSORS[name]
+            raise ValueError(f"{key} = '{value}' needs {what} and the {way}link's compressor states none")
+        if _THEORY in _names_of(value):
+            if not self.theory:
+                raise ValueError(f"{key} = '{value}' names the step of a theorem, and {self.name} states none")
+            numbers = {**numbers, _THEORY: evaluate(self.theory, numbers)}
+        return bind(value, numbers) if is_step else evaluate(value, numbers)
 
     @classmethod
     def formulas(cls) -> dict[str, bool]:
@@ -103,12 +127,20 @@ class Method(Part, ABC):
 
     def names(self) -> set[str]:
         """The quantities that the formulas of this algorithm name."""
-        return set().union(*(_names_of(getattr(self, key)) for key in self.formulas()))
+        return set().union(*(self.names_of(getattr(self, key)) for key in self.formulas()))
+
+    def names_of(self, value: Any) -> set[str]:
+        """The quantities that a parameter's formulas name, those of `theory` for its name."""
+        named = _names_of(value)
+        return named - {_THEORY} | names_in(self.theory) if _THEORY in named and self.theory else named
 
     def knows(self) -> Mapping[str, float]:
-        """Quantities that formulas may name beside those of the setting: δ and ω of the compressor, where one names them."""
-        stated = {name: getattr(self.up.compressor, name)(self.setting.dim) for name in self.names() & _OF_COMPRESSORS.keys()}
-        return {name: value for name, value in stated.items() if value is not None}
+        """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
+        known: dict[str, float | None] = {"batch": self.batch}
+        for name in self.names() & _OF_COMPRESSORS.keys():
+            compressor = (self.up if _OF_COMPRESSORS[name][0] == "up" else self.down).compressor
+            known[name] = getattr(compressor, name.removesuffix("_down"))(self.setting.dim)
+        return {name: value for name, value in known.items() if value is not None}
 
     def check(self) -> None:
         """Raise ValueError where the setting and the algorithm do not go together."""
@@ -194,8 +226,13 @@ class Algorithm(Method):
 
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are."""
-        return Averager(self.setting.dim).mean
+        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are. (1/r) Σ, where `partial_mean` says so."""
+        average = Averager(self.setting.dim).mean
+        return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+
+    def needs_all(self, node: Any, k: int) -> bool:
+        """True if all workers take part in round k, whatever [workers] participate says."""
+        return False
 
     def uplink(self, node: Any, k: int) -> Link:
         """The link that workers' messages are read with in round k; it depends on what both ends know alone."""
@@ -247,6 +284,12 @@ def check_adding_up(algorithm: Algorithm) -> None:
         raise ValueError(
             f"{algorithm.name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
         )
+
+
+def check_unbiased(algorithm: Algorithm) -> None:
+    """ValueError if the uplink's compressor is not unbiased."""
+    if not algorithm.up.compressor.unbiased(algorithm.setting.dim):
+        raise ValueError(f"{algorithm.name} needs an unbiased compressor, such as random-k or qsgd")
 
 
 algorithms: Registry[Any] = Registry("algorithm", Method, own="Algorithm")

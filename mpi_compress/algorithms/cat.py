@@ -1,6 +1,6 @@
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
@@ -18,14 +18,15 @@ from mpi_compress.algorithms.budget_search import (
     improvement_of,
 )
 from mpi_compress.algorithms.descent import Descent
+from mpi_compress.algorithms.sizes import Mean, SizeScheme, scaled, sizes_of
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.kinds import Compressed, Dense, Indices, SignSparse, Sparse, Vector, index_bits
+from mpi_compress.messages.kinds import Compressed, Indices, SignSparse, Sparse, Vector, index_bits
 from mpi_compress.messages.link import Link, Message, ScalarLink, WithScalar
 from mpi_compress.problem.objective import Objective
-
-Mean = Callable[[Sequence[Compressed]], Compressed]
 
 
 class Scheme(ABC):
@@ -116,7 +117,7 @@ class Stochastically(Scheme):
 
 
 class StochasticallyAlone(Scheme):
-    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, and no message needs to hold it."""
+    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so no message needs to hold it."""
 
     improvement = StochasticSparsification
     is_unbiased = True
@@ -141,7 +142,7 @@ class Node:
 
 @dataclass
 class Worker:
-    budget: float = np.nan  # T of the last round
+    budget: float = np.nan  # T of the last round, or the size s
     hint: float = np.inf  # a magnitude near which the last search ended: it saves time and changes no result
 
 
@@ -160,23 +161,38 @@ class CAT(Descent):
     top-k         α(T) = ‖Q_T(g)‖²/‖g‖²             1
     sq            β(T) = ⟨g, Q_T(g)⟩²/(T‖g‖⁴)       √β/√T, the worker's own: with very unlike shards it can stall
     stochastic    ω(T) = ‖g‖²/E‖Q_T(g)‖²            min_j ω_j, applied by the master: steps of one's own would bias the mean
+    block-sign    1 − ‖g − Q_s(g)‖²/‖g‖²            1
+    others        1/(1 + ω(s))                      1/(1 + ω(s)), applied by the master; s is the same for all workers and rounds
+
+    The last two rows are beyond the paper: any compressor with a size s in place of T (`algorithms.sizes`), for
+    f(x − Q/L) ≤ f(x) − (‖g‖² − ‖g − Q‖²)/2L, of which eq. 8's lemmas are special cases. The others are `natural`, `dithering` and
+    `count-sketch`.
 
     A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and
     the bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
     """
 
     paper = "CAT eq. 8–16"
+    theory = "1/L"
     compressor = "top-k"
     sets_compressor = True
     logs = ("budget",)
-    budget: Literal["cat", "alistarh"] | int = "cat"  # T, the budget: tuned, by Alistarh's rule for S+Q, or a fixed number
+    budget: Literal["cat", "alistarh"] | int = "cat"  # T, or the size s: tuned, by Alistarh's rule for S+Q, or a number
 
     def check(self) -> None:
         super().check()
         compressor = self.up.compressor
+        if isinstance(compressor, Sized):
+            if self.budget == "alistarh":
+                raise ValueError('budget = "alistarh" is a rule for the compressor "sq"')
+            self.scheme  # noqa: B018  raises where the cost cannot be planned
+            return
         if compressor.name not in SCHEMES or getattr(compressor, "k", None) is not None:
             names = ", ".join(f'"{name}"' for name in SCHEMES)
-            raise ValueError(f"cat sets k itself: its compressor is {{ name = … }}, one of {names}, without k")
+            raise ValueError(
+                f"cat sets k itself: its compressor is {{ name = … }}, one of {names}, without k; or one with a size: "
+                + ", ".join(f'"{name}"' for name in compressors if issubclass(compressors[name], Sized))
+            )
         if self.budget == "alistarh" and compressor.name != "sq":
             raise ValueError('budget = "alistarh" is a rule for the compressor "sq"')
         if isinstance(self.budget, int) and not 1 <= self.budget <= self.setting.dim:
@@ -188,11 +204,14 @@ class CAT(Descent):
             )
 
     @cached_property
-    def scheme(self) -> Scheme:
+    def scheme(self) -> Scheme | SizeScheme:
+        if isinstance(self.up.compressor, Sized):
+            return sizes_of(self.up, self.setting.cost, self.budget if isinstance(self.budget, int) else None)
         return SCHEMES[self.up.compressor.name].of(self.up, self.setting.n)
 
     @cached_property
     def search(self) -> BudgetSearch:
+        assert isinstance(self.scheme, Scheme)
         return BudgetSearch(self.scheme.improvement(), partial(self.scheme.costs, self.setting.cost), self.setting.dim)
 
     def uplink(self, node: Node, k: int) -> Link:
@@ -206,6 +225,9 @@ class CAT(Descent):
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         g = f.gradient(node.x, self.rows(f, t))
+        if isinstance(self.scheme, SizeScheme):
+            worker.budget, message = self.scheme.message(g, t)
+            return message
         top, worker.hint = self.chosen(g, worker.hint)
         worker.budget = top.size
         return self.scheme.message(g, top, t)
@@ -224,22 +246,18 @@ class CAT(Descent):
 
     @property
     def curve(self) -> str:
-        return self.scheme.improvement.symbol
+        return self.scheme.symbol if isinstance(self.scheme, SizeScheme) else self.scheme.improvement.symbol
 
     @property
     def fixed_budget(self) -> int | None:
-        return self.budget if isinstance(self.budget, int) else None
+        return self.budget if isinstance(self.budget, int) and isinstance(self.scheme, Scheme) else None
 
     def improvement(self, g: Vector) -> float:
         if not self.is_lemma_step or (self.setting.n > 1 and not self.scheme.is_unbiased):
             return np.nan
+        if isinstance(self.scheme, SizeScheme):
+            return self.scheme.improvement(g)
         return improvement_of(self.scheme.improvement(), g, self.chosen(g)[0])
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return (worker.budget,)
-
-
-def scaled(c: Compressed, factor: float) -> Compressed:
-    """factor · c, sparse where c is."""
-    assert isinstance(c, Sparse | Dense)
-    return replace(c, values=factor * c.values)

@@ -1,8 +1,10 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
+from mpi_compress.algorithms.participation import sampled_omega
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -33,17 +35,26 @@ class DIANA(Algorithm):
 
     Q is unbiased with ω. Gorbunov, Hanzely, Richtárik (AISTATS 2020), Theorem 4.1 with M = 4ω/(nα): α ≤ 1/(1 + ω) and
     γ ≤ 1/(L_max (1 + 6ω/n)), the defaults; then E‖x_k − x*‖² falls by max(1 − γµ, 1 − α/2) a round.
+
+    If r of n workers take part, h_i ← h_i + α (n/r) m_i, the others keep their h_i; m ← (1/r) Σ m_i (Artemis, PP2:
+    Philippenko and Dieuleveut 2020). That is DIANA with the unbiased "(n/r) Q, or 0", whose ω is that of the formulas.
     """
 
     paper = "DIANA, Algorithm 1"
     compressor = "random-k"
-    step: Step = "1/(L_max*(1 + 6*omega/n))"  # γ, the step size
+    partial_mean = "over participants"
+    theory = "1/(L_max*(1 + 6*omega/n))"
+    step: Step = theory  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
+
+    def knows(self) -> Mapping[str, float]:
+        known = super().knows()
+        sampled = {"omega": sampled_omega(known["omega"], self.setting.n, self.setting.r)} if "omega" in known else {}
+        return {**known, **sampled}
 
     def check(self) -> None:
         check_adding_up(self)
-        if not self.up.compressor.unbiased(self.setting.dim):
-            raise ValueError("diana needs an unbiased compressor, such as random-k or qsgd")
+        check_unbiased(self)
         if not 0 < float(self.alpha) <= 1:
             raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
 
@@ -55,7 +66,7 @@ class DIANA(Algorithm):
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         m = self.up.pack(f.gradient(node.x) - worker.h, t)
-        self.up.unpack(m).add_to(worker.h, float(self.alpha))
+        self.up.unpack(m).add_to(worker.h, float(self.alpha) * (self.setting.n / self.setting.r))
         return m
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:

@@ -62,6 +62,7 @@ class DoubleEncoding(Algorithm):
     sets_compressor = True
     stochastic: ClassVar[bool] = False  # True: the quantisers are to be unbiased
     logs = ("lower_up", "upper_up")
+    theory = "1/L_max"
     level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round
     step: Expression = "1/L_max"  # η, the step size
     convexity: Expression = "mu"  # µ, the strong convexity of f: mu is the regulariser's, and f may have more
@@ -88,7 +89,7 @@ class DoubleEncoding(Algorithm):
 
     def knows(self) -> Mapping[str, float]:
         numbers = dict(self.setting.numbers)
-        for key in ("convexity", "rho", "step"):
+        for key in ("convexity", "rho", "theory", "step"):
             if hasattr(self, key):
                 numbers[key] = evaluate(getattr(self, key), numbers)
         return numbers

@@ -1,9 +1,13 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.participation import sampled_delta
+from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.whole_start import First, WholeStart
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
@@ -23,22 +27,43 @@ class Worker:
 
 @algorithms.register("ef21")
 @dataclass(frozen=True)
-class EF21(Algorithm):
-    """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0, so that at first g_i = C(∇f_i(x)).
+class EF21(WholeStart):
+    """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0.
 
     worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
     master answers   c ← (1/n) Σ c_i
     everyone         g ← g + c;  x ← x − γ g
 
+    So at first g_i = C(∇f_i(x)); with first = "gradient" g_i = ∇f_i(x), as the authors' experiments start. With `batch` later
+    gradients are means over minibatches. With a penalty r that is not smooth everyone takes the step x ← prox_{γr}(x − γ g)
+    (Fatkhullin et al. 2021).
+
     C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
+    The proximal form takes 2L̃ in place of L̃, which convex r allow; `prox` is this factor.
+
+    If r of n workers take part, the others keep their g_i, and c is the sum over n still (EF21-PP: Fatkhullin et al. 2021). To
+    update g_i by C with probability r/n is to update it by a contraction with δr/n, which is the δ of the formulas.
     """
 
     paper = "EF21, Algorithm 2"
     compressor = "top-k"
-    step: Step = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"  # γ, the step size
+    partial_mean = "over all"
+    proximal = True
+    theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
+    step: Step = theory  # γ, the step size
+    first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+
+    def knows(self) -> Mapping[str, float]:
+        known = super().knows()
+        sampled = {"delta": sampled_delta(known["delta"], self.setting.n, self.setting.r)} if "delta" in known else {}
+        return {**known, **sampled, "prox": 1.0 if self.setting.penalty_apart is None else 2.0}
 
     def check(self) -> None:
-        check_adding_up(self)
+        super().check()
+        if self.setting.penalty_apart is not None and self.setting.penalty_apart.smooth:
+            raise ValueError(f'{self.name} needs the whole of ∇f_i: set regularizer = "worker"')
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
@@ -47,10 +72,15 @@ class EF21(Algorithm):
         return Worker(np.zeros(f.dim))
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        c = self.up.pack(f.gradient(node.x) - worker.g, t)
-        self.up.unpack(c).add_to(worker.g)
+        link = self.uplink(node, t.k)
+        g = f.gradient(node.x, None if self.starts_whole(t.k) else self.rows(f, t))
+        c = link.pack(g - worker.g, t)
+        link.unpack(c).add_to(worker.g)
         return c
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        γ, r = self.gamma(t.k), self.setting.penalty_apart
         down.add_to(node.g)
-        node.x -= self.gamma(t.k) * node.g
+        node.x -= γ * node.g
+        if r is not None:
+            node.x[:] = r.prox(node.x, γ)

@@ -1,13 +1,15 @@
 """The momentum forms of error feedback. As printed they take twice Algorithm 1's step when λ nears 0.
 
-The error e_i is in units of the gradient, whatever the step; it is logged times γ.
+The error e_i is in units of the gradient, whatever the step; it is logged times γ. All workers take part in every round.
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from mpi_compress.algorithms import ef
+from mpi_compress.algorithms.base import PartialMean
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -26,6 +28,8 @@ class MomentumOfGradients(ef.EF):
     worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
     everyone         Δ' ← (1/n) Σ C(Δ_i);  m ← λ m + Δ';  x ← x − γ (Δ' + m)
     """
+
+    partial_mean: ClassVar[PartialMean] = ""
 
     def start(self, x0: Vector) -> Node:
         return Node(**vars(super().start(x0)), m=np.zeros_like(x0))
@@ -61,6 +65,8 @@ class MomentumOfUpdates(ef.EF):
     worker sends     m_i ← λ m_i + g_i;  Δ_i ← m_i + g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
     everyone         x ← x − γ (1/n) Σ C(Δ_i)
     """
+
+    partial_mean: ClassVar[PartialMean] = ""
 
     def start_worker(self, node: ef.Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim), m=np.zeros(f.dim))

@@ -23,6 +23,7 @@ class ErrorFeedback(Descent):
 
     compressor = "top-k"
     logs = LOGS
+    theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     feedback: bool = True  # false: the error e is dropped after every round
     reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 

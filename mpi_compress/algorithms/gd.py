@@ -29,10 +29,15 @@ class GD(Descent):
     everyone         x ← x − γ (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
 
     Where r is a penalty that is not smooth, everyone takes the proximal step x ← prox_{γr}(x − γ ĝ) (Beck and Teboulle 2009).
+
+    If r of n workers take part, ĝ is the mean of theirs (Gower et al., ICML 2019, sampling without replacement). Their Theorem 3.1,
+    for uncompressed gradients: γ ≤ 1/(2ℒ) with ℒ = (n(r−1) L + (n−r) L_max)/(r(n−1)); the limit is a ball around x*.
     """
 
     paper = "CAT eq. 1"
+    theory = "1/L"
     proximal = True
+    partial_mean = "over participants"
     curve = "alpha"
 
     def start(self, x0: Vector) -> Node:
@@ -46,7 +51,7 @@ class GD(Descent):
 
     def improvement(self, g: Vector) -> float:
         compressor, d = self.up.compressor, self.setting.dim
-        if not self.is_lemma_step or self.batch is not None:
+        if not self.is_lemma_step or self.batch is not None or self.setting.r < self.setting.n:
             return np.nan
         if compressor.omega(d) == 0.0:
             return 1.0

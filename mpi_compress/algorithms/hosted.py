@@ -1,13 +1,14 @@
 """The workers that one process hosts, and how they play a round."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.participation import participants
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.messages.link import Message, attempt
+from mpi_compress.messages.link import SILENT, Message, attempt
 from mpi_compress.problem.objective import Objective
 
 
@@ -27,14 +28,23 @@ class HostedWorkers(ABC):
         self.objectives[i].round = t
         return t
 
+    def awake(self, node: Any, k: int) -> Collection[int]:
+        """The workers that take part in round k, of which some are hosted here."""
+        setting = self.algorithm.setting
+        if setting.r == setting.n or self.algorithm.needs_all(node, k):
+            return self.workers
+        return participants(self.streams, setting.n, setting.r, k)
+
     @abstractmethod
     def messages(self, node: Any, k: int) -> list[Message]:
         """Their messages of round k; one that cannot be encoded is empty and says why."""
 
 
 class OneByOne(HostedWorkers):
-    """The definition: every worker runs the algorithm's own lines."""
+    """The definition: every worker that takes part runs the algorithm's own lines, and the others are silent."""
 
     def messages(self, node: Any, k: int) -> list[Message]:
-        sends, fs = self.algorithm.worker_sends, self.objectives
-        return [attempt(sends, node, worker, fs[i], self.round(i, k)) for i, worker in self.workers.items()]
+        sends, fs, awake = self.algorithm.worker_sends, self.objectives, self.awake(node, k)
+        return [
+            attempt(sends, node, worker, fs[i], self.round(i, k)) if i in awake else SILENT for i, worker in self.workers.items()
+        ]

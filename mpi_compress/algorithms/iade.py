@@ -87,7 +87,8 @@ class IADE(DoublyEncoded):
     """
 
     paper = "AIADE, Algorithm 1"
-    step: Expression = "2/(L_max + convexity)"  # η, the step size
+    theory = "2/(L_max + convexity)"
+    step: Expression = theory  # η, the step size
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
 
     @cached_property

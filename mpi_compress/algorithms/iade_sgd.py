@@ -30,9 +30,10 @@ class IADESGD(DoublyEncoded):
 
     paper = "AIADE, Algorithm 3"
     stochastic: ClassVar[bool] = True
+    theory = "1/(rho*L_max)"
     level: Expression = "(g0*step)**2"  # s, a squared distance: the scale of the bound on E‖v − ∇f‖², which is ρ²L²s c'^(k+1)
     rho: Expression = "L_row/L_max"  # ρ, the constant of the weak growth condition
-    step: Expression = "1/(rho*L_max)"  # η, the step size
+    step: Expression = theory  # η, the step size
     rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
     batch: int = 1  # rows of each worker's minibatch
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch

@@ -1,12 +1,12 @@
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
 from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link, Message, of_all_coordinates
@@ -40,19 +40,13 @@ class MARINA(Algorithm):
 
     paper = "MARINA, Algorithm 1"
     compressor = "random-k"
-    step: Step = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"  # γ, the step size
+    theory = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"
+    step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
-
-    def knows(self) -> Mapping[str, float]:
-        known = super().knows()
-        if self.up.compressor.omega(self.setting.dim) is None:
-            return known
-        return {**known, "p": evaluate(self.p, {**self.setting.numbers, **known})}
 
     def check(self) -> None:
         check_adding_up(self)
-        if not self.up.compressor.unbiased(self.setting.dim):
-            raise ValueError("marina needs an unbiased compressor, such as random-k or qsgd")
+        check_unbiased(self)
         if not 0 < float(self.p) <= 1:
             raise ValueError(f"p = {self.p} must be above 0 and at most 1")
 
@@ -61,23 +55,23 @@ class MARINA(Algorithm):
         """The uplink of a full round."""
         return of_all_coordinates(self.up)
 
-    def uplink(self, node: Node, k: int) -> Link:
+    def uplink(self, node: Any, k: int) -> Link:
         return self.whole if node.full else self.up
 
-    def start(self, x0: Vector) -> Node:
+    def start(self, x0: Vector) -> Any:
         return Node(x0.copy(), np.zeros_like(x0))
 
-    def start_worker(self, node: Node, f: Objective) -> Worker:
+    def start_worker(self, node: Any, f: Objective) -> Any:
         return Worker(np.zeros(f.dim))
 
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         g = f.gradient(node.x)
         link = self.uplink(node, t.k)
         message = link.pack(g if node.full else g - worker.before, t)
         worker.before[:] = g
         return message
 
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+    def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         if node.full:
             node.g[:] = 0.0
         down.add_to(node.g)

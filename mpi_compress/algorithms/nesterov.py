@@ -31,6 +31,7 @@ class Nesterov(Descent):
     """
 
     paper = "Nesterov 2004, 2.2.9"
+    theory = "1/L"
     proximal = True
     momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
 

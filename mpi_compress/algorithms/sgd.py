@@ -27,10 +27,13 @@ class SGD(MeasuresVariance):
 
     Where data are sparse and the regulariser is at the master, gradients are sparse vectors, and x is a scalar times a vector; with
     the identity and codec "auto" a round then costs what the minibatch holds, whatever d.
+
+    If some of the workers take part, ĝ is the mean of theirs (Gower et al., ICML 2019), as in gd.
     """
 
     paper = "HT Algorithm 1, C(p) without e"
     proximal = True
+    partial_mean = "over participants"
 
     def start(self, x0: Vector) -> Node:
         return Node(ScaledVector(x0.copy()), IterateMean.begun(self.average, x0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.core.registry import Checked
+from mpi_compress.core.fields import Checked
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
 

@@ -1,25 +1,30 @@
 """`mpi-compress check JOB`"""
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import add_results
+from mpi_compress.cli.parsing import add_choice, add_results, load_one
 from mpi_compress.core.errors import UserError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", help="a job file")
+    add_choice(parser)
     add_results(parser)
 
 
 def act(options: Namespace) -> int:
     from mpi_compress.figures.outcomes import results_of
-    from mpi_compress.figures.verdicts import check
-    from mpi_compress.job.loading import load_job
+    from mpi_compress.figures.verdicts import answerable, check
 
-    job = load_job(options.job, full=options.full)
+    job = load_one(options.job, options)
     if not job.claims:
         raise UserError(f"{options.job}: makes no claims; [[claim]] states one")
+    if options.only is not None:
+        job = replace(job, claims=answerable(job))
+        if not job.claims:
+            raise UserError(f"{options.job}: no claim is about '{options.only}' alone; leave --only out")
     verdicts = check(job, results_of(job, Path(options.out)))
     for stand_in in job.stand_ins:
         print(f"on {stand_in}:")

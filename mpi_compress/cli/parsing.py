@@ -4,6 +4,7 @@ import argparse
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -40,10 +41,15 @@ class Parser(argparse.ArgumentParser):
 def add_job(parser: argparse.ArgumentParser) -> None:
     """A job, which of its runs, and what is set in them: for `load`."""
     parser.add_argument("job", metavar="JOB", help="a job file")
-    parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
+    add_choice(parser)
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
     add_results(parser, "where results go")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Which runs of a job, and what is set in them."""
+    parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
 
 
 def add_results(parser: argparse.ArgumentParser, where: str = "where the job's results are") -> None:
@@ -54,10 +60,39 @@ def add_results(parser: argparse.ArgumentParser, where: str = "where the job's r
 
 def load(options: argparse.Namespace, frozen: Path | None = None) -> "Job":
     """The job that the arguments of `add_job` name, or as it is frozen in a folder."""
+    return load_one(options.job, options, options.index, frozen)
+
+
+def load_one(file: str | Path, options: argparse.Namespace, index: int | None = None, frozen: Path | None = None) -> "Job":
+    """One of the jobs that a command is given, with the arguments of `add_choice` and `add_results`."""
     from mpi_compress.job.loading import load_job
 
-    overrides = key_values(options.set, "--set ", "stop.rounds=100")
-    return load_job(options.job, overrides, options.only, options.index, options.full, frozen=frozen)
+    overrides = overrides_of(options)
+    try:
+        return load_job(file, overrides, options.only, index, options.full, frozen=frozen)
+    except UserError as error:
+        fitting = _labels_that_fit(file, overrides, options.full) if overrides and options.only is None and index is None else []
+        if fitting:
+            raise UserError(f"{error}; --set fits {', '.join(fitting)}: --only takes one") from None
+        raise
+
+
+def _labels_that_fit(file: str | Path, overrides: dict[str, Any], full: bool) -> list[str]:
+    """The labels of the runs of a job in which these values can be set; [] if the job cannot be read without them either."""
+    from mpi_compress.job.loading import load_job
+
+    fitting = []
+    with suppress(UserError):
+        for label in dict.fromkeys(spec.label for spec in load_job(file, full=full).runs):
+            with suppress(UserError):
+                load_job(file, overrides, only=label, full=full)
+                fitting.append(label)
+    return fitting
+
+
+def overrides_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The values of --set by dotted key."""
+    return key_values(options.set, "--set ", "stop.rounds=100")
 
 
 def key_values(pairs: list[str], option: str = "", example: str = "samples=1000") -> dict[str, Any]:

@@ -5,16 +5,20 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpi_compress.cli.parsing import add_results
+from mpi_compress.cli.parsing import add_choice, add_results, load_one
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.reader import Run
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="a job file, or result files")
+    add_choice(parser)
     add_results(parser)
     parser.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")
     parser.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
@@ -27,6 +31,7 @@ def act(options: Namespace) -> int:
     import matplotlib as mpl
 
     mpl.use("agg")
+    from mpi_compress.cli.results_of import warn_of_mixtures
     from mpi_compress.figures import plotting as figures
 
     runs, figure, target = _what(options)
@@ -36,6 +41,8 @@ def act(options: Namespace) -> int:
         if not changed.get(key, key).strip():
             raise UserError(f"--{key}: a column's name is wanted, such as loss")
     target = Path(options.figure) if options.figure else target
+    _report_what_is_not_drawn(runs, figure)
+    warn_of_mixtures(runs)
     figures.save(figures.draw(runs, figure.changed(**changed)), target)
     for r in runs:
         print(f"{r.file}  {r.label}: {r.status}")
@@ -45,15 +52,24 @@ def act(options: Namespace) -> int:
 
 def _what(options: Namespace) -> "tuple[list[Run], FigureTable, Path]":
     """The results to draw, how, and where to by default."""
-    from mpi_compress.figures.outcomes import readable, readable_results_of
-    from mpi_compress.job.loading import load_job
+    from mpi_compress.cli.results_of import found
     from mpi_compress.job.tables import FigureTable
 
-    files = [Path(f) for f in options.what]
-    if len(files) == 1 and files[0].suffix == ".toml":
-        job = load_job(files[0], full=options.full)
-        runs = readable_results_of(job, Path(options.out))
-        return runs, job.titled_figure, Path(options.out) / job.name / f"{job.name.replace('/', '-')}.png"
-    if any(f.suffix == ".toml" for f in files):
+    first = Path(options.what[0])
+    if len(options.what) > 1 and any(name.endswith(".toml") for name in options.what):
         raise UserError(f"plot {shlex.join(options.what)}: takes one job, or results of any number, not both")
-    return readable(files), FigureTable(), files[0].with_suffix(".png")
+    runs = found(options.what, options)
+    if first.suffix != ".toml":
+        return runs, FigureTable(), first.with_suffix(".png")
+    job = load_one(first, options)
+    return runs, job.titled_figure, Path(options.out) / job.name / f"{job.name.replace('/', '-')}.png"
+
+
+def _report_what_is_not_drawn(runs: "Sequence[Run]", figure: "FigureTable") -> None:
+    """Print the runs that a figure of what it took to reach a level leaves out."""
+    from mpi_compress.results.targets import Target
+
+    for column, level in (figure.at or {}).items():
+        target = Target(column, level)
+        if missing := [run.label for run in runs if run.has(column) and target.row_of(run) is None]:
+            print_line(f"mpi-compress: not drawn, for they do not reach {target}: {', '.join(missing)}")

@@ -3,8 +3,16 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from mpi_compress.cli.parsing import add_choice, overrides_of
+
 
 def add_arguments(parser: ArgumentParser) -> None:
+    add_page(parser)
+    add_choice(parser)
+
+
+def add_page(parser: ArgumentParser) -> None:
+    """The jobs, and the page about them, without what `reproduce` does not take."""
     parser.add_argument("jobs", nargs="*", metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
     parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
@@ -16,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def act(options: Namespace) -> int:
     from mpi_compress import report
 
-    found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full)
+    found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)
     report.write(found, Path(options.page))
     if options.table:
         report.write_table(found, Path(options.table))

@@ -11,7 +11,8 @@ from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    report_command.add_arguments(parser)
+    report_command.add_page(parser)
+    parser.set_defaults(set=[], only=None)
     text = "at most N jobs at a time, as memory allows (default: 2)"
     parser.add_argument("--at-once", type=int, default=2, metavar="N", help=text)
     parser.add_argument("--get", action="store_true", help="fetch the sets that jobs at full size name and that are not here")

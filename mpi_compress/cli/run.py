@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from mpi_compress.cli.parsing import add_job, load
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 
 if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
+    from mpi_compress.results.reader import Run
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -34,8 +36,19 @@ def act(options: Namespace) -> int:
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
         runs = run(job, None, options.out, options.fresh, options.quiet, ranks, options.force, interrupts)
+    if ranks.is_root and not options.quiet:
+        _print_endings(runs)
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
     return EXIT_FAILED if failed else 0
+
+
+def _print_endings(runs: "list[Run]") -> None:
+    """A table of how each run ended, those that were done already too."""
+    from mpi_compress.figures.comparison import ENDINGS, endings
+    from mpi_compress.figures.comparison_text import plain
+
+    for line in plain(ENDINGS, endings(runs)):
+        print_line(line)
 
 
 def _load(options: Namespace) -> "Job":

@@ -1,9 +1,11 @@
-"""`mpi-compress show RESULT.h5 [OTHER.h5]`"""
+"""`mpi-compress show RESULT.h5…`"""
 
 import json
+import math
 import sys
+import tomllib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,31 +17,51 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("result", metavar="RESULT.h5")
-    parser.add_argument("other", nargs="?", metavar="OTHER.h5")
+    parser.add_argument("results", nargs="+", metavar="RESULT.h5", help="one, two that are compared, or any number")
     parser.add_argument("--csv", action="store_true", help="its rows as CSV: all columns of the trace, and seconds")
     parser.add_argument("--split", metavar="FIGURE", help="draw which rows each worker had, to a .png, .pdf or .svg")
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.results.reader import difference, read
+    from mpi_compress.results.reader import read
 
-    first = read(options.result)
+    runs = [read(file) for file in options.results]
+    if len(runs) > 1 and (options.csv or options.split):
+        raise UserError(f"show {'--csv' if options.csv else '--split'}: takes one result; without it several are compared")
     if options.csv:
-        if options.other:
-            raise UserError("show --csv: takes one result; two results are compared without it")
-        sys.stdout.writelines(first.to_csv())
-        return 0
-    if options.split:
-        return _draw_split(first, options)
-    for line in difference(first, read(options.other)) if options.other else summary(first):
-        print(line)
+        sys.stdout.writelines(runs[0].to_csv())
+    elif options.split:
+        return _draw_split(runs[0], options)
+    else:
+        print(*(summary(runs[0]) if len(runs) == 1 else _compared(runs)), sep="\n")
     return 0
 
 
+def _compared(runs: "Sequence[Run]") -> Iterator[str]:
+    """The settings in which results differ, how each ended, and where two of them first differ."""
+    from mpi_compress.figures.comparison import ENDINGS, endings
+    from mpi_compress.figures.comparison_text import plain
+    from mpi_compress.results.reader import difference
+    from mpi_compress.results.tidy import settings_of, varying
+
+    settings = [settings_of(run) for run in runs]
+    if keys := varying(settings):
+        heads = ["setting", *(run.label for run in runs)] if len(runs) == 2 else ["run", *keys]
+        by_key = [[key, *(_setting(each.get(key)) for each in settings)] for key in keys]
+        by_run = [[run.label, *(_setting(each.get(key)) for key in keys)] for run, each in zip(runs, settings, strict=True)]
+        yield from plain(heads, by_key if len(runs) == 2 else by_run)
+        yield ""
+    if len(runs) > 2 or keys:
+        yield from plain(ENDINGS, endings(runs))
+    if len(runs) == 2:
+        yield from difference(*runs)
+
+
+def _setting(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
 def _draw_split(run: "Run", options: Namespace) -> int:
-    if options.other:
-        raise UserError("show --split: takes one result")
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -68,17 +90,46 @@ def summary(run: "Run") -> Iterator[str]:
 
 
 def _head(run: "Run") -> Iterator[str]:
+    from mpi_compress.results.summary import why_ended
+
     a = run.attrs
     yield f"{run.file}"
     if run.x is not None and not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
-    yield f"  {a['label']}: {a['status']}" + (f" ({a['reason']})" if a.get("reason") else "")
+    yield f"  {a['label']}: {a['status']}" + (f" ({why})" if (why := why_ended(run)) else "")
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
     yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
     sources = {"lowest seen": "the lowest seen", "given": "given by the job"}
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
-    yield f"  problem   {L}, mu = {a['mu']:.6g}, f* = {a['f_star']:.10g} ({how})"
+    optimum = "f* is not known" if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
+    yield f"  problem   {L}, mu = {a['mu']:.6g}, {optimum}"
+    yield from _settings(run)
+
+
+def _settings(run: "Run") -> Iterator[str]:
+    """The algorithm, the links, and every setting that the job wrote, in the order of its tables."""
+    written = tomllib.loads(run.attrs.get("job", ""))
+    for key in ("algorithm", "up", "down", "objective", "cost", "start", "stop", "log", "tune", "workers"):
+        if table := written.get(key):
+            yield f"  {key:9s} {_table(table)}"
+    if isinstance(seed := written.get("seed", 0), int):
+        yield f"  seed      {seed}"
+    if run.attrs.get("overridden"):
+        yield f"  --set     {_table(json.loads(run.attrs['overridden']))}"
+
+
+def _table(table: Any) -> str:
+    """A table in one line: its name first, then its other keys; tables within it in brackets."""
+    if not isinstance(table, dict):
+        return str(table)
+    first = [str(table[key]) for key in ("name", "model") if isinstance(table.get(key), str)]
+    rest = {key: value for key, value in table.items() if not (key in ("name", "model") and isinstance(value, str))}
+    return ", ".join(first + [f"{key} = {_value(value)}" for key, value in rest.items()])
+
+
+def _value(value: Any) -> str:
+    return f"({_table(value)})" if isinstance(value, dict) and list(value) != ["name"] else _table(value)
 
 
 def _count(n: int, what: str) -> str:

@@ -8,17 +8,12 @@ imports every module that it holds: a new part is a new file and nothing else.
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
 from inspect import isabstract
-from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from mpi_compress.core.errors import UserError, nearest
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError  # imported where it is used: it takes 0.1 s
+from mpi_compress.core.fields import converted, parameters
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -30,22 +25,6 @@ class Part:
     """The base of all contracts of parts."""
 
     name: ClassVar[str]  # in jobs; `Registry.register` sets it
-
-
-@dataclass(frozen=True)
-class Checked:
-    """Annotates the type of a field: `Annotated[str, Checked(check)]`.
-
-    Args:
-        check: returns the value to use, or raises ValueError with what the value should be.
-    """
-
-    check: Callable[[Any], Any]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core.core_schema import no_info_after_validator_function
-
-        return no_info_after_validator_function(self.check, handler(source))
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):
@@ -158,31 +137,21 @@ def is_ours(part: Any) -> bool:
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def parameters(cls: Any) -> list[str]:
-    """The fields of a part that a job may set."""
-    return [f.name for f in fields(cls) if f.init]
-
-
 def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     """Build a dataclass from a job's table.
 
     Raises:
         UserError: an unknown key, a wrong type or a refused value, in one line: the key, what was given, and what would do.
     """
-    from pydantic import ValidationError
-
     known = parameters(cls)
     for key in values:
         if key not in known:
             if not is_ours(cls) and hasattr(cls, key):
                 raise UserError(f"{where}: {_undeclared(cls, key)}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
+    right = converted(cls, values, where)
     try:
-        hints = _hints(cls)
-        right = _model(cls).model_validate({key: _suited(value, hints[key]) for key, value in values.items()})
-        return cls(**{key: getattr(right, key) for key in values})
-    except ValidationError as error:
-        raise UserError(_first(error, values, where)) from None
+        return cls(**right)
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
     except TypeError as error:
@@ -191,51 +160,11 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
         raise UserError(f"{where}: {error}") from None
 
 
-def _suited(value: Any, hint: Any) -> Any:
-    """A value from TOML as the field's type wants it: an array as a tuple, text as a path."""
-    if isinstance(value, list) and get_origin(hint) is tuple:
-        return tuple(value)
-    return Path(value) if isinstance(value, str) and hint is Path else value
-
-
 def _undeclared(cls: Any, key: str) -> str:
     """Why an attribute of a user's part is no parameter."""
     if "__dataclass_fields__" not in vars(cls):
         return f"{cls.__name__} has parameters, and is no dataclass: put @dataclass(frozen=True) above the class"
     return f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
-
-
-@cache
-def _hints(cls: Any) -> dict[str, Any]:
-    """The types of a part's fields; to find them takes longer than to build the part."""
-    return get_type_hints(cls)
-
-
-@cache
-def _model(cls: Any) -> "type[BaseModel]":
-    """A pydantic model with the same fields, which checks types strictly."""
-    from pydantic import ConfigDict, create_model
-
-    hints = get_type_hints(cls, include_extras=True)
-    wanted: dict[str, Any] = {
-        f.name: (hints[f.name], ... if f.default is MISSING and f.default_factory is MISSING else None)
-        for f in fields(cls)
-        if f.init
-    }
-    return create_model(cls.__name__, __config__=ConfigDict(strict=True, arbitrary_types_allowed=True), **wanted)
-
-
-def _first(error: "ValidationError", values: Mapping[str, Any], where: str) -> str:
-    """One line for the first complaint; alternatives of a union are joined by 'or'."""
-    complaints = error.errors()
-    first = complaints[0]
-    if not first["loc"]:
-        return f"{where}: {first['msg'].removeprefix('Value error, ')}"
-    key = str(first["loc"][0])
-    if first["type"] == "missing":
-        return f"{where}.{key}: is missing"
-    wants = [c["msg"].removeprefix("Input should be ").removeprefix("Value error, ") for c in complaints if c["loc"][0] == key]
-    return f"{where}.{key}: {values.get(key)!r} was given; it should be {' or '.join(dict.fromkeys(wants))}"
 
 
 def import_all(package: str) -> None:

@@ -22,6 +22,8 @@ class Role(IntEnum):
     SHARED = 3  # every node draws the same: costs no bits
     MODEL = 4  # a worker's model: dropout, noise
     START = 5  # x0
+    PARTICIPATION = 6  # which workers take part in a round
+    ALIKE = 16  # compressors of all workers, or of the master: they draw the same
 
 
 class Streams:
@@ -115,6 +117,11 @@ class Round:
     def shared(self) -> Generator:
         """The stream from which every node draws the same numbers."""
         return self._of(Role.SHARED, 0)
+
+    @property
+    def common_seed(self) -> int:
+        """A seed of 32 bits, the same for all workers in this round; the master has another."""
+        return int(self._streams.at(Role.ALIKE, int(self._role), self.k).integers(2**32))
 
     def _of(self, role: Role, who: int) -> Generator:
         if self._drawn is None:

@@ -5,6 +5,7 @@ Before a run, two rounds on two samples compile every kernel and show the kinds 
 
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,8 @@ def rehearse(p: Prepared, sample: Rows) -> None:
     """
     evaluator = Evaluator(Exchange(1), {0: _trial_objective(p, sample)}, p.algorithm.setting.mu_apart)
     observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), Log(n_samples=2))
-    algorithm = p.spec.algorithm.within(p.algorithm.setting)  # one that keeps nothing for the run
+    everyone = replace(p.algorithm.setting, participants=None)  # so that worker 0 compiles its kernels
+    algorithm = p.spec.algorithm.within(everyone)  # one that keeps nothing for the run
     links = (algorithm.up, algorithm.down)
     parts = [algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty]
     before = hidden_state.contents(parts)

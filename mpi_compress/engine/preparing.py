@@ -24,6 +24,7 @@ from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
+from mpi_compress.messages.compressors.base import AmongWorkers
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
@@ -109,12 +110,13 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
 def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
     """The run's algorithm, bound to its setting."""
     algorithm, dim = spec.algorithm, problem.dim
+    _check_participation(spec, algorithm)
     up, down = (_link(spec, way, table, dim) for way, table in (("up", spec.up), ("down", spec.down)))
     if not is_ours(spec.cost):
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
         for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}")
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", algorithm.names_of(formula))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
     if not is_ours(algorithm):
@@ -129,8 +131,20 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
             + ", ".join(name for name in algorithms if algorithms[name].proximal)
         )
     applied = None if penalty is None else checked_penalty(penalty)
-    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied)
-    return checked_at("algorithm", lambda: algorithm.within(setting))
+    participants = spec.workers.participants
+    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants)
+    method = checked_at("algorithm", lambda: algorithm.within(setting))
+    _check_participation(spec, method)
+    return method
+
+
+def _check_participation(spec: RunSpec, algorithm: Algorithm) -> None:
+    """UserError where some of the workers take part, and the algorithm needs all of them."""
+    if spec.workers.participants is not None and not algorithm.partial_mean:
+        raise UserError(
+            f"workers.participate = {spec.workers.participate}: {algorithm.name}, as it is set here, needs all workers in every "
+            "round; some of them are enough for " + ", ".join(name for name in algorithms if algorithms[name].partial_mean)
+        )
 
 
 _warned: set[str] = set()
@@ -153,10 +167,13 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
 
 def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
     """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
-    if not spec.algorithm.settles(table.compressor, way):
-        checked_at(f"{way}.compressor", partial(table.compressor.check, dim))
-    trusted = all(is_ours(part) for part in (spec.algorithm, table.compressor, table.codec))
-    return (Link if trusted else GuardedLink)(table.compressor, table.codec, dim)
+    compressor = table.compressor
+    if isinstance(compressor, AmongWorkers):
+        compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
+    if not spec.algorithm.settles(compressor, way):
+        checked_at(f"{way}.compressor", partial(compressor.check, dim))
+    trusted = all(is_ours(part) for part in (spec.algorithm, compressor, table.codec))
+    return (Link if trusted else GuardedLink)(compressor, table.codec, dim)
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
@@ -166,6 +183,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "label": p.spec.label,
         "run_id": p.run_id,
         "reason": "",
+        **({"overridden": json.dumps(p.spec.overridden)} if p.spec.overridden else {}),
         "data": p.spec.data.shown,
         "n_workers": exchange.n,
         "n_ranks": ranks.size,

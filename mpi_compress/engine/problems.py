@@ -245,9 +245,9 @@ def is_large(data: DataSet) -> bool:
     return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
-def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str) -> None:
-    """Refuse a formula in L where that is not known."""
-    named = set() if formula is None else names_in(formula) & set(_OF_SMOOTHNESS)
+def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: set[str] | None = None) -> None:
+    """Refuse a formula in L where that is not known; `names` are what it names, if it names more than it says."""
+    named = set() if formula is None else (names_in(formula) if names is None else names) & set(_OF_SMOOTHNESS)
     given = spec.objective.smoothness
     unknown = named & {"L_row", *(() if given == "estimate" else _OF_WORKERS)}
     if given is not None and not math.isnan(L) and unknown:

@@ -12,6 +12,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.engine.hosting import HostedRows, try_metrics
+from mpi_compress.engine.played_before import done as played_before
 from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
@@ -68,8 +69,7 @@ def run(
 def _run(job: Job, out: Path, how: How) -> list[Run]:
     ranks, fresh, quiet, force = how.ranks, how.fresh, how.quiet, how.force
     files = ranks.on_root(partial(_files_of, job, out, fresh))
-    served = how.watch.is_served_by
-    done = ranks.on_root(lambda: [not fresh and served(file, spec) for file, spec in zip(files, job.runs, strict=True)])
+    done = ranks.on_root(lambda: [False for _ in files] if fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = _tune(job, specs, out, how)
     problems: dict[str, Problem] = {}

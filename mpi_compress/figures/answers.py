@@ -24,6 +24,10 @@ class Missing(Exception):
         self.label, self.what = label, what
 
 
+class Unknown(Exception):
+    """A column that a claim needs has no number in any row: says why."""
+
+
 class Answers:
     """Answers questions from the results of one seed, by label.
 
@@ -63,6 +67,9 @@ def at_edge(label: str, labels: Sequence[str]) -> bool:
 
 
 def _answer(q: Question, run: Run) -> float:
+    for name in (*q.columns, *([q.until] if q.until else [])):
+        if name == "suboptimality" and np.all(np.isnan(run.column(name))):
+            raise Unknown(f"f* of '{run.label}' is not known, and so its suboptimality is not")
     if q.over != "last":
         return float(_OVER_ROWS[q.over](_over_rows(q, run)))
     if q.until:

@@ -27,8 +27,10 @@ class Line:
 
 
 def name_of(run: Run) -> str:
-    """A line's name: the run's label, and what was tuned for it."""
-    return f"{run.label}, {tuned_text(run)}" if run.tuned else run.label
+    """A line's name: the run's label, what was overridden in it, as by --set, and what was tuned for it."""
+    overridden = json.loads(run.attrs.get("overridden", "{}"))
+    changes = [f"{key.split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed"]
+    return ", ".join([run.label, *changes, *([tuned_text(run)] if run.tuned else [])])
 
 
 def tuned_text(run: Run) -> str:

@@ -1,10 +1,12 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -106,18 +108,21 @@ def job_files(names: Sequence[str]) -> list[Path]:
     return list(found)
 
 
-def outcomes(files: Sequence[Path], out: Path, full: bool = False) -> list[Outcome]:
-    """The outcome of each job; with `full`, at full size where the job has one."""
+def outcomes(
+    files: Sequence[Path], out: Path, full: bool = False, overrides: Mapping[str, Any] | None = None, only: str | None = None
+) -> list[Outcome]:
+    """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them."""
     keys = [job_name(file) for file in files]
     whole = [file.with_suffix("").as_posix().lstrip("/") for file in files]
     unique = [key if keys.count(key) == 1 else path for key, path in zip(keys, whole, strict=True)]
-    return [_outcome(file, key, out, full) for file, key in zip(files, unique, strict=True)]
+    read_job = partial(loaded, full=full, overrides=overrides, only=only)
+    return [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]
 
 
-def loaded(file: Path, full: bool) -> Job:
+def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: str | None = None) -> Job:
     """A job; with `full`, at full size where it has one; UserError if it cannot be read."""
-    job = load_job(file)
-    return load_job(file, full=True) if full and has_full(file) else job
+    job = load_job(file, overrides, only)
+    return load_job(file, overrides, only, full=True) if full and has_full(file) else job
 
 
 def has_full(file: Path) -> bool:
@@ -125,11 +130,11 @@ def has_full(file: Path) -> bool:
     return "full" in tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def _outcome(file: Path, key: str, out: Path, full: bool) -> Outcome:
+def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Path], Job]) -> Outcome:
     text = ""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
-        job = loaded(file, full)
+        job = read_job(file)
     except (UserError, OSError) as error:
         problem = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error).removeprefix(f"{file}: ")
         return Outcome(file, key, text, None, problem=problem)

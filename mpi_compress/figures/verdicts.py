@@ -4,13 +4,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
-from mpi_compress.figures.answers import Answers, Missing
+from mpi_compress.figures.answers import Answers, Missing, Unknown
 from mpi_compress.job.claims import Question, divides, meets, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import Claim
@@ -139,6 +141,8 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
             values.append(value_of(claim, list(by_label), answers))
         except DomainError:
             values.append(math.nan)
+        except Unknown as unknown:
+            return Verdict(claim, [], str(unknown))
         except Missing as missing:
             of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
             return Verdict(claim, [], f"'{missing.label}' has no {missing.what}{of_seed}")
@@ -162,6 +166,16 @@ def _untested(claim: Claim, runs: Sequence[Run]) -> str:
         if min(cores, ranks) < workers:
             return f"it takes a rank and a core for each worker; the {workers} of '{run.label}' had {ranks} on {cores}"
     return ""
+
+
+def answerable(job: Job) -> list[Claim]:
+    """The claims that are about the job's runs alone; others are left when some runs are taken, as by --only."""
+    found = []
+    for claim in job.claims:
+        with suppress(UserError):
+            _labels_in(claim, [spec.label for spec in job.runs])
+            found.append(claim)
+    return found
 
 
 def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:

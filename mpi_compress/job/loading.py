@@ -15,6 +15,7 @@ from mpi_compress.core.registry import checked
 from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.job.from_python import as_toml, named_tables
+from mpi_compress.job.labels import label_of, refuse_one_label_for_two
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.results.files import job_name
@@ -144,6 +145,7 @@ def parse_job(
     runs: list[RunSpec] = []
     for own in list_of_tables(tables, "run") or [{"label": title}]:
         runs += _runs(tables, own, len(runs), folder, changed)
+    refuse_one_label_for_two(runs)
     labels = [r.label for r in runs]
     figure = _figure(tables.get("figure", {}), labels)
     claimed = claims.of_job(list_of_tables(tables, "claim"), labels)
@@ -156,7 +158,7 @@ def _runs(
     tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, changed: Callable[[str, int], Mapping[str, Any]]
 ) -> list[RunSpec]:
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
-    label = _label(own, "run: label" if "run" in tables else "title")
+    label = label_of(own, "run: label" if "run" in tables else "title")
     where = f'run "{label}"'
     refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
     shared, plugins = ({k: v for k, v in tables.items() if k in keys} for keys in (OF_A_RUN, ("plugins",)))
@@ -165,25 +167,16 @@ def _runs(
     for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f"{where}: ")}):
         suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
         name_in_figures, index = f"{label}, {suffix}" if suffix else label, first + len(runs)
-        run = copy.deepcopy(written)
-        for key, value in {**point, **changed(name_in_figures, index)}.items():
+        run, overridden = copy.deepcopy(written), changed(name_in_figures, index)
+        for key, value in {**point, **overridden}.items():
             put(run, key, value)
         _settle_data(run, folder, f"{where}: data")
         spec = run_spec(name_in_figures, index, run, folder, len(tables.get("run", [])) > 1)
+        spec = replace(spec, overridden=dict(overridden))
         if spec.tune is not None:
             check_trials(spec)
         runs.append(spec)
     return runs
-
-
-def _label(own: Mapping[str, Any], key: str) -> str:
-    """The label of a [[run]] table; `key` is what it was written as."""
-    label = own.get("label")
-    if not isinstance(label, str) or not label:
-        raise UserError('run: every [[run]] needs a label = "…", its name in figures')
-    if not label.isprintable():
-        raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
-    return label
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:

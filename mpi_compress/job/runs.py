@@ -4,7 +4,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +60,7 @@ class RunSpec:
     checkpoint: Every
     tune: TuneTable | None
     where: str  # for error lines
+    overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
 
     @property
     def run_id(self) -> str:

@@ -102,17 +102,29 @@ class WorkersTable:
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "dedicated"
+    participate: int | float | None = None  # in each round, drawn anew: so many workers, or below 1 this share; None: all
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ValueError(f"count = {self.count} must be at least 1")
+        given = self.participate
+        if given is not None and not (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1):
+            raise ValueError(f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")
         try:
             right = 0 <= self.patience_seconds < math.inf
         except ValueError as error:
             raise ValueError(f"patience: {error}") from None
         if not right:
             raise ValueError(f'patience = {self.patience} should be a time such as "30 min", or 0 to wait for ever')
+
+    @property
+    def participants(self) -> int | None:
+        """r, the number of workers that take part in each round: at least one; None: all."""
+        if self.participate is None:
+            return None
+        r = self.participate if isinstance(self.participate, int) else max(1, round(self.participate * self.count))
+        return None if r == self.count else r
 
     @property
     def patience_seconds(self) -> float:

@@ -8,37 +8,134 @@ would exist, and which one runs would depend on what was compiled in this proces
 
 A compiled kernel holds those that it calls, also those of other files. Numba's cache looks only at the kernel's own file; here a
 kernel is compiled again when any file of this folder has changed.
+
+To import Numba takes longer than many commands take. It is imported when a kernel is first called. Until then a `Deferred` stands
+for each kernel, and for what their files use of Numba; they import it from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
 """
 
 import hashlib
+import sys
 from collections.abc import Callable
+from functools import cache, partial, update_wrapper
+from importlib import import_module
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
-from numba import extending, njit, types
-from numba.core.dispatcher import Dispatcher
-from numba.core.errors import TypingError
 
-_SOURCES = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).digest()
+class Deferred:
+    """Stands for an object of Numba's, such as a compiled kernel, until a kernel is first called.
+
+    Then all of them are made, and replace their stand-ins in the modules of this package: later calls take no detour.
+
+    Args:
+        make: makes the object.
+        function: what it is made of, if it is a function.
+    """
+
+    _object: Any = None
+
+    def __init__(self, make: Callable[[], Any], function: Callable | None = None):
+        self._make = make
+        if function is not None:
+            update_wrapper(self, function)
+        _waiting.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._made()(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made(), name)
+
+    def _made(self) -> Any:
+        if _waiting:
+            _make_all()
+        return self._object
+
+
+_waiting: list[Deferred] = []
+_registrations: list[Callable[[], Any]] = []  # which make code known to Numba that kernels call
+_making = RLock()
+
+
+def _make_all() -> None:
+    """Import Numba, make the objects that wait for it, and put each in the place of its stand-in."""
+    with _making:
+        _import_arraymath()
+        for deferred in _waiting:
+            deferred._object = deferred._make()
+        package = __name__.partition(".")[0] + "."
+        for names in [vars(module) for name, module in sys.modules.items() if name.startswith(package)]:
+            names.update({name: value._object for name, value in names.items() if type(value) is Deferred})
+        while _registrations:
+            _registrations.pop()()
+        _waiting.clear()
+
+
+def _import_arraymath() -> None:
+    """Import Numba's functions on arrays without scipy.linalg.
+
+    They import it only to see whether it is there, which it is, and that takes as long as half of Numba. Code that calls BLAS
+    imports it when it is compiled.
+    """
+    linalg: Any = import_module("numba.np.linalg")
+    check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = check
+
+
+def _later(make: Callable[[], Any], function: Callable | None = None) -> Any:
+    return make() if "numba" in sys.modules and not _waiting else Deferred(make, function)
+
+
+@cache
+def _sources() -> bytes:
+    """A hash of the files of this folder."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).digest()
 
 
 def _decorator(**options: Any) -> Callable:
-    compiled = njit(cache=True, nogil=True, **options)
+    return lambda function: _later(partial(_compiled, function, options), function)
 
-    def kernel(function: Callable) -> Any:
-        made = compiled(function)
-        if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function
-            made._cache._cache_file._source_stamp = _SOURCES  # type: ignore[attr-defined]
-        return made
 
-    return kernel
+def _compiled(function: Callable, options: dict[str, Any]) -> Any:
+    from numba import njit
+    from numba.core.dispatcher import Dispatcher
+
+    made = njit(cache=True, nogil=True, **options)(function)
+    if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function
+        made._cache._cache_file._source_stamp = _sources()  # type: ignore[attr-defined]
+    return made
 
 
 kernel = _decorator(error_model="numpy")
 inlined_kernel = _decorator(error_model="numpy", inline="always")
 REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 reassociating_kernel = _decorator(**REASSOCIATING)
-intrinsic: Any = extending.intrinsic  # whose declared type does not fit its calls in kernels
+types, cgutils, ir = (_later(partial(import_module, name)) for name in ("numba.types", "numba.core.cgutils", "llvmlite.ir"))
+
+
+def intrinsic(function: Callable) -> Any:
+    """`numba.extending.intrinsic`, whose declared type does not fit its calls in kernels."""
+    return _later(lambda: import_module("numba.extending").intrinsic(function), function)
+
+
+def overload(called: Callable, **options: Any) -> Callable:
+    """`numba.extending.overload`: the decorated function returns the code of `called` for the types of its arguments."""
+
+    def put(choose: Callable) -> Callable:
+        def register() -> None:
+            import_module("numba.extending").overload(called, **options)(choose)
+
+        if _waiting:
+            _registrations.append(register)
+        else:
+            register()
+        return choose
+
+    return put
 
 
 def side_by_side(v: Any) -> None:
@@ -47,5 +144,7 @@ def side_by_side(v: Any) -> None:
     Raises:
         TypingError: it is another array.
     """
+    from numba.core.errors import TypingError
+
     if not (isinstance(v, types.Array) and (v.ndim, v.layout, v.dtype) == (1, "C", types.float64)):
         raise TypingError(f"a contiguous array of float64 (d,) is needed, not {v}")

@@ -5,10 +5,8 @@ place of the next byte. They are passed and returned, so that a compiled loop ke
 """
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
 
-from mpi_compress.kernels import intrinsic, kernel
+from mpi_compress.kernels import cgutils, intrinsic, kernel, types
 from mpi_compress.kernels.vectors import refuse_beyond
 
 u = np.uint64

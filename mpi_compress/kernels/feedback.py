@@ -5,10 +5,8 @@ however wide a processor's registers are: 32 sums of every 32nd square, folded h
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
-from mpi_compress.kernels import intrinsic, kernel, side_by_side
+from mpi_compress.kernels import intrinsic, ir, kernel, side_by_side, types
 from mpi_compress.kernels.threshold import magnitudes, repeated
 
 _LANES = 32

@@ -6,10 +6,8 @@ from float64 to the nearest float, ties to the even one.
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
-from mpi_compress.kernels import intrinsic, kernel
+from mpi_compress.kernels import intrinsic, ir, kernel, types
 from mpi_compress.kernels.bits import pack_fields, read_fields
 from mpi_compress.kernels.vectors import refuse_unequal
 

@@ -4,9 +4,8 @@ A row's scores and its part of the gradient run over classes in the inner loop, 
 """
 
 import numpy as np
-from numba.extending import overload
 
-from mpi_compress.kernels import kernel
+from mpi_compress.kernels import kernel, overload
 
 _ONE = np.uint64(1)
 

@@ -1,11 +1,8 @@
 """The coordinates that reach a threshold, found in one pass at the speed of reading the vector."""
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 
-from mpi_compress.kernels import intrinsic, kernel, side_by_side
+from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, side_by_side, types
 
 _BLOCK = 32  # coordinates compared at once
 _CACHED = 2048  # coordinates whose values are read again while they lie in the first cache

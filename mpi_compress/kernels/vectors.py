@@ -4,11 +4,8 @@ What writes to an array compares lengths first, and raises ValueError where they
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 
-from mpi_compress.kernels import inlined_kernel, intrinsic, kernel
+from mpi_compress.kernels import cgutils, inlined_kernel, intrinsic, ir, kernel, types
 
 
 @kernel

@@ -21,8 +21,9 @@ class Averager:
     def _make_room(self, dim: int) -> None:
         self.dim, self._total, self._seen = dim, np.zeros(dim), np.zeros(dim, dtype=np.bool_)
 
-    def mean(self, parts: Sequence[Compressed]) -> Compressed:
-        """(1/n) Σ parts, for n = len(parts) vectors of one length; UserError if their lengths differ."""
+    def mean(self, parts: Sequence[Compressed], n: int | None = None) -> Compressed:
+        """(1/n) Σ parts of vectors of one length, n = len(parts) if not given; UserError if their lengths differ."""
+        n = n or len(parts)
         dim = parts[0].dim
         if any(part.dim != dim for part in parts):
             lengths = ", ".join(str(size) for size in sorted({part.dim for part in parts}))
@@ -31,11 +32,11 @@ class Averager:
             self._make_room(dim)
         sparse = _nonempty(parts)
         if sparse is not None and 4 * (held := sum([p.indices.size for p in sparse])) <= 3 * self.dim:
-            return _sum_of_few(self.dim, sparse, len(parts)) if held <= _FEW else self._sum_of(sparse, float(len(parts)))
+            return _sum_of_few(self.dim, sparse, n) if held <= _FEW else self._sum_of(sparse, float(n))
         total = np.zeros(self.dim)
         for part in parts:
             part.add_to(total)
-        total /= len(parts)
+        total /= n
         return Dense(total)
 
     def _sum_of(self, parts: Sequence[Sparse], divisor: float) -> Sparse:

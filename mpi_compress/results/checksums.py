@@ -27,7 +27,12 @@ def of_file(h5: h5py.File, sums: Mapping[str, int]) -> str:
         sums: a CRC-32 of the bytes of each dataset, by "group/name", as they were when they were written.
     """
     datasets = {name: _text(h5[name].dtype, h5[name].shape, crc) for name, crc in sums.items()}
-    return json.dumps({"datasets": datasets, "attributes": {name: _of_attribute(value) for name, value in h5.attrs.items()}})
+    return json.dumps({"datasets": datasets, "attributes": of_attributes(h5.attrs)})
+
+
+def of_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """The checksum of each attribute."""
+    return {name: _of_attribute(value) for name, value in attributes.items()}
 
 
 def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], checksums: str) -> str:

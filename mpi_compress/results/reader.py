@@ -18,6 +18,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, summary
 from mpi_compress.results.columns import column_of, named
+from mpi_compress.results.targets import Columns, Row, Target
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
@@ -96,6 +97,18 @@ class Run:
             return False
         return True
 
+    def to(self, column: str, level: float, rising: bool = False) -> Row | None:
+        """The first row at which a column is at or below a level; None if there is none. `run.to("loss", 0.4)["wire_bits_up"]`
+
+        Args:
+            rising: the first row at or above it, as for an accuracy.
+
+        Raises:
+            UserError: there is no such column, or it counts what grows in every run, such as bits.
+        """
+        number = Target(column, level, rising).row_of(self)
+        return None if number is None else Row(self, number)
+
     def to_csv(self) -> Iterator[str]:
         """/trace and the algorithm's seconds as lines of CSV, of which the first names the columns; numbers lose no digit."""
         if "round" not in self.trace:
@@ -110,7 +123,7 @@ class Run:
         try:
             import pandas
         except ImportError:
-            raise UserError("to_pandas needs pandas: pip install pandas") from None
+            raise UserError('to_pandas needs pandas: pip install "mpi-compress[pandas]"') from None
         return pandas.DataFrame(self.trace)
 
 
@@ -167,10 +180,10 @@ def _read(path: Path) -> Run:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            tables = [{name: _array(h5[g][name], path) for name in h5[g]} if g in h5 else {} for g in _TABLES]
+            tables = [Columns({name: _array(h5[g][name], path) for name in h5[g]} if g in h5 else {}) for g in _TABLES]
             if path.suffix == ".part":  # where a flush is caught halfway some columns are longer
                 whole = min((len(column) for table in tables for column in table.values()), default=0)
-                tables = [{name: column[:whole] for name, column in table.items()} for table in tables]
+                tables = [Columns({name: column[:whole] for name, column in table.items()}) for table in tables]
             x = _array(h5["final/x"], path) if "final/x" in h5 else None
             split = {name: _array(h5["split"][name], path) for name in h5.get("split", ())}
             attrs = dict(h5.attrs)

@@ -1,5 +1,6 @@
 """A result in one line, and as a table of HTML for notebooks."""
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -29,6 +30,28 @@ def line(run: Shown) -> str:
         "no rows" if not _rows(run) else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
     )
     return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
+
+
+_ENDS = ("loss", "suboptimality", "grad_norm", "relative_distance")
+
+
+def why_ended(run: Shown) -> str:
+    """Why a run ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
+    if reason := str(run.attrs.get("reason", "")):
+        return reason
+    if run.attrs.get("status") != "complete" or not _rows(run):
+        return ""
+    stop = tomllib.loads(run.attrs.get("job", "")).get("stop", {})
+    last = {name: float(values[-1]) for name, values in run.trace.items()}
+    last["relative_distance"] = last.get("distance", 1.0) / (float(run.trace["distance"][0]) or 1.0) if "distance" in last else 1.0
+    for name in _ENDS:
+        if name in stop and last.get(name, 1.0) <= stop[name]:
+            return f"{name} ≤ {stop[name]:g}"
+    if stop.get("rounds") == last["round"]:
+        return f"{last['round']:,.0f} rounds"
+    if "wire_bits_up" in stop and last["wire_bits_up"] >= stop["wire_bits_up"]:
+        return f"wire_bits_up ≥ {stop['wire_bits_up']:g}"
+    return f"{stop['seconds']:g} s" if isinstance(stop.get("seconds"), int | float) else str(stop.get("seconds", ""))
 
 
 def html(run: Shown) -> str:

@@ -4,7 +4,7 @@ import glob
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -51,22 +51,31 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
 def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     """The columns of `load`, from results with their jobs' names."""
     named = list(runs)
-    settings = [_settings(run) for _, run in named]
-    varying = [key for key in dict.fromkeys(key for s in settings for key in s) if len({_key(s.get(key)) for s in settings}) > 1]
+    settings = [settings_of(run) for _, run in named]
+    differing = varying(settings)
     measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["seconds"]))
-    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(["job", "label", "seed", *varying, *measured])}
+    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(["job", "label", "seed", *differing, *measured])}
     for (job, run), setting in zip(named, settings, strict=True):
         rows = len(run.trace.get("round", ()))
-        fixed = {"job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in varying}}
+        fixed = {"job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in differing}}
         held = {**run.trace, **({"seconds": run.timing["seconds"]} if "seconds" in run.timing else {})}
         for name, column in columns.items():
             column += held[name].tolist() if name in held else [fixed.get(name)] * rows
     return columns
 
 
-def _settings(run: Run) -> dict[str, Any]:
+def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys whose values are not the same in all of these, in their order."""
+    return [key for key in dict.fromkeys(key for s in settings for key in s) if len({_key(s.get(key)) for s in settings}) > 1]
+
+
+def settings_of(run: Run) -> dict[str, Any]:
     """What a job wrote for a run, by dotted key: text, numbers, true and false; lists as text."""
-    written = tomllib.loads(run.attrs.get("job", ""))
+    return settings_in(tomllib.loads(run.attrs.get("job", "")))
+
+
+def settings_in(written: dict[str, Any]) -> dict[str, Any]:
+    """The settings in the tables of one run, by dotted key."""
     for way in _LINKS:  # the short form of a part
         for part in ("compressor", "codec"):
             if isinstance(written.get(way, {}).get(part), str):

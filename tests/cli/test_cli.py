@@ -32,7 +32,7 @@ def done(tmp_path_factory):
     job.write_text(SMALL_JOB)
     said = command("run", job, "--out", folder / "results")
     assert said.returncode == 0
-    assert said.stderr.count("complete") == 5
+    assert said.stderr.count(": complete") == 5
     assert said.stdout == ""
     return job, folder / "results"
 
@@ -413,3 +413,28 @@ def test_plan_counts_the_memory_of_as_many_ranks_as_are_asked_for(small_job, tmp
     said = capsys.readouterr().out.splitlines()
     assert said
     assert all(", of 2 ranks " in line for line in said)
+
+
+def test_show_of_many_prints_what_differs_and_how_each_ended(done, capsys):
+    files = sorted(str(file) for file in (done[1] / "small").glob("*.h5"))
+    assert main(["show", *files]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split()[:2] == ["run", "algorithm.name"]
+    assert rows[0].split() == ["CAT", "cat", *["–"] * 10]
+    assert rows[rows.index("") + 1].split() == ["run", "status", "loss", "gap", "up", "down", "time", "ended", "by"]
+    assert rows[-1].endswith("12 rounds")
+    assert main(["show", "--csv", *files[:2]]) == 2
+
+
+def test_a_setting_from_outside_names_the_results_of_every_command(done, tmp_path, capfd):
+    job, out = str(done[0]), str(tmp_path)
+    choice = ["--out", out, "--only", "top-3", "--set", "stop.rounds=4"]
+    assert main(["run", job, *choice, "--quiet"]) == 0
+    for line in (["plan", job], ["plot", job], ["table", job, "--to", "loss=0.69"], ["table", job]):
+        assert main([*line, *choice]) == 0
+        assert "top-3" in capfd.readouterr().out
+    assert main(["report", job, *choice, "-o", str(tmp_path / "page.html")]) == 0
+    assert "1 of" not in capfd.readouterr().out
+    assert main(["table", job, "--out", out, "--set", "up.compressor.k=2"]) == 2
+    assert "--set fits top-3, random 10%: --only takes one" in capfd.readouterr().err
+    assert main(["table", job, *choice[:4], "--to", "loss=0.5"]) == 2, "without --set it is another run"

@@ -2,12 +2,12 @@
 
 import os
 import random
-import signal
 import subprocess
-import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from helpers.killing import begun, kill, ranks_of, wait
 from helpers.layouts import assert_equal
 from helpers.running import BIN, command
 
@@ -16,7 +16,6 @@ import mpi_compress as mc
 pytestmark = pytest.mark.slow
 KILLS = 50
 RANKS = 4
-GONE_WITHIN = 10.0  # seconds
 
 JOB = """
 seed = 7
@@ -49,62 +48,27 @@ def job(tmp_path_factory) -> tuple[Path, Path]:
     return file, folder / "job"
 
 
-def ranks_of(mark: str) -> dict[int, int]:
-    """Rank → process, of those that carry this mark in their environment."""
-    found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            variables = dict(v.split("=", 1) for v in (process / "environ").read_text().split("\0") if "=" in v)
-        except (OSError, UnicodeDecodeError):
-            continue
-        if variables.get("FAULTS_MARK") == mark and "PMI_RANK" in variables:
-            found[int(variables["PMI_RANK"])] = int(process.name)
-    return found
-
-
-def states(*processes: int) -> list[str]:
-    """What the system says that they are doing."""
-    files = [Path(f"/proc/{pid}/stat") for pid in processes]
-    return [f.read_text()[:40] for f in files if f.exists()]
-
-
 def test_kills_at_random_moments_lose_nothing(job, tmp_path):
     """Of a worker, of the master, of mpiexec: all ranks end, no half result gets its name, and what goes on ends in the same bytes."""
     file, reference = job
     wanted = sorted(f.name for f in reference.glob("*.h5"))
     draw = random.Random(0)
-    slowest, kills, folders, again = 0.0, dict.fromkeys(("worker", "master", "mpiexec"), 0), 0, 0
-    while sum(kills.values()) < KILLS:
+    slowest, kills, folders, again = 0.0, Counter[str](), 0, 0
+    while kills.total() < KILLS:
         folders += 1
         out = tmp_path / str(folders)
         while True:
-            mark = f"{os.getpid()}-{folders}-{sum(kills.values())}"
-            line = [BIN / "mpiexec", "-n", str(RANKS), BIN / "mpi-compress", "run", file, "--out", out]
-            program = subprocess.Popen(
-                [str(a) for a in line],
-                env={**os.environ, "FAULTS_MARK": mark},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            end = time.monotonic() + draw.uniform(0.3, 14.0)
-            while time.monotonic() < end and program.poll() is None:
-                time.sleep(0.02)
-            ranks = ranks_of(mark)
-            if sum(kills.values()) == KILLS or program.poll() is not None or len(ranks) < RANKS:
+            mark = f"{os.getpid()}-{folders}-{kills.total()}"
+            program = begun([BIN / "mpiexec", "-n", str(RANKS), BIN / "mpi-compress", "run", file, "--out", out], mark)
+            running = wait(program, draw.uniform(0.3, 14.0))
+            if kills.total() == KILLS or not running or len(ranks_of(mark)) < RANKS:
                 said = program.communicate()[1]
                 assert program.returncode == 0, said
                 again += said.count("begins again")
                 break
-            kind = draw.choice(list(kills))
-            victim = {"worker": ranks[draw.randrange(1, RANKS)], "master": ranks[0], "mpiexec": program.pid}[kind]
-            os.kill(victim, signal.SIGKILL)
+            kind, seconds = kill(program, mark, draw)
             kills[kind] += 1
-            killed = time.monotonic()
-            while (left := ranks_of(mark)) or program.poll() is None:
-                assert time.monotonic() < killed + GONE_WITHIN, f"{kind} killed: left are {states(program.pid, *left.values())}"
-                time.sleep(0.02)
-            slowest = max(slowest, time.monotonic() - killed)
+            slowest = max(slowest, seconds)
             again += program.communicate()[1].count("begins again")
             assert program.returncode != 0
             for whole in out.rglob("*.h5"):
@@ -115,7 +79,7 @@ def test_kills_at_random_moments_lose_nothing(job, tmp_path):
         assert sorted(f.name for f in (out / "job").iterdir()) == wanted
         for name in wanted:
             assert_equal(reference / name, out / "job" / name)
-    print(f"\n{kills}, {folders} times to the end, slowest to be gone {slowest:.2f} s, {again} began again from round 0")
+    print(f"\n{dict(kills)}, {folders} times to the end, slowest to be gone {slowest:.2f} s, {again} began again from round 0")
 
 
 @pytest.fixture

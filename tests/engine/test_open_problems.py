@@ -215,7 +215,7 @@ def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
         ('penalty = { name = "ration" }', None, "objective.penalty: no penalty called 'ration'; did you mean 'ratio'"),
         ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty: no key called 'weigth'; did you mean 'weight'"),
         ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 must be 0 or more"),
-        ('penalty = { name = "l1", weight = 1 }', '{ name = "ef21" }', "objective.penalty: 'l1' is not smooth, and ef21 has no step"),
+        ('penalty = { name = "l1", weight = 1 }', '{ name = "dasha" }', "objective.penalty: 'l1' is not smooth, and dasha has no step"),
         ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
         ("smoothness = 0", None, "objective: smoothness = 0.0 must be above 0"),
         ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),

@@ -29,6 +29,15 @@ COMPRESSORS = [
     {"name": "lattice", "sigma": 0.1, "stochastic": True},
     {"name": "lattice", "sigma": 0.1, "range": "bound", "radius": 100.0},
     {"name": "accordion", "k_min": 2, "k_max": 4},
+    {"name": "natural"},
+    {"name": "natural", "fraction": 3},
+    {"name": "block-sign", "block": 5},
+    {"name": "dithering", "levels": 3, "p": 1.0},
+    {"name": "perm-k", "n": 3},
+    {"name": "perm-k", "n": 50},
+    {"name": "count-sketch", "columns": 4, "rows": 2},
+    {"name": "blocks", "of": {"name": "top-k", "k": "20%"}, "slices": 3},
+    {"name": "blocks", "of": {"name": "qsgd", "levels": 4}, "sizes": [4, 1, 7]},
 ]
 
 GENERATED = {
@@ -79,7 +88,27 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef, uneven": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "partition": {"name": "shuffled", "sizes": 1.0}}),
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
+    "ef21, l1": run_of(
+        {"name": "ef21", "batch": 2, "first": "gradient"}, _TOP, objective={"penalty": {"name": "l1", "weight": 0.01}, "f_star": "skip"}
+    ),
+    "ef21-sgdm": run_of({"name": "ef21-sgdm", "batch": 1}, _TOP),
+    "econtrol": run_of({"name": "econtrol", "batch": 2, "sampling": "epoch"}, _TOP),
+    "double-squeeze": run_of({"name": "double-squeeze", "batch": 1}, _TOP, {"name": "random-k", "k": 5, "scaled": False}),
+    "dasha": run_of({"name": "dasha", "step": "4 theory"}, {"name": "random-k", "k": 9}, **_MANY),
+    "dasha-page": run_of({"name": "dasha-page", "sampling": "epoch"}, {"name": "qsgd", "levels": 4}),
+    "dasha-mvr": run_of({"name": "dasha-mvr", "batch": 2}, {"name": "random-k", "k": 9}),
+    "page": run_of({"name": "page", "batch": 2}, {"name": "random-k", "k": 9}),
+    "ef21-p": run_of({"name": "ef21-p"}, down=_TOP),
+    "ef21-p-diana": run_of({"name": "ef21-p-diana"}, {"name": "random-k", "k": 3}, _TOP),
+    "ef21, some workers": run_of({"name": "ef21"}, _TOP, workers={"count": 7, "participate": 0.3}),
+    "ef, some workers": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "participate": 4}),
+    "diana, some workers": run_of({"name": "diana"}, {"name": "random-k", "k": 3}, workers={"count": 7, "participate": 2}),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
+    "cat, block signs": run_of({"name": "cat"}, {"name": "block-sign"}, **_MANY),
+    "cat, natural": run_of({"name": "cat"}, {"name": "natural"}),
+    "ef, tuned": run_of({"name": "ef", "batch": 1, "budget": "cat"}, {"name": "top-k"}, **_MANY),
+    "marina, perm-k": run_of({"name": "marina"}, {"name": "perm-k"}, **_MANY),
+    "sketches of blocks": run_of({"name": "gd"}, {"name": "blocks", "of": {"name": "count-sketch", "columns": 5}, "slices": 3}),
     "floats of 16 bits": {
         "algorithm": {"name": "ef", "batch": 1},
         "up": {"compressor": _TOP, "codec": {"name": "fixed", "float": 16}},

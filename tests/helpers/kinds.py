@@ -1,13 +1,32 @@
 """One of each kind of message, and whether two are the same."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.messages.kinds import (
+    Blocks,
+    BlockSigns,
+    Compressed,
+    Dense,
+    Dithered,
+    Drawn,
+    Hybrid,
+    Lattice,
+    Levels,
+    Permuted,
+    Powers,
+    SignSparse,
+    Sketch,
+    Sparse,
+    Ternary,
+    permuted_indices,
+)
 
-KINDS: tuple[type[Compressed], ...] = (Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice)
+KINDS: tuple[type[Compressed], ...] = (
+    Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice, Powers, BlockSigns, Dithered, Permuted, Sketch, Blocks,
+)  # fmt: skip
 
 
 def index_set(rng: np.random.Generator, dim: int, count: int):
@@ -27,7 +46,12 @@ def known_of(c: Compressed) -> dict[str, Any]:
         return {"bucket": c.bucket}
     if isinstance(c, Lattice):
         return {"sigma": c.sigma, "radius": None if c.radius_sent else c.radius, "stochastic": c.stochastic}
-    return {"kappa": c.kappa} if isinstance(c, Drawn) else {}
+    if isinstance(c, Blocks):
+        return {"codec": c.codec, "blocks": tuple((part.dim, type(part), known_of(part)) for part in c.parts)}
+    if isinstance(c, Sketch):
+        return {"rows": c.table.shape[0], "columns": c.table.shape[1]}
+    names = {Drawn: "kappa", Powers: "fraction", BlockSigns: "block", Dithered: "most", Permuted: "parts"}
+    return {names[type(c)]: getattr(c, names[type(c)])} if type(c) in names else {}
 
 
 def cut(values, digits: int):
@@ -66,8 +90,38 @@ def messages(dim: int, rng: np.random.Generator, digits: int = 24) -> Iterator[C
             yield lattice(v, share * radius, radius, stochastic=True)
 
 
+    yield from later(dim, rng, short)
+
+
+def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> Iterator[Compressed]:
+    """Messages of the kinds that came last, from draws after those of all others."""
+    for fraction, spread in ((0, 1), (0, 300), (3, 40), (16, 2000)):
+        integers = rng.integers(-spread, spread + 1, dim) << fraction
+        integers[0] = spread
+        yield Powers(integers.astype(np.int32), -40 if spread < 1000 else -1074, fraction)
+    yield Powers(np.zeros(dim, dtype=np.int32), 0)
+    yield Powers(np.zeros(dim, dtype=np.int32), 0, finite=False)
+    for block in {1, 3, dim}:
+        yield BlockSigns(rng.random(dim) < 0.5, short(-(-dim // block)), block)
+    for most in (1, 2, 127, 128, 2**31 - 1):
+        levels = rng.integers(-most, most + 1, dim)
+        yield Dithered(levels.astype(np.int8 if most < 128 else np.int32), 0.25, most)
+    for part, parts, seed in ((0, 1, 0), (2, 3, 77), (149, 150, 2**32 - 1)):
+        yield Permuted(dim, seed, part, parts, short(permuted_indices(dim, seed, part, parts).size))
+    for rows, columns in ((1, 1), (3, 4)):
+        yield Sketch(dim, short(rows * columns).reshape(rows, columns), 9)
+    half = dim // 2
+    yield Blocks((Sparse(dim, np.array([dim - 1], dtype=np.uint32), short(1)),), "rice")
+    if half:
+        kept = np.arange(half, dtype=np.uint32)
+        yield Blocks((Sparse(half, kept, short(half)), Sparse(dim - half, kept[:0], short(0))), "fixed")
+        yield Blocks(tuple(Ternary(rng.integers(-1, 2, size).astype(np.int8), 2.0) for size in (half, dim - half)), "ternary")
+
+
 def same(a: Compressed, b: Compressed) -> bool:
     """Whether all fields are equal, to the last bit but for the sign of zeros."""
+    if isinstance(a, Blocks) and isinstance(b, Blocks):
+        return a.codec == b.codec and all(same(one, other) for one, other in zip(a.parts, b.parts, strict=True))
     return type(a) is type(b) and all(
         np.array_equal(value, getattr(b, name), equal_nan=isinstance(value, float) or np.asarray(value).dtype.kind == "f")
         for name, value in vars(a).items()

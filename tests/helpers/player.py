@@ -12,6 +12,7 @@ from typing import Any
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.signals import Stopped
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -38,7 +39,7 @@ def play(plan: dict[str, Any]) -> dict[str, int | list[int]]:
         options = [part for key, value in settings.items() for part in ("--set", f"{key}={json.dumps(value)}")]
         return {job: main(["run", job, "--out", out, "--quiet", *options]) for job in plan["jobs"]}
     comm = None
-    if "PMI_RANK" in os.environ:
+    if any(variable in os.environ for variable in RANK_VARIABLES):
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -279,3 +280,17 @@ def test_short_forms_of_parts(tmp_path):
     assert (run.up.compressor.name, run.up.codec.name) == ("identity", "auto")
     (run,) = job(BASE + '[up]\ncompressor = { name = "top-k", k = 2 }\ncodec = { float = 32 }', tmp_path).runs
     assert (run.up.codec.name, run.up.codec.float) == ("fixed", 32)
+
+
+def test_one_label_for_two_runs_is_refused_unless_they_differ_in_their_seed_alone():
+    gd = {"label": "GD", "algorithm": {"name": "gd"}}
+    tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}}
+    with pytest.raises(UserError, match=r"two runs have this label, and differ in algorithm\.step; give each run a label of its own"):
+        parse_job({**tables, "run": [gd, {**gd, "algorithm": {"name": "gd", "step": 0.5}}]}, "x", Path(), {})
+    assert len(parse_job({**tables, "run": [gd, {**gd, "seed": 1}]}, "x", Path(), {}).runs) == 2
+
+
+def test_what_was_set_from_outside_is_kept_with_the_run():
+    tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "algorithm": {"name": "gd"}}
+    assert parse_job(tables, "x", Path(), {}).runs[0].overridden == {}
+    assert parse_job(tables, "x", Path(), {"stop.rounds": 2}).runs[0].overridden == {"stop.rounds": 2}

@@ -1,6 +1,7 @@
-"""A kernel that was compiled before is used only with the sources that it was compiled from."""
+"""When kernels are compiled: at the first call of one, and again when the sources have changed that it was compiled from."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,3 +31,37 @@ def first_of_a_unit_row(folder: Path) -> float:
     """As a new process computes it with the package in this folder and the kernels that were compiled there."""
     env = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "kernels")}
     return float(subprocess.run([sys.executable, "-c", UNIT_ROWS], cwd=folder, env=env, capture_output=True, text=True, check=True).stdout)
+
+
+FIRST_CALLS = """
+import sys
+import numpy as np
+import mpi_compress.engine.evaluation, mpi_compress.messages.codecs
+from mpi_compress.engine import evaluation
+from mpi_compress.kernels import Deferred, vectors
+from mpi_compress.kernels.vectors import norm, squared_norm
+assert "numba" not in sys.modules and type(evaluation.norm) is Deferred and norm.__name__ == "norm"
+assert norm(np.array([3.0, 4.0])) == 5.0
+left = [(m, n) for m, module in sys.modules.items() if m.startswith("mpi_compress.") for n, v in vars(module).items() if type(v) is Deferred]
+assert not left, left
+assert evaluation.norm is vectors.norm and "scipy.linalg" not in sys.modules
+from mpi_compress.kernels import convert
+assert type(convert.unit_rows) is type(vectors.norm)
+import numba
+@numba.njit
+def twice(v):
+    return 2.0 * squared_norm(v)
+print(twice(np.array([3.0, 4.0])), squared_norm(np.array([1.0])))
+"""
+
+
+def test_the_first_call_of_a_kernel_puts_compiled_ones_in_all_modules():
+    """Also kernels that modules hold under other names work, and others' Numba functions may call them."""
+    found = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True)
+    assert found.stdout.split() == ["50.0", "1.0"], found.stderr
+
+
+def test_kernels_import_numba_through_their_package_alone():
+    """An import at the top of a file would make every command wait for Numba."""
+    for file in Path(mpi_compress.__file__).parent.glob("kernels/*.py"):
+        assert not re.findall(r"^(?:from|import) (?:numba|llvmlite).*", file.read_text(), re.MULTILINE), file

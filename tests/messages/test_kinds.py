@@ -30,7 +30,7 @@ def test_adding_adds_scale_times_the_vector(dim):
         before = rng.normal(size=dim)
         out = before.copy()
         c.add_to(out, -0.5)
-        assert np.allclose(out, before - 0.5 * c.dense(), rtol=1e-14, atol=1e-14)
+        assert np.allclose(out, before - 0.5 * c.dense(), rtol=1e-14, atol=1e-14, equal_nan=True)
 
 
 def test_every_kind_has_an_example():

@@ -59,6 +59,7 @@ OF_RUN = {
     "stop.rounds": 4,
     "stop.grad_norm": 1e-9,
     "stop.suboptimality": 1e-9,
+    "workers.participate": 1,
     "log.every": 2,
     "log.theory": True,
     "log.metrics": ["accuracy"],

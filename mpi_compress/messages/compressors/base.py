@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.registry import Checked, Part, Registry
+from mpi_compress.core.fields import Checked
+from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 
@@ -144,6 +145,35 @@ class BulkCompressor(ABC):
     @abstractmethod
     def compress_all(self, vs: NDArray[np.float64], rows: NDArray[np.int64]) -> SparseRows:
         """C of some rows of vs (m, d), as `compress` has it."""
+
+
+class AmongWorkers(Compressor):
+    """A compressor whose messages of all n workers belong together, so that it must know how many there are."""
+
+    @abstractmethod
+    def among(self, n: int) -> "AmongWorkers":
+        """This compressor in a run of n workers; ValueError where its parameters name another number."""
+
+
+class Sized(Compressor):
+    """A compressor Q_s with a size s, which an algorithm may tune: the paper bits of a message follow from s and d."""
+
+    @abstractmethod
+    def sizes(self, dim: int) -> Sequence[int]:
+        """The sizes to choose from for vectors (dim,), at most 255; the first ones have the fewest bits."""
+
+    @abstractmethod
+    def at_size(self, size: int) -> "Sized":
+        """This compressor with that size."""
+
+    @abstractmethod
+    def payload(self, dim: int, fpp: int) -> float:
+        """The paper bits of its messages of vectors (dim,)."""
+
+
+def powers_up_to(most: int) -> list[int]:
+    """1, 2, 4, … and `most`."""
+    return [*(1 << i for i in range((most - 1).bit_length())), most]
 
 
 compressors: Registry[Compressor] = Registry("compressor", Compressor)

@@ -28,20 +28,8 @@ class LQ(Compressor):
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         size = probabilities.size_of(v)
-        indices, _, m = probabilities.draw(v, size, self._norm(v, size), t.rng)
+        indices, _, m = probabilities.draw(v, size, scaled_norm(v, size, self.q), t.rng)
         return SignSparse(v.size, indices, v[indices] < 0, m if size.peak < inf else size.peak)
-
-    def _norm(self, v: Vector, size: probabilities.Size) -> float:
-        """‖g‖_q, times the scale of `size`."""
-        peak = size.peak * size.scale
-        if not 0 < peak < inf or self.q == inf:
-            return peak
-        if self.q == 1:
-            return size.sum
-        if self.q == 2:
-            return max(sqrt(size.squares), peak)
-        shares = np.abs(v[v != 0]) * size.scale / peak
-        return peak * float(np.sum(shares**self.q)) ** (1 / self.q)
 
     def check(self, dim: int) -> None:
         if log2(dim) >= 1024 * self.q:
@@ -49,3 +37,16 @@ class LQ(Compressor):
 
     def omega(self, dim: int) -> float:
         return (sqrt(dim) - 1) / 2 if self.q == inf else dim ** max(1 / self.q, 0.5) - 1
+
+
+def scaled_norm(v: Vector, size: probabilities.Size, q: float) -> float:
+    """‖v‖_q of v (d,), times the scale of `size`."""
+    peak = size.peak * size.scale
+    if not 0 < peak < inf or q == inf:
+        return peak
+    if q == 1:
+        return size.sum
+    if q == 2:
+        return max(sqrt(size.squares), peak)
+    shares = np.abs(v[v != 0]) * size.scale / peak
+    return peak * float(np.sum(shares**q)) ** (1 / q)

@@ -1,0 +1,56 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.algorithms import dasha
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node(dasha.Node):
+    before: Vector  # (d,) x⁻, the iterate before
+
+
+@algorithms.register("dasha-mvr")
+@dataclass(frozen=True)
+class DASHAMVR(dasha.DASHA):
+    """DASHA with momentum variance reduction, for stochastic gradients: Tyurin, Richtárik (ICLR 2023). Messages are DASHA's.
+
+    worker           h_i⁺ ← ∇f_i(x; ξ) + (1 − b) (h_i − ∇f_i(x⁻; ξ)),   the same minibatch ξ at both points
+
+    Round 0 takes full gradients, where the authors take a large minibatch. Theorem: with a = 1/(2ω + 1), ξ of B rows and ℓ the
+    smoothness of one sample, 1/γ ≥ L + √((96ω(2ω + 1)/n) ((1−b)²ℓ²/B + L̃²) + 4(1−b)²ℓ²/(nbB)): the default. The floor of ‖∇f‖
+    falls with b. The authors take b = min{1/M, 1/(ω√M)} for a free M; the default has M = 16.
+    """
+
+    paper = "DASHA-MVR"
+    theory = "1/(L + sqrt(96*omega*(2*omega + 1)/n*((1 - b)**2*L_row**2/batch + L_rms**2) + 4*(1 - b)**2*L_row**2/(n*b*batch)))"
+    batch: int = 1  # B, rows of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    b: Expression = "1/max(16, 4*omega)"  # b, the weight of a new gradient
+
+    def check(self) -> None:
+        super().check()
+        if not 0 < float(self.b) <= 1:
+            raise ValueError(f"b = {self.b} must be above 0 and at most 1")
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0), x0.copy())
+
+    def estimate(self, node: Node, worker: dasha.Worker, f: Objective, t: Round) -> Vector:
+        if t.k == 0:
+            return f.gradient(node.x).copy()
+        rows = self.rows(f, t)
+        h = worker.h - f.gradient(node.before, rows)
+        h *= 1 - float(self.b)
+        h += f.gradient(node.x, rows)
+        return h
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        node.before[:] = node.x
+        super().all_hear(node, down, t)

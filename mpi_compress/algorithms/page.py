@@ -1,0 +1,69 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.algorithms import marina
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.sampling import Sampling, check_batch
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    g: Vector  # (d,) the estimate of ∇f(x) in use
+    before: Vector  # (d,) x⁻, the iterate before
+    full: bool = True  # True: this round takes full gradients; the coin is tossed alike by all, and costs no bits
+    batches: int = 0  # minibatches so far
+
+
+@algorithms.register("page")
+@dataclass(frozen=True)
+class PAGE(marina.MARINA):
+    """PAGE: Li, Bao, Zhang, Richtárik (ICML 2021), Algorithm 1; with a compressor VR-MARINA (MARINA, Algorithm 2).
+
+    worker sends     ∇f_i(x) in a full round, else Q(∇f_i(x; B) − ∇f_i(x⁻; B)),   x⁻ the iterate before
+    master answers   the mean of what was sent
+    everyone         g ← that mean in a full round, else g + that mean;  x ← x − γ g;  the next round is full with probability p
+
+    The first round is full, and full rounds are not compressed. Q is unbiased with ω, ℓ is the smoothness of one sample, and a
+    worker has m = N/n rows. 1/γ ≥ L + √((1−p)/(pn) (ωL̃² + (1+ω)ℓ²/B)) and p = min{1/(1 + ω), B/(m + B)} are the defaults; with the
+    identity they are 1/γ = L + ℓ√((1−p)/(pnB)), p = B/(m + B).
+    """
+
+    paper = "PAGE, Algorithm 1"
+    compressor = "identity"
+    theory = "1/(L + sqrt((1 - p)/(p*n)*(omega*L_rms**2 + (1 + omega)*L_row**2/batch)))"
+    step: Step = "theory"  # γ, the step size
+    p: Expression = "min(1/(1 + omega), batch/(N/n + batch))"  # p, the probability of a round with full gradients
+    batch: int = 1  # B, rows of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+
+    def check(self) -> None:
+        super().check()
+        check_batch(self.batch, self.setting.numbers["N"])
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0), x0.copy())
+
+    def start_worker(self, node: Node, f: Objective) -> None:
+        return None
+
+    def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
+        link = self.uplink(node, t.k)
+        if node.full:
+            return link.pack(f.gradient(node.x), t)
+        rows = self.rows(f, t, node.batches)
+        Δ = f.gradient(node.x, rows).copy()
+        Δ -= f.gradient(node.before, rows)
+        return link.pack(Δ, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        node.before[:] = node.x
+        node.batches += not node.full
+        super().all_hear(node, down, t)

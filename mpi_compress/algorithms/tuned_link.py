@@ -1,0 +1,54 @@
+"""A link that tunes each message as CAT tunes a gradient's: for methods that compress something else, such as error feedback."""
+
+from dataclasses import replace
+from functools import partial
+
+from mpi_compress.algorithms.budget_search import BudgetSearch
+from mpi_compress.algorithms.cat import Sparsified
+from mpi_compress.algorithms.sizes import DeterministicSizes, sizes_of
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.kinds import Compressed, Sparse, Vector
+from mpi_compress.messages.link import Link, Message
+
+
+class TunedTopK(Link):
+    """The T largest coordinates, T = argmax α(T)/C(T) of each vector (CAT eq. 10)."""
+
+    in_bulk = False  # each vector has a T of its own
+    search: BudgetSearch
+
+    def __init__(self, link: Link, cost: CostModel):
+        super().__init__(replace(link.compressor, k=1), link.codec, link.dim)  # type: ignore[call-arg]  # its δ holds for every T
+        scheme = Sparsified(link)
+        search = BudgetSearch(scheme.improvement(), partial(scheme.costs, cost), link.dim)
+        object.__setattr__(self, "search", search)
+
+    def at(self, **known: object) -> "TunedTopK":
+        return self
+
+    def compress(self, v: Vector, t: Round) -> Sparse:
+        top, _ = self.search.best(v)
+        return Sparse(v.size, top, v[top])
+
+    def pack(self, v: Vector | Compressed, t: Round) -> Message:
+        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
+
+
+def tuned(link: Link, cost: CostModel) -> Link:
+    """The link with its compressor tuned to each vector p: the most 1 − ‖p − C(p)‖²/‖p‖² for C's cost.
+
+    Raises:
+        ValueError: the compressor is not top-k without k, and is no contraction with a size; or its cost cannot be planned.
+    """
+    compressor = link.compressor
+    if compressor.name != "top-k":
+        scheme = sizes_of(link, cost)
+        if not isinstance(scheme, DeterministicSizes):
+            raise ValueError(f"budget = \"cat\" tunes a contraction here: '{compressor.name}' is unbiased; use top-k or block-sign")
+        return scheme.link
+    if getattr(compressor, "k", None) is not None:
+        raise ValueError('budget = "cat" sets k itself: leave it out of up.compressor')
+    if cost.on_wire and link.planned_wire_bits(1) is None:
+        raise ValueError(f'the codec "{link.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
+    return TunedTopK(link, cost)

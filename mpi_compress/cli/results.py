@@ -1,0 +1,130 @@
+"""`mpi-compress results ls|rm|gc|mv`"""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
+
+if TYPE_CHECKING:
+    from mpi_compress.results.catalogue import Entry
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    ls = commands.add_parser("ls", help="list results: job, label, settings that vary, status, loss, size, age")
+    ls.add_argument("what", nargs="*", metavar="JOB|RESULT.h5", help="names of jobs, or files (default: all)")
+    ls.set_defaults(act=_list)
+    rm = commands.add_parser("rm", help="remove results, with their checkpoints")
+    rm.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="names of jobs, or files")
+    rm.set_defaults(act=_remove)
+    gc = commands.add_parser("gc", help="remove the results that no job names any more")
+    gc.add_argument("what", nargs="*", metavar="JOB|FOLDER", help="all the job files, or folders of such (default: ./jobs)")
+    gc.set_defaults(act=_collect)
+    mv = commands.add_parser("mv", help="move a job's results, as its file was moved")
+    mv.add_argument("job", metavar="JOB", help="the name that it had, such as fig1")
+    mv.add_argument("to", metavar="NEW", help="the name that it has, such as cat/fig1")
+    mv.set_defaults(act=_move)
+    for command in (ls, rm, gc, mv):
+        command.add_argument("--out", default="results", metavar="FOLDER", help="where results are (default: results)")
+    for command in (rm, gc):
+        command.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _list(options: Namespace) -> int:
+    from mpi_compress.figures.comparison_text import plain
+    from mpi_compress.results.catalogue import entries
+
+    found = entries(Path(options.out), options.what)
+    if found:
+        print(*plain(("job", "label", "differs in", "status", "loss", "size", "age"), _rows(found)), sep="\n")
+    total = sum(entry.size for entry in found)
+    print(f"{len(found)} result{'s' * (len(found) != 1)}, {_bytes(total)}")
+    return 0
+
+
+def _rows(found: "Sequence[Entry]") -> list[list[str]]:
+    """A row for each result; settings are compared within a job."""
+    from mpi_compress.results.tidy import settings_in, varying
+
+    settings = {entry: settings_in(tables) if (tables := entry.tables) else {} for entry in found}
+    keys = {job: varying([settings[e] for e in found if e.job == job and settings[e]]) for job in {e.job for e in found}}
+    rows = []
+    for entry in found:
+        attrs, loss, own = entry.attrs, entry.loss, settings[entry]
+        differs = ", ".join(f"{key.split('.')[-1]} = {own[key]}" for key in keys[entry.job] if key in own)
+        status = "running" if entry.is_being_written else "broken off" if attrs.get("status") == "running" else attrs.get("status")
+        label = str(attrs.get("label", entry.result.stem))
+        shown = [status or "cannot be read", "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
+        rows.append([entry.job, label, differs if len(differs) <= 48 else f"{differs[:45]} …", *map(str, shown)])
+    return rows
+
+
+def _remove(options: Namespace) -> int:
+    from mpi_compress.results.catalogue import entries
+
+    return _removed(entries(Path(options.out), options.what), options)
+
+
+def _collect(options: Namespace) -> int:
+    from mpi_compress.cluster.unnamed import unnamed
+    from mpi_compress.figures.outcomes import job_files
+
+    found = unnamed(job_files(options.what), Path(options.out))
+    if not found:
+        print("nothing to remove: the jobs name every result")
+        return 0
+    return _removed(found, options)
+
+
+def _removed(found: "Sequence[Entry]", options: Namespace) -> int:
+    """Remove results once that is agreed to; those that are being written are left."""
+    from mpi_compress.results.catalogue import remove_empty_folders
+
+    for entry in [entry for entry in found if entry.is_being_written]:
+        print_line(f"mpi-compress: {entry.result}: is being written, and is left")
+    found = [entry for entry in found if not entry.is_being_written]
+    if not options.yes:
+        print(*(f"{entry.result}  {_bytes(entry.size)}, {_age(entry.written)}" for entry in found), sep="\n")
+        if not _agreed(f"remove {len(found)} result{'s' * (len(found) != 1)}, {_bytes(sum(e.size for e in found))}?"):
+            print("nothing is removed")
+            return 0
+    for entry in found:
+        entry.remove()
+    remove_empty_folders(Path(options.out))
+    print(f"removed {len(found)} result{'s' * (len(found) != 1)}")
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UserError(f"{question} nobody can be asked here; --yes removes them")
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _move(options: Namespace) -> int:
+    from mpi_compress.results.catalogue import move
+
+    n = move(options.job.rstrip("/"), options.to.rstrip("/"), Path(options.out))
+    print(f"moved {n} result{'s' * (n != 1)} to {Path(options.out) / options.to}")
+    return 0
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def _age(written: float) -> str:
+    minutes = max(0.0, time.time() - written) / 60
+    for unit, length in (("d", 1440), ("h", 60)):
+        if minutes >= length:
+            return f"{minutes / length:.0f} {unit}"
+    return f"{minutes:.0f} min"

@@ -1,0 +1,61 @@
+"""`mpi-compress table JOB|RESULT.h5… --to COLUMN=LEVEL`"""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpi_compress.cli.parsing import add_choice, add_results
+from mpi_compress.core.errors import UserError
+
+if TYPE_CHECKING:
+    from mpi_compress.figures.comparison import Comparison
+    from mpi_compress.results.reader import Run
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="job files, or result files")
+    to = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
+    parser.add_argument("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=to)
+    by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, round, or another column (default: wire_bits_up)"
+    parser.add_argument("--by", default="wire_bits_up", metavar="COLUMN", help=by)
+    add_choice(parser)
+    add_results(parser)
+    parser.add_argument("-o", dest="table", metavar="TABLE", help="write it to a .md, a .tex (with booktabs) or a .csv")
+
+
+def act(options: Namespace) -> int:
+    from mpi_compress.cli.results_of import found, warn_of_mixtures
+    from mpi_compress.figures import comparison, comparison_text
+    from mpi_compress.results.targets import target_of
+
+    targets = [target_of(text) for text in options.to]
+    if options.table and not targets:
+        raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
+    runs = found(options.what, options)
+    warn_of_mixtures(runs)
+    if not targets:
+        print(*comparison_text.plain(comparison.ENDINGS, comparison.endings(runs)), sep="\n")
+        print("--to COLUMN=LEVEL compares what each method needed, such as", _example(runs))
+        return 0
+    table = comparison.compare(runs, targets, options.by)
+    print(f"{table.caption}:")
+    print(*comparison_text.plain(table.heads, table.cells), sep="\n")
+    if options.table:
+        _write(table, Path(options.table))
+    return 0
+
+
+def _example(runs: "list[Run]") -> str:
+    """A level that some run reaches."""
+    last = [float(run.trace["loss"][-1]) for run in runs if len(run.trace.get("loss", ())) and run.status != "diverged"]
+    return f"--to loss={max(last):.3g}" if last else "--to loss=0.4"
+
+
+def _write(table: "Comparison", file: Path) -> None:
+    from mpi_compress.cli.files import text_file
+    from mpi_compress.figures.comparison_text import WRITERS
+
+    if file.suffix not in WRITERS:
+        raise UserError(f"-o {file}: a table is written as one of {', '.join(WRITERS)}")
+    text_file(file, WRITERS[file.suffix](table))
+    print(file)

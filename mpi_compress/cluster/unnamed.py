@@ -1,0 +1,33 @@
+"""Results that no job names any more."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.figures.outcomes import has_full, loaded
+from mpi_compress.job.loading import Job
+from mpi_compress.results.catalogue import Entry, entries
+from mpi_compress.results.files import result_file
+
+
+def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
+    """The results in a folder that are of no run, or trial, of these jobs, at small or full size.
+
+    Raises:
+        UserError: a job cannot be read, or a set that it names is not here: what it names cannot be said.
+    """
+    named: set[Path] = set()
+    for file in files:
+        for full in (False, True) if has_full(file) else (False,):
+            try:
+                named |= _named(loaded(file, full), out)
+            except UserError as error:
+                text = str(error).removeprefix(f"{file}: ")
+                raise UserError(f"{file}: what it names cannot be said, and nothing is removed: {text}") from None
+    return [entry for entry in entries(out) if entry.result.resolve() not in named]
+
+
+def _named(job: Job, out: Path) -> set[Path]:
+    trials = [(f"{job.name}/tuning", trial) for spec in job.runs if spec.tune is not None for trial in spec.trials]
+    runs = [(job.name, spec) for spec in job.runs] + trials
+    return {result_file(name, spec.label, spec.run_id, out).resolve() for name, spec in runs}

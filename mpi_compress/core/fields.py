@@ -1,0 +1,137 @@
+"""The fields of a part: their types, and values from TOML as these types want them.
+
+Most values are right and of a common type; they are converted here. pydantic is imported for the others alone, since its import
+takes longer than to read a job: it converts what is less common, and explains what is wrong.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, reduce
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from mpi_compress.core.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Annotates the type of a field: `Annotated[str, Checked(check)]`.
+
+    Args:
+        check: returns the value to use, or raises ValueError with what the value should be.
+    """
+
+    check: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.check, handler(source))
+
+
+def parameters(cls: Any) -> list[str]:
+    """The fields of a part that a job may set."""
+    return [f.name for f in fields(cls) if f.init]
+
+
+def converted(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The values of some fields, all of them known, as their types want them.
+
+    Raises:
+        UserError: a wrong type, a value that the type's check refuses, or a field without a default that is missing.
+    """
+    if _needed(cls) <= set(values):
+        with suppress(ValueError, OverflowError):
+            return {key: _as_type(value, _hints(cls)[key]) for key, value in values.items()}
+    return _validated(cls, values, where)
+
+
+def _as_type(value: Any, hint: Any, exact: bool = False) -> Any:
+    """A value from TOML as a field's type wants it.
+
+    Args:
+        exact: a whole number is no float.
+
+    Raises:
+        ValueError: it is not of that type, or of one that is unusual, or a check refuses it.
+    """
+    kind, inner = get_origin(hint), get_args(hint)
+    if hint is Any or type(value) is hint or (kind is Literal and _is_one_of(value, inner)):
+        return value
+    if hint is float and type(value) is int and not exact:
+        return float(value)
+    if kind is Annotated and all(isinstance(each, Checked) for each in hint.__metadata__):
+        value = _as_type(value, inner[0], exact)
+        return reduce(lambda value, each: each.check(value), hint.__metadata__, value)
+    if kind in (Union, UnionType):
+        for exactly in (True, False) if not exact else (True,):
+            for each in inner:
+                with suppress(ValueError):
+                    return _as_type(value, each, exactly)
+    if kind is list and type(value) is list:
+        return [_as_type(each, inner[0]) for each in value]
+    if kind in (dict, Mapping) and type(value) is dict and inner[0] is str and all(type(key) is str for key in value):
+        return {key: _as_type(each, inner[1]) for key, each in value.items()}
+    raise ValueError(hint)
+
+
+def _is_one_of(value: Any, choices: tuple[Any, ...]) -> bool:
+    return any(type(value) is type(choice) and value == choice for choice in choices)
+
+
+def _validated(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The values as pydantic converts them; UserError if it finds a wrong one."""
+    from pydantic import ValidationError
+
+    try:
+        model = _model(cls).model_validate({key: _suited(value, _hints(cls)[key]) for key, value in values.items()})
+    except ValidationError as error:
+        raise UserError(_first(error, values, where)) from None
+    return {key: getattr(model, key) for key in values}
+
+
+def _suited(value: Any, hint: Any) -> Any:
+    """A value from TOML as the field's type wants it: an array as a tuple, text as a path."""
+    if isinstance(value, list) and get_origin(hint) is tuple:
+        return tuple(value)
+    return Path(value) if isinstance(value, str) and hint is Path else value
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """The types of a part's fields, with their checks; to find them takes longer than to build the part."""
+    return get_type_hints(cls, include_extras=True)
+
+
+@cache
+def _needed(cls: Any) -> set[str]:
+    """The fields without a default."""
+    return {f.name for f in fields(cls) if f.init and f.default is MISSING and f.default_factory is MISSING}
+
+
+@cache
+def _model(cls: Any) -> "type[BaseModel]":
+    """A pydantic model with the same fields, which checks types strictly."""
+    from pydantic import ConfigDict, create_model
+
+    hints, needed = _hints(cls), _needed(cls)
+    wanted: dict[str, Any] = {name: (hints[name], ... if name in needed else None) for name in parameters(cls)}
+    return create_model(cls.__name__, __config__=ConfigDict(strict=True, arbitrary_types_allowed=True), **wanted)
+
+
+def _first(error: "ValidationError", values: Mapping[str, Any], where: str) -> str:
+    """One line for the first complaint; alternatives of a union are joined by 'or'."""
+    complaints = error.errors()
+    first = complaints[0]
+    if not first["loc"]:
+        return f"{where}: {first['msg'].removeprefix('Value error, ')}"
+    key = str(first["loc"][0])
+    if first["type"] == "missing":
+        return f"{where}.{key}: is missing"
+    wants = [c["msg"].removeprefix("Input should be ").removeprefix("Value error, ") for c in complaints if c["loc"][0] == key]
+    return f"{where}.{key}: {values.get(key)!r} was given; it should be {' or '.join(dict.fromkeys(wants))}"

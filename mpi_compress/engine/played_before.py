@@ -1,0 +1,51 @@
+"""Runs that need not be played: their results are there, under this job or another one."""
+
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from mpi_compress.core.progress import print_line
+from mpi_compress.engine.watching import Watch
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.results import twins
+from mpi_compress.results.files import checkpoint_of, part_of
+from mpi_compress.results.reader import attributes
+
+
+def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet: bool) -> list[bool]:
+    """Which runs have a result, their own or one that another job has of the same run, which is linked. At rank 0.
+
+    A result of another exchange counts as none, since allgather has no messages down to count.
+    """
+    others = cache(lambda: twins.by_run_id(out))
+    return [_is_done(file, spec, others, watch, quiet) for file, spec in zip(files, specs, strict=True)]
+
+
+def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], watch: Watch, quiet: bool) -> bool:
+    if file.exists():
+        if not watch.is_served_by(file, spec):
+            return False
+        if (before := _exchange(file)) not in ("", spec.workers.exchange):
+            if not quiet:
+                print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is played again by {spec.workers.exchange!r}")
+            return False
+        return True
+    if part_of(file).exists() or checkpoint_of(file).exists():
+        return False
+    for other in others().get(spec.run_id, ()):
+        if _exchange(other) == spec.workers.exchange and watch.is_served_by(other, spec):
+            twins.link(other, file, {"label": spec.label, "job": spec.toml()})
+            if not quiet:
+                print_line(f"{spec.label}: {other} is the same run; its result is taken")
+            return True
+    return False
+
+
+def _exchange(file: Path) -> str:
+    """How the messages of a result went; "" if it cannot be read."""
+    try:
+        workers = tomllib.loads(attributes(file)["job"]).get("workers", {})
+    except (KeyError, TypeError, ValueError):
+        return ""
+    return str(workers.get("exchange", "p2p"))

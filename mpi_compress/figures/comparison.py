@@ -1,0 +1,181 @@
+"""A table of what each method needed to reach a target, over its seeds; and a table of how each run ended."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.progress import bits_text
+from mpi_compress.figures.lines import by_seed, name_of
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.reader import Run
+from mpi_compress.results.summary import why_ended
+from mpi_compress.results.targets import Target
+from mpi_compress.results.tidy import settings_of, varying
+
+BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")
+"""Columns by which methods are mostly compared."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the runs of a method, one a seed, took to reach a target."""
+
+    took: Sequence[float]  # infinite where a run does not reach it
+    by: str  # the column of `took`
+    end: str = ""  # how the runs that do not reach it ended
+    unknown: str = ""  # why it cannot be said
+
+    @property
+    def median(self) -> float:
+        """Over the seeds; infinite where half of them do not reach the target, or where it cannot be said."""
+        return float(np.median(self.took)) if self.took else math.inf
+
+    def __str__(self) -> str:
+        missed = sum(math.isinf(value) for value in self.took)
+        if self.unknown:
+            return self.unknown
+        if missed == len(self.took):
+            return f"not reached ({self.end})"
+        least, most = (amount(value, self.by) for value in (min(self.took), max(t for t in self.took if t < math.inf)))
+        if missed:
+            middle = f"median {amount(self.median, self.by)}, " if self.median < math.inf else ""
+            reached = least if least == most else f"{least} … {most}"
+            seeds = len(self.took)
+            return f"{middle}{reached} with {seeds - missed} of {seeds} seeds; not reached with {missed} ({self.end})"
+        return amount(self.median, self.by) + (f" ({least} … {most})" if least != most else "")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table: runs that differ in their seed alone."""
+
+    label: str
+    runs: Sequence[Run]
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods, the soonest first, and what each took to reach each target."""
+
+    targets: Sequence[Target]
+    by: str
+    methods: Sequence[Method]
+
+    @property
+    def caption(self) -> str:
+        """What the numbers are."""
+        several = max(len(method.runs) for method in self.methods)
+        return f"{column_of(self.by).label}{f'; median (range) over {several} seeds' if several > 1 else ''}"
+
+    @property
+    def heads(self) -> list[str]:
+        return ["method", *map(str, self.targets)]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The rows as text."""
+        return [[method.label, *map(str, method.cells)] for method in self.methods]
+
+
+def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
+    """What each method took to reach the targets, by a column such as `wire_bits_up`.
+
+    Methods are sorted by what they took to the first target; those that do not reach it come last, the nearest first.
+
+    Raises:
+        UserError: no run has one of the columns.
+    """
+    for column in (by, *(target.column for target in targets)):
+        if runs and not any(run.has(column) for run in runs):
+            raise UserError(nearest(column, dict.fromkeys(c for run in runs for c in (*run.trace, "seconds")), "column"))
+    groups = by_seed([run for run in runs if len(run.trace.get("round", ()))])
+    if not groups:
+        raise UserError("no result has a row yet")
+    labels = names_apart([group[0] for group in groups])
+    methods = [Method(label, group, [_cell(group, t, by) for t in targets]) for label, group in zip(labels, groups, strict=True)]
+    return Comparison(targets, by, sorted(methods, key=lambda method: _order(method, targets)))
+
+
+def names_apart(runs: Sequence[Run]) -> list[str]:
+    """A name for each run: its label, and where others have the same one, its job, or the settings that differ."""
+    names = [name_of(run) for run in runs]
+    for name in [name for name, count in Counter(names).items() if count > 1]:
+        those = [i for i, each in enumerate(names) if each == name]
+        settings = [settings_of(runs[i]) for i in those]
+        keys = varying(settings)
+        jobs = [runs[i].file.parent.name for i in those]
+        for i, setting, job in zip(those, settings, jobs, strict=True):
+            differing = [job] if len(set(jobs)) == len(jobs) else [f"{key} = {setting.get(key, 'default')}" for key in keys]
+            names[i] = f"{name} ({', '.join(differing)})" if differing else name
+    return [name if names.count(name) == 1 else f"{name} ({run.file.stem[-12:]})" for name, run in zip(names, runs, strict=True)]
+
+
+def amount(value: float, column: str) -> str:
+    """A value of a column with its unit, short enough for a table."""
+    unit = column_of(column).unit
+    if unit == "bit":
+        return bits_text(value)
+    if column == "round" or column_of(column).dtype == "int64":
+        return f"{value:,.0f}"
+    return f"{value:.4g}{f' {unit}' if unit else ''}"
+
+
+def _cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
+    if missing := [column for column in (target.column, by) if not all(run.has(column) for run in runs)]:
+        return Cell([], by, unknown=f"has no {missing[0]}")
+    if all(target.is_unknown(run) for run in runs):
+        return Cell([], by, unknown=target.why_unknown())
+    rows = [target.row_of(run) for run in runs]
+    took = [math.inf if row is None else float(run.column(by)[row]) for run, row in zip(runs, rows, strict=True)]
+    missing_runs = [run for run, row in zip(runs, rows, strict=True) if row is None]
+    return Cell(took, by, _end(missing_runs, target.column) if missing_runs else "")
+
+
+def _end(runs: Sequence[Run], column: str) -> str:
+    """How runs that do not reach a target ended."""
+    if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
+        return f"diverged in round {diverged[0].trace['round'][-1]}"
+    last = float(np.median([run.column(column)[-1] for run in runs]))
+    whole = all(run.status in ("complete", "diverged") for run in runs)
+    return f"{last:.4g} {'at the end' if whole else 'so far, ' + runs[-1].status}" + (
+        f", {len(diverged)} diverged" if diverged else ""
+    )
+
+
+def _order(method: Method, targets: Sequence[Target]) -> list[tuple[float, float]]:
+    """Where a method stands in the table."""
+
+    def last(target: Target) -> float:
+        ends = [float(run.column(target.column)[-1]) for run in method.runs if run.has(target.column)]
+        end = float(np.median(ends)) * (-1.0 if target.rising else 1.0) if ends else math.nan
+        return math.inf if math.isnan(end) else end
+
+    return [(cell.median, last(target)) for cell, target in zip(method.cells, targets, strict=True)]
+
+
+ENDINGS = ("run", "status", "loss", "gap", "up", "down", "time", "ended by")
+"""The heads of `endings`."""
+
+
+def endings(runs: Sequence[Run]) -> list[list[str]]:
+    """How each run ended: its name, with the seed where several have it, and what `ENDINGS` names."""
+    names = [name_of(run) for run in runs]
+    return [
+        [f"{name}, seed {settings_of(run)['seed']}" if names.count(name) > 1 else name, *_ending(run)]
+        for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def _ending(run: Run) -> list[str]:
+    if not len(run.trace.get("round", ())):
+        return [run.status, *["–"] * 5, why_ended(run)]
+    last = {name: float(values[-1]) for name, values in run.trace.items()}
+    gap = last.get("suboptimality", math.nan)
+    numbers = [f"{last['loss']:.6g}", "–" if math.isnan(gap) else f"{gap:.3g}"]
+    bits = [bits_text(last[f"wire_bits_{way}"]) for way in ("up", "down")]
+    return [run.status, *numbers, *bits, f"{run.timing['seconds'][-1]:.3g} s", why_ended(run)]

@@ -1,0 +1,99 @@
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, one_of
+from mpi_compress.messages.kinds import Blocks, Compressed, Known, Vector
+
+
+@compressors.register("blocks")
+@dataclass(frozen=True)
+class BlockWise(AmongWorkers):
+    """A compressor for each block of coordinates on its own: blocks of a model by their `sizes`, or `slices` of near-equal length.
+
+    δ is the least and ω the largest of the blocks'; variances and bits add up. A share such as k = "1%" is one of each block.
+    """
+
+    of: str | dict[str, Any]  # the compressor of a block: its name, or { name = …, parameters }
+    slices: int | None = None  # how many near-equal blocks; left out: sizes are given
+    sizes: list[int] | None = None  # the coordinates of each block in turn, d in all; left out: slices is given
+    codec_of_block: str = ""  # the codec of each block; left out: the one that the block's compressor counts
+    makes = Blocks
+    codec = "blocks"
+    paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4"
+    each: Compressor = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        one_of(slices=self.slices, sizes=self.sizes)
+        if min(self.sizes or [self.slices or 0]) < 1:
+            raise ValueError("slices and sizes should be at least 1")
+        each = compressors.build(self.of, "of")
+        if each.has_state or each.follows or each.needs_noise:
+            raise ValueError(f"{each.name} follows the run, which no block can: blocks are for compressors that do not")
+        codec = self.codec_of_block or each.codec
+        if not (codec in codecs and codecs[codec]().writes(each.makes)):
+            raise ValueError(f"codec_of_block = '{codec}' cannot write what '{each.name}' makes")
+        object.__setattr__(self, "each", each)
+
+    def among(self, n: int) -> "BlockWise":
+        if isinstance(self.each, AmongWorkers):
+            known = replace(self)
+            object.__setattr__(known, "each", self.each.among(n))
+            return known
+        return self
+
+    def blocks(self, dim: int) -> Iterator[slice]:
+        """The coordinates of each block in turn."""
+        ends = [dim * (i + 1) // self.slices for i in range(self.slices)] if self.slices else []
+        start = 0
+        for end in ends:
+            yield slice(start, end)
+            start = end
+        for size in self.sizes or ():
+            yield slice(start, start + size)
+            start += size
+
+    def lengths(self, dim: int) -> list[int]:
+        """The number of coordinates of each block."""
+        return [block.stop - block.start for block in self.blocks(dim)]
+
+    def check(self, dim: int) -> None:
+        if self.sizes and sum(self.sizes) != dim:
+            raise ValueError(f"sizes add up to {sum(self.sizes)}, and there are d = {dim} coordinates")
+        if self.slices and self.slices > dim:
+            raise ValueError(f"slices = {self.slices} are more than the d = {dim} coordinates there are")
+        for size in set(self.lengths(dim)):
+            self.each.check(size)
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        return Blocks(tuple(self.each.compress(v[block], t) for block in self.blocks(v.size)), self._codec)
+
+    @property
+    def _codec(self) -> str:
+        return self.codec_of_block or self.each.codec
+
+    def known(self, dim: int) -> Known:
+        return {
+            "codec": self._codec,
+            "blocks": tuple((size, self.each.makes, self.each.known(size)) for size in self.lengths(dim)),
+        }
+
+    def delta(self, dim: int) -> float | None:
+        return self._over(min, self.each.delta, dim)
+
+    def omega(self, dim: int) -> float | None:
+        return self._over(max, self.each.omega, dim)
+
+    def variance(self, dim: int) -> float | None:
+        return self._over(sum, self.each.variance, dim)
+
+    def unbiased(self, dim: int) -> bool:
+        return self.each.unbiased(dim)
+
+    def _over(self, taken: Callable[..., float], stated: Callable[[int], float | None], dim: int) -> float | None:
+        """What each block states, taken together; None where one states nothing."""
+        found = [stated(size) for size in self.lengths(dim)]
+        known = [value for value in found if value is not None]
+        return taken(known) if len(known) == len(found) else None

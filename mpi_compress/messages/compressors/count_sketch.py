@@ -1,0 +1,59 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of, powers_up_to
+from mpi_compress.messages.kinds import Compressed, Known, Sketch, Vector
+from mpi_compress.messages.kinds.sketch import hashes
+
+
+@compressors.register("count-sketch")
+@dataclass(frozen=True)
+class CountSketch(Sized):
+    """A table of r × b sums of ±v_j, from which v_j is read as the mean of its r estimates (Charikar, Chen, Farach-Colton 2002).
+
+    Row i adds s_i(j) v_j to its bucket h_i(j); all workers of a round share h and s, which are drawn anew in each round. The mean
+    of rows is unbiased with ω = (d − 1)/(rb), and linear, so that the mean of workers' messages is the sketch of the mean. (The
+    median of rows, which finds heavy coordinates, is biased.)
+    """
+
+    columns: Count | None = None  # b, buckets of a row: a count or a share of d, "1%"; left out: the algorithm sets it
+    rows: int = 1  # r, rows, each with hashes of its own
+    makes = Sketch
+    codec = "seeded"
+    paper = "Charikar, Chen, Farach-Colton (2002); FetchSGD (2020)"
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise ValueError(f"rows = {self.rows} was given; it should be at least 1")
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        columns, seed = self._columns(v.size), t.common_seed
+        drawn = hashes(v.size, seed, self.rows, columns)
+        table = np.array([np.bincount(bucket, weights=sign * v, minlength=columns) for bucket, sign in drawn])
+        return Sketch(v.size, table, seed)
+
+    def _columns(self, dim: int) -> int:
+        if self.columns is None:
+            raise ValueError("needs columns = b (only some algorithms set it)")
+        return count_of(self.columns, dim)
+
+    def known(self, dim: int) -> Known:
+        return {"rows": self.rows, "columns": self._columns(dim)}
+
+    def check(self, dim: int) -> None:
+        self._columns(dim)
+
+    def sizes(self, dim: int) -> Sequence[int]:
+        return powers_up_to(dim)
+
+    def at_size(self, size: int) -> "CountSketch":
+        return replace(self, columns=size)
+
+    def payload(self, dim: int, fpp: int) -> float:
+        return fpp * self.rows * self._columns(dim)
+
+    def omega(self, dim: int) -> float:
+        return (dim - 1) / (self.rows * self._columns(dim))

@@ -1,0 +1,56 @@
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels.hits import take
+from mpi_compress.messages.compressors.base import AmongWorkers, compressors
+from mpi_compress.messages.kinds import Compressed, Known, Permuted, Vector, permuted_indices
+
+
+@compressors.register("perm-k")
+@dataclass(frozen=True)
+class PermK(AmongWorkers):
+    """n·v_j on worker i's block of a random permutation of the coordinates, the same permutation for all n workers (PermK).
+
+    d ≥ n: n near-equal blocks, given to workers at random; unbiased with ω = n − 1. d < n: one coordinate each, times d; ω = d − 1.
+    Messages of a round do not overlap: E‖(1/n) Σ C_i(a_i) − ā‖² = A((1/n) Σ ‖a_i‖² − ‖ā‖²), A = 1 where n divides d, and
+    1 − (n − d)/(n − 1) where d divides n > 1, so that equal a_i are averaged exactly.
+
+    A message holds the seed, of 32 bits, and the worker's number; indices are drawn again by the receiver.
+    """
+
+    n: int | None = None  # the number of workers; left out: as the run has them
+    makes = Permuted
+    codec = "seeded"
+    paper = "Szlendak, Tyurin, Richtárik (2021), Definitions 2 and 3"
+
+    def __post_init__(self) -> None:
+        if self.n is not None and self.n < 1:
+            raise ValueError(f"n = {self.n} was given; it should be at least 1")
+
+    def among(self, n: int) -> "PermK":
+        if self.n not in (None, n):
+            raise ValueError(f"n = {self.n} was given, and there are {n} workers; leave n out")
+        return replace(self, n=n)
+
+    def check(self, dim: int) -> None:
+        if self.n is None:
+            raise ValueError("needs n = the number of workers (a run sets it)")
+
+    def compress(self, v: Vector, t: Round) -> Compressed:
+        assert self.n is not None
+        if t.who >= self.n:
+            raise ValueError(f"worker {t.who} compresses by perm-k with n = {self.n}")
+        seed = t.common_seed
+        indices = permuted_indices(v.size, seed, t.who, self.n)
+        values = np.empty(indices.size)
+        take(v, indices, values)
+        return Permuted(v.size, seed, t.who, self.n, values * float(min(self.n, v.size)))
+
+    def known(self, dim: int) -> Known:
+        return {"parts": self.n}
+
+    def omega(self, dim: int) -> float:
+        assert self.n is not None
+        return min(self.n, dim) - 1.0

@@ -1,0 +1,105 @@
+"""Targets: levels that a column of a result should reach, and the first row that does."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.results.columns import COLUMNS, column_of
+
+_GROWING = frozenset(c.name for c in COLUMNS if c.since in ("counter", "clock")) | {"round", "epoch", "wire_bits", "paper_bits"}
+
+
+class Result(Protocol):
+    """A result that was read, as `reader.Run`."""
+
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+    @property
+    def trace(self) -> Mapping[str, NDArray]: ...
+    @property
+    def timing(self) -> Mapping[str, NDArray]: ...
+    def column(self, name: str) -> NDArray: ...
+
+
+@dataclass(frozen=True)
+class Target:
+    """A level that a column should come down to, or climb to."""
+
+    column: str
+    level: float
+    rising: bool = False
+
+    def __post_init__(self) -> None:
+        if self.column in _GROWING:
+            raise UserError(f"{self}: {self.column} grows in every run; a target is a level of loss, suboptimality or the like")
+        if not math.isfinite(self.level):
+            raise UserError(f"{self}: the level should be a finite number")
+
+    def __str__(self) -> str:
+        return f"{self.column} {'≥' if self.rising else '≤'} {self.level:g}"
+
+    def row_of(self, run: Result) -> int | None:
+        """The number of the first row that reaches the target, None if no row does.
+
+        Raises:
+            UserError: the run has no such column.
+        """
+        values = run.column(self.column)
+        reached = np.flatnonzero(values >= self.level if self.rising else values <= self.level)
+        return int(reached[0]) if reached.size else None
+
+    def is_unknown(self, run: Result) -> bool:
+        """True if no row has a number in that column, as that of the suboptimality where f* is not known."""
+        return bool(np.all(np.isnan(run.column(self.column))))
+
+    def why_unknown(self) -> str:
+        """What is not known where `is_unknown`."""
+        return "f* is not known" if self.column == "suboptimality" else f"{self.column} is not known"
+
+
+def target_of(text: str, where: str = "--to ") -> Target:
+    """A target as it is typed: "loss=0.4", "loss<=0.4", or "test_accuracy>=0.9".
+
+    Raises:
+        UserError: it is none.
+    """
+    found = re.fullmatch(r"\s*(\w+)\s*(<=|>=|=)\s*(\S+)\s*", text)
+    try:
+        if found:
+            return Target(found[1], float(found[3]), found[2] == ">=")
+    except UserError as error:
+        raise UserError(f"{where}{error}") from None
+    except ValueError:
+        pass
+    raise UserError(
+        f"{where}{text}: COLUMN=LEVEL is wanted, such as loss=0.4 or suboptimality=1e-3; test_accuracy>=0.9 for what rises"
+    )
+
+
+class Row(dict[str, Any]):
+    """One row of a result by column: `label`, the columns of the trace, `seconds`; and derived ones, as row["wire_bits"]."""
+
+    def __init__(self, run: Result, number: int):
+        columns = {**run.trace, "seconds": run.timing["seconds"]}
+        super().__init__({"label": run.attrs["label"], **{name: values[number].item() for name, values in columns.items()}})
+        self._run, self._number = run, number
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            return self._run.column(name)[self._number].item()
+        except UserError as error:
+            raise KeyError(str(error)) from None
+
+
+class Columns(dict[str, NDArray]):
+    """The columns of a group of a result's file; for one that is derived from them, the error says where it is."""
+
+    def __missing__(self, name: str) -> NDArray:
+        hint = f"run.column({name!r}) gives it" if column_of(name).derive else "run.column(…) gives derived ones"
+        raise KeyError(f"no column {name!r} in the file; {hint}; there are: {', '.join(self)}")

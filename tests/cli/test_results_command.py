@@ -1,0 +1,97 @@
+"""`mpi-compress results`: listing, removing and moving."""
+
+import os
+
+import numpy as np
+import pytest
+
+from mpi_compress.cli.main import main
+from mpi_compress.job.loading import load_job
+from mpi_compress.results.files import result_file
+from mpi_compress.results.writer import Recorder, Row
+
+JOB = """
+data = {{ generator = "gspar", samples = 20, dim = 5 }}
+stop = {{ rounds = 1 }}
+[[run]]
+label = "a"
+algorithm = {{ name = "gd", step = {step} }}
+[[run]]
+label = "b"
+algorithm = {{ name = "sgd", batch = 1 }}
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A job, with results of its two runs, of a third that it no longer names, and of a file that is no result."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "jobs" / "mine.toml"
+    file.parent.mkdir()
+    for step in (0.25, 0.5):
+        file.write_text(JOB.format(step=step))
+        for spec in load_job(file).runs:
+            recorder = Recorder(
+                result_file("mine", spec.label, spec.run_id, tmp_path / "results"), {"label": spec.label, "job": spec.toml()}
+            )
+            recorder.append(Row({"round": 0, "loss": step}, {}, {"seconds": 0.0}))
+            recorder.finish("complete", "", np.zeros(1), {})
+    (tmp_path / "results" / "mine" / "old-0123.h5").write_text("of another version")
+    return file
+
+
+def test_ls_lists_what_varies(job, capsys):
+    assert main(["results", "ls"]) == 0
+    heads, *rows, total = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["job", "label", "differs", "in", "status", "loss", "size", "age"]
+    assert [row.split()[:2] for row in rows] == [["mine", "a"], ["mine", "a"], ["mine", "b"], ["mine", "old-0123"]]
+    assert sorted("step = 0.25" in row for row in rows) == [False, False, False, True]
+    assert "cannot be read" in rows[-1]
+    assert total.startswith("4 results, ")
+
+
+def test_gc_removes_what_no_job_names_and_rm_what_is_named(job, capsys):
+    assert main(["results", "gc"]) == 2, "nobody can be asked"
+    assert "--yes" in capsys.readouterr().err
+    assert main(["results", "gc", "--yes"]) == 0
+    assert capsys.readouterr().out == "removed 2 results\n"
+    left = sorted(os.listdir("results/mine"))
+    assert [name[:2] for name in left] == ["a-", "b-"]
+    assert main(["results", "gc", "--yes"]) == 0
+    assert main(["results", "rm", f"results/mine/{left[0]}", "--yes"]) == 0
+    assert os.listdir("results/mine") == left[1:]
+    assert main(["results", "rm", "mine", "--yes"]) == 0
+    assert os.listdir("results") == []
+    assert main(["results", "rm", "mine", "--yes"]) == 2
+
+
+def test_gc_removes_nothing_where_a_job_cannot_be_read(job):
+    job.with_name("other.toml").write_text("[data]\nname = 3\n")
+    assert main(["results", "gc", "--yes"]) == 2
+    assert len(os.listdir("results/mine")) == 4
+
+
+def test_an_answer_is_asked_for_on_a_terminal(job, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda self: True})())
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    assert main(["results", "rm", "mine"]) == 0
+    assert capsys.readouterr().out.endswith("nothing is removed\n")
+    assert len(os.listdir("results/mine")) == 4
+
+
+def test_what_is_being_written_is_left(job, capsys):
+    recorder = Recorder(job.parent.parent / "results" / "mine" / "c-1.h5", {"label": "c"})
+    assert main(["results", "rm", "mine", "--yes"]) == 0
+    assert os.listdir("results/mine") == ["c-1.h5.part"]
+    assert "is being written, and is left" in capsys.readouterr().err
+    assert main(["results", "mv", "mine", "theirs"]) == 2
+    recorder.abandon("stopped", "")
+
+
+def test_mv_moves_a_jobs_results(job, capsys):
+    assert main(["results", "mv", "mine", "../theirs"]) == 2
+    assert main(["results", "mv", "mine", "by/us"]) == 0
+    assert "moved 4 results" in capsys.readouterr().out
+    assert os.listdir("results") == ["by"]
+    assert len(os.listdir("results/by/us")) == 4
+    assert main(["results", "mv", "mine", "by/us"]) == 2

@@ -1,0 +1,85 @@
+"""Every algorithm, killed at random moments and gone on with on another layout, ends in the bytes of a run that nothing happened to."""
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import tomli_w
+from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY
+from helpers.killing import begun, kill, marked, wait
+from helpers.layouts import DOWN, assert_equal
+from helpers.running import BIN
+
+import mpi_compress as mc
+
+pytestmark = pytest.mark.slow
+KILLS = 50
+RANKS = (None, 2, 3, 5)  # None: one process without mpiexec
+MASTERS = ("apart", "worker")
+
+
+def started(file: Path, out: Path, exchange: str, mark: str, draw: random.Random):
+    ranks, master = draw.choice(RANKS), draw.choice(MASTERS)
+    launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
+    settings = ["--set", f"workers.exchange={exchange}", "--set", f"workers.master={master}"]
+    return begun([*launcher, BIN / "mpi-compress", "run", file, "--out", out, *settings], mark)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory) -> tuple[Path, Path]:
+    """A job of all algorithms, and its results when nothing happens."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = folder / "all.toml"
+    runs = [
+        {"label": label, **run, "stop": {"rounds": 600}, "log": {"every": 20}, "checkpoint": {"every": 25}}
+        for label, run in ALGORITHMS.items()
+    ]
+    file.write_text(tomli_w.dumps({**GENERATED, "run": runs}))
+    mc.run(mc.load_job(file), out=folder)
+    return file, folder / "all"
+
+
+@pytest.mark.parametrize("exchange", ["p2p", "allgather"])
+def test_kills_over_all_algorithms_and_layouts_lose_nothing(exchange, job, tmp_path):
+    file, reference = job
+    left_out = DOWN if exchange == "allgather" else ()
+    wanted = sorted(f.name for f in reference.glob("*.h5"))
+    draw = random.Random(exchange)
+    kills, slowest, folders, again = Counter[str](), 0.0, 0, 0
+    while kills.total() < KILLS:
+        folders += 1
+        out = tmp_path / str(folders)
+        while True:
+            mark = f"{os.getpid()}-{exchange}-{folders}-{kills.total()}"
+            program = started(file, out, exchange, mark, draw)
+            if not wait(program, draw.uniform(0.3, 9.0)) or kills.total() == KILLS:
+                said = program.communicate()[1]
+                assert program.returncode == 0, said
+                again += said.count("begins again")
+                break
+            kind, seconds = kill(program, mark, draw)
+            kills[kind] += 1
+            slowest = max(slowest, seconds)
+            again += program.communicate()[1].count("begins again")
+        assert sorted(f.name for f in (out / "all").iterdir()) == wanted
+        for name in wanted:
+            assert_equal(reference / name, out / "all" / name, left_out)
+    print(f"\n{exchange}: {dict(kills)}, {folders} times to the end, {slowest:.2f} s until all were gone, {again} began again")
+
+
+def test_async_sgd_that_is_killed_leaves_no_shared_memory(tmp_path):
+    file = tmp_path / "shared.toml"
+    (run,) = SHARED_MEMORY.values()
+    file.write_text(tomli_w.dumps({**GENERATED, **run, "stop": {"rounds": 10**8}}))
+    draw = random.Random(1)
+    before = set(Path("/dev/shm").iterdir())
+    for place in range(6):
+        mark = f"{os.getpid()}-shared-{place}"
+        program = begun([BIN / "mpiexec", "-n", "3", BIN / "mpi-compress", "run", file, "--out", tmp_path], mark)
+        assert wait(program, draw.uniform(3.0, 8.0)), program.communicate()[1]
+        kill(program, mark, draw)
+        program.communicate()
+        assert not marked(mark)
+        assert set(Path("/dev/shm").iterdir()) <= before

@@ -1,0 +1,48 @@
+"""Values of jobs as fields' types want them: those that are converted without pydantic are what pydantic makes of them."""
+
+from collections.abc import Mapping
+from dataclasses import make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import ValidationError
+
+from mpi_compress.core import fields
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.expressions import Size
+
+TYPES = [
+    bool, int, float, str, Any, Path, float | None, int | float, float | str, str | int | None, Literal["a", 16, 1], Literal["a"] | int, list[float],
+    list[Any], list[str] | None, dict[str, float], Mapping[str, Any], tuple[float, ...], Size, Size | None, list[Size] | float, Annotated[int, "a note"],
+]  # fmt: skip
+VALUES = [
+    True, False, 0, 1, 16, -3, 10**400, 2**53 + 1, 1.0, 0.5, float("inf"), "a", "b", "3 kB", "1e-3 L", "", None, [], [1, 2.5], [True], ["a", 1], ["1 B"],
+    {}, {"a": 1}, {"a": {"b": [1]}}, {1: 2.0}, (1, 2.0),
+]  # fmt: skip
+
+
+def outcome(act):
+    """What a conversion gives, with its types, or that it refuses."""
+    try:
+        return repr(act()["x"])
+    except (UserError, ValidationError):
+        return "refused"
+
+
+@pytest.mark.parametrize("hint", TYPES, ids=str)
+def test_a_value_is_converted_as_pydantic_would(hint, monkeypatch):
+    cls = make_dataclass("Part", [("x", hint)], frozen=True)
+    by_pydantic = [outcome(lambda v=value: fields._validated(cls, {"x": v}, "job")) for value in VALUES]
+    asked = []
+    monkeypatch.setattr(fields, "_validated", lambda *given: asked.append(given) or {"x": "asked"})
+    ours = [outcome(lambda v=value: fields.converted(cls, {"x": v}, "job")) for value in VALUES]
+    assert [mine for mine in ours if mine != "'asked'"] == [its for mine, its in zip(ours, by_pydantic, strict=True) if mine != "'asked'"]
+    if hint not in (Path, tuple[float, ...], Annotated[int, "a note"], TYPES[10]):  # common types
+        assert len(asked) == by_pydantic.count("refused")
+
+
+def test_a_field_without_a_default_is_needed():
+    cls = make_dataclass("Part", [("x", float), ("y", float)], frozen=True)
+    with pytest.raises(UserError, match=r"job\.y: is missing"):
+        fields.converted(cls, {"x": 1.0}, "job")

@@ -1,0 +1,155 @@
+"""Tables of what methods needed to reach a target."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress import UserError
+from mpi_compress.cli.main import main
+from mpi_compress.cli.show import _settings as shown_settings
+from mpi_compress.figures.comparison import compare, endings, names_apart
+from mpi_compress.figures.comparison_text import comma_separated, latex, markdown, plain
+from mpi_compress.results.summary import why_ended
+from mpi_compress.results.targets import Target, target_of
+from mpi_compress.results.writer import Recorder, Row
+
+JOB = '[algorithm]\nname = "gd"\nstep = {step}\n[stop]\nrounds = 3\n{more}'
+
+
+def written(folder, label, losses, seed=0, status="complete", step=1.0, reason="", gap=True, more=""):
+    """A result of these losses, whose row k took 1000 k bits up and 2 k seconds."""
+    run_id = f"{label}{seed}{step}"
+    recorder = Recorder(folder / f"{label}-{run_id}.h5", {"label": label, "run_id": run_id, "job": f"seed = {seed}\n" + JOB.format(step=step, more=more), "data": "a"})  # fmt: skip
+    for k, loss in enumerate(losses):
+        trace = {"round": k, "loss": loss, "suboptimality": loss - 0.1 if gap else np.nan, "grad_norm": loss, "cost_up": 3.0 * k}
+        trace |= {"wire_bits_up": 1000 * k, "wire_bits_down": 10 * k}
+        recorder.append(Row(trace, {"wire_bits_up": [1000 * k]}, {"seconds": 2.0 * k}))
+    return mc.read(recorder.finish(status, reason, np.zeros(1), {}))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [
+        written(tmp_path, "slow", [1.0, 0.9, 0.8, 0.35]),
+        written(tmp_path, "never", [1.0, 0.9, 0.8, 0.7]),
+        written(tmp_path, "wild", [1.0, 9.0, 99.0], status="diverged", reason="the loss rose"),
+        *(written(tmp_path, "fast", losses, seed) for seed, losses in enumerate(([1.0, 0.3, 0.2, 0.2], [1.0, 0.5, 0.3, 0.2]))),
+    ]
+
+
+def test_the_first_row_at_or_below_a_level_or_none(tmp_path):
+    run = written(tmp_path, "a", [1.0, 0.5, 0.4, 0.6])
+    row = run.to("loss", 0.5)
+    assert (row["round"], row["loss"], row["wire_bits_up"], row["seconds"], row["label"]) == (1, 0.5, 1000, 2.0, "a")
+    assert row["wire_bits"] == 1010, "derived columns too"
+    with pytest.raises(KeyError, match="no column called 'los'"):
+        row["los"]
+    assert run.to("loss", 0.39) is None
+    assert run.to("loss", 0.55, rising=True)["round"] == 0
+    with pytest.raises(UserError, match="did you mean 'loss'"):
+        run.to("lss", 0.5)
+    with pytest.raises(UserError, match="wire_bits_up grows in every run"):
+        run.to("wire_bits_up", 3)
+
+
+def test_a_derived_column_asked_of_the_trace_is_named(tmp_path):
+    run = written(tmp_path, "a", [1.0])
+    with pytest.raises(KeyError, match=r"run.column\('wire_bits'\)"):
+        run.trace["wire_bits"]
+    assert "wire_bits" not in run.trace
+
+
+def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_down_last(runs):
+    table = compare(runs, [Target("loss", 0.4), Target("loss", 0.75)])
+    assert table.cells == [
+        ["fast", "1.5 kbit (1 kbit … 2 kbit)", "1 kbit"],
+        ["slow", "3 kbit", "3 kbit"],
+        ["never", "not reached (0.7 at the end)", "3 kbit"],
+        ["wild", "not reached (diverged in round 2)", "not reached (diverged in round 2)"],
+    ]
+    assert table.caption == "bits sent up, on the wire; median (range) over 2 seeds"
+    assert [cells[1] for cells in compare(runs, [Target("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
+    assert compare(runs, [Target("loss", 0.4)], "round").cells[1] == ["slow", "3"]
+    assert compare(runs, [Target("grad_norm", 5.0, rising=True)]).methods[0].label == "wild"
+
+
+def test_a_target_that_some_seeds_reach_says_how_many(tmp_path):
+    runs = [written(tmp_path, "a", losses, seed) for seed, losses in enumerate(([1.0, 0.3], [1.0, 0.9], [1.0, 0.2]))]
+    assert compare(runs, [Target("loss", 0.4)]).cells == [
+        ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached with 1 (0.9 at the end)"]
+    ]
+
+
+def test_a_gap_to_an_unknown_optimum_is_not_a_gap_that_is_not_reached(tmp_path):
+    run = written(tmp_path, "a", [1.0, 0.3], gap=False)
+    assert compare([run], [Target("suboptimality", 0.4)]).cells == [["a", "f* is not known"]]
+    assert endings([run])[0][3] == "–"
+
+
+def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
+    one, other = (written(tmp_path, "GD", [1.0], step=step) for step in (0.5, 1.0))
+    assert names_apart([one, other]) == ["GD (algorithm.step = 0.5)", "GD (algorithm.step = 1.0)"]
+    elsewhere = written(tmp_path / "b", "GD", [1.0])
+    assert names_apart([other, elsewhere]) == [f"GD ({tmp_path.name})", "GD (b)"]
+    assert len(set(names_apart([one, one]))) == 1, "one file twice"
+
+
+def test_tables_in_three_formats(runs, tmp_path):
+    runs.append(written(tmp_path, "50 % | x_1", [0.1]))
+    table = compare(runs, [Target("loss", 0.4)])
+    assert markdown(table).splitlines()[2:6] == [
+        "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 | 0 bit |", "| fast | 1.5 kbit (1 kbit … 2 kbit) |",
+    ]  # fmt: skip
+    lines = latex(table).splitlines()
+    assert lines[2:4] == [r"\begin{tabular}{lr}", r"\toprule"]
+    assert lines[4:7] == [r"method & loss $\le$ 0.4 \\", r"\midrule", r"50 \% $|$ x\_1 & 0 bit \\"]
+    rows = list(csv.reader(comma_separated(table).splitlines()))
+    assert rows[0][:3] == ["method", "seeds", "wire_bits_up to loss<=0.4"]
+    assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2"]
+    assert rows[-1] == ["wild", "1", "", "", "", "0"]
+    assert [line.index("loss" if i == 0 else "0 bit") for i, line in enumerate(plain(table.heads, table.cells)[:2])] == [12, 12]
+
+
+@pytest.mark.parametrize("text", ["loss", "loss=", "loss=low", "=3", "loss>3", "wire_bits_up=3", "loss=inf", "loss=nan"])
+def test_what_is_no_target_is_refused(text):
+    with pytest.raises(UserError, match="--to "):
+        target_of(text)
+
+
+def test_a_target_as_it_is_typed():
+    assert target_of("loss=4e-1") == target_of(" loss <= 0.4") == Target("loss", 0.4)
+    assert target_of("test_accuracy>=0.9") == Target("test_accuracy", 0.9, rising=True)
+
+
+def test_why_a_run_ended(tmp_path):
+    assert why_ended(written(tmp_path, "a", [1.0] * 4)) == "3 rounds"
+    assert why_ended(written(tmp_path, "b", [1.0, 0.4], more="loss = 0.5")) == "loss ≤ 0.5"
+    assert why_ended(written(tmp_path, "c", [1.0, 1.0], more="wire_bits_up = 500")) == "wire_bits_up ≥ 500"
+    assert why_ended(written(tmp_path, "d", [1.0, 1.0], more='seconds = "5 min"')) == "5 min"
+    assert why_ended(written(tmp_path, "e", [1.0], status="diverged", reason="too far")) == "too far"
+
+
+def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
+    files = [str(run.file) for run in runs]
+    assert main(["table", *files, "--to", "loss=0.4", "--by", "cost_up", "-o", str(tmp_path / "deep" / "t.md")]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "communication cost up; median (range) over 2 seeds:"
+    assert out[2].split() == ["fast", "4.5", "(3", "…", "6)"]
+    assert (tmp_path / "deep" / "t.md").read_text().count("\n| ") == 6
+    assert main(["table", *files]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].split()[:4] == ["run", "status", "loss", "gap"]
+    assert out[3].endswith("the loss rose")
+    assert out[4].startswith("fast, seed 0  complete  0.2")
+    assert main(["table", *files, "--to", "loss=0.4", "-o", "t.txt"]) == 2
+    assert main(["table", files[0], files[0]]) == 0
+    assert "2 results are of one run and seed" in capsys.readouterr().err
+
+
+def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, capsys):
+    run = written(tmp_path, "GD", [1.0])
+    run.attrs["overridden"] = '{"stop.rounds": 3, "seed": 2}'
+    assert names_apart([run]) == ["GD, rounds = 3"]
+    assert any("--set     stop.rounds = 3, seed = 2" in line for line in shown_settings(run))

@@ -1,0 +1,131 @@
+"""Methods of 2019 to 2024 written out in plain NumPy, to compare with: nothing is encoded, nothing is shared.
+
+Each returns the iterates x_0, x_1, … as rows. C(v, i, k) is what worker i's compressor makes of v in round k, and `rows(i, k)` its
+k-th minibatch; gradients are those of `plain_ef.Shards`. Coins say which rounds are full.
+"""
+
+import numpy as np
+
+from mpi_compress.algorithms.sampling import Batches
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.compressors import compressors
+
+MASTER = 0
+
+
+def everything(i, k):
+    return slice(None)
+
+
+def drawn(table, seed=0, role=Role.WORKER):
+    """C as a run of this seed draws it."""
+    compressor, streams = compressors.build(table, "up"), Streams(seed)
+    return lambda v, i, k: compressor.compress(v, Round(k, streams, role, i)).dense()
+
+
+def batches(f, batch, seed=0):
+    """Minibatches as a run of this seed draws them."""
+    drawing, streams = Batches(batch, "with-replacement"), Streams(seed)
+    return lambda i, k: drawing.rows(len(f.parts[i][1]), Round(k, streams, Role.WORKER, i)).astype(int)
+
+
+def coins(p, rounds, seed=0):
+    """True for each round that is full: round 0, and those for which the round before tossed less than p."""
+    streams = Streams(seed)
+    return [True] + [bool(streams.at(Role.SHARED, 0, k).random() < p) for k in range(rounds - 1)]
+
+
+def zeros(f, x):
+    return np.zeros((f.n, x.size))
+
+
+def ef21(f, x, C, γ, rounds, first="compressed", rows=everything, η=1.0, prox=lambda x: x):
+    """EF21, its proximal form, and EF21-SGDM, whose first gradients are minibatches as well."""
+    g, v, xs = zeros(f, x), zeros(f, x), [x]
+    for k in range(rounds):
+        for i in range(f.n):
+            whole = k == 0 and first == "gradient" and η == 1.0
+            new = f.gradient(i, x, slice(None) if whole else rows(i, k))
+            v[i] = new if k == 0 else (1 - η) * v[i] + η * new
+            g[i] = v[i] if k == 0 and first == "gradient" else g[i] + C(v[i] - g[i], i, k)
+        x = prox(x - γ * g.mean(axis=0))
+        xs.append(x)
+    return np.array(xs)
+
+
+def econtrol(f, x, C, γ, rounds, η, rows=everything):
+    h, e, xs = zeros(f, x), zeros(f, x), [x]
+    for k in range(rounds):
+        for i in range(f.n):
+            new = f.gradient(i, x, rows(i, k))
+            c = new if k == 0 else C(η * e[i] + new - h[i], i, k)
+            e[i] += new - h[i] - c
+            h[i] += c
+        x = x - γ * h.mean(axis=0)
+        xs.append(x)
+    return np.array(xs)
+
+
+def dasha(f, x, Q, γ, rounds, a, rows=everything, b=None, full=None):
+    """DASHA; with `b` DASHA-MVR, with the coins `full` DASHA-PAGE, whose minibatches are counted over the rounds that take one."""
+    h, g, xs, taken = zeros(f, x), zeros(f, x), [x], 0
+    for k in range(rounds):
+        before = xs[max(k - 1, 0)]
+        for i in range(f.n):
+            if k == 0 or (b is None and (full is None or full[k])):
+                new = f.gradient(i, x)
+            elif b is not None:
+                new = f.gradient(i, x, rows(i, k)) + (1 - b) * (h[i] - f.gradient(i, before, rows(i, k)))
+            else:
+                new = h[i] + f.gradient(i, x, rows(i, taken)) - f.gradient(i, before, rows(i, taken))
+            g[i] = new if k == 0 else g[i] + Q(new - h[i] - a * (g[i] - h[i]), i, k)
+            h[i] = new
+        taken += full is not None and not full[k]
+        x = x - γ * g.mean(axis=0)
+        xs.append(x)
+    return np.array(xs)
+
+
+def page(f, x, Q, γ, rounds, rows, full):
+    g, xs, taken = np.zeros_like(x), [x], 0
+    for k in range(rounds):
+        if full[k]:
+            g = np.mean([f.gradient(i, x) for i in range(f.n)], axis=0)
+        else:
+            B = [rows(i, taken) for i in range(f.n)]
+            g = g + np.mean([Q(f.gradient(i, x, B[i]) - f.gradient(i, xs[k - 1], B[i]), i, k) for i in range(f.n)], axis=0)
+            taken += 1
+        x = x - γ * g
+        xs.append(x)
+    return np.array(xs)
+
+
+def double_squeeze(f, x, C, C_down, γ, rounds, rows=everything):
+    """The iterates, and x − γ (E + mean e_i) beside them."""
+    e, E, xs, virtual = zeros(f, x), np.zeros_like(x), [x], [x]
+    for k in range(rounds):
+        sent = []
+        for i in range(f.n):
+            u = f.gradient(i, x, rows(i, k)) + e[i]
+            sent.append(C(u, i, k))
+            e[i] = u - sent[-1]
+        V = np.mean(sent, axis=0) + E
+        q = C_down(V, MASTER, k)
+        E = V - q
+        x = x - γ * q
+        xs.append(x)
+        virtual.append(x - γ * (E + e.mean(axis=0)))
+    return np.array(xs), np.array(virtual)
+
+
+def ef21_p_diana(f, x, Q, C_down, γ, rounds, β):
+    """EF21-P with DIANA; with Q the identity, and then any β, EF21-P alone: the points w and x."""
+    w, h, ws, xs = x, zeros(f, x), [x], [x]
+    for k in range(rounds):
+        m = np.array([Q(f.gradient(i, w) - h[i], i, k) for i in range(f.n)])
+        x = x - γ * (h + m).mean(axis=0)
+        h = h + β * m
+        w = w + C_down(x - w, MASTER, k)
+        ws.append(w)
+        xs.append(x)
+    return np.array(ws), np.array(xs)

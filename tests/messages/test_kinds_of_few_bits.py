@@ -1,0 +1,239 @@
+"""Natural compression, dithering, block signs, PermK, count sketches and blocks: small cases by hand, bits, exact codecs."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.coders import coder
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.kinds import BlockSigns, Dithered, Permuted, Powers, Sketch
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.mean import Averager
+
+STREAMS = Streams(3)
+
+
+def at(k=0, who=0, role=Role.WORKER) -> Round:
+    return Round(k, STREAMS, role, who)
+
+
+def linked(compressor, d, codec=None) -> Link:
+    return Link(compressor, codecs.build(codec or compressor.codec, "up"), d)
+
+
+def received(compressor, v, t, codec=None):
+    """What a receiver sees, who has the bytes alone."""
+    link = linked(compressor, v.size, codec)
+    return link.unpack(Message(link.pack(v, t).data))
+
+
+def test_natural_rounds_to_the_two_powers_beside_a_coordinate_and_keeps_powers():
+    C = compressors["natural"]()
+    v = np.array([1.0, -0.25, 0.0, 3.0, -5e-324, 0.75, 2.0**1023])
+    seen = {tuple(C.compress(v, at(k)).dense().tolist()) for k in range(40)}
+    assert {(s[0], s[1], s[2], s[4], s[6]) for s in seen} == {(1.0, -0.25, 0.0, -5e-324, 2.0**1023)}
+    assert {s[3] for s in seen} == {2.0, 4.0}
+    assert {s[5] for s in seen} == {0.5, 1.0}
+
+
+@pytest.mark.parametrize("fraction", [0, 2, 9])
+def test_natural_attains_its_omega_at_the_worst_number(fraction):
+    C, h = compressors["natural"](fraction), 2.0**-fraction
+    t = 1 + h / (2 + h)
+    low, high = 1.0, 1.0 + h
+    up = (t - low) / h
+    assert set(C.compress(np.full(400, t), at()).dense()) == {low, high}
+    variance = up * (high - t) ** 2 + (1 - up) * (low - t) ** 2
+    assert variance / t**2 == pytest.approx(C.omega(9), rel=1e-12)
+    assert np.mean(C.compress(np.full(4000, t), at()).dense() == high) == pytest.approx(up, abs=5 * 0.5 / 4000**0.5)
+
+
+def test_natural_sends_a_sign_and_the_exponents_that_there_are():
+    C, d = compressors["natural"](), 1000
+    v = np.where(np.arange(d) % 2, 1.0, -0.125)
+    link = linked(C, d)
+    message = link.pack(v, at())  # exponents 0 and −3, and 0: a field of 3 bits and a sign
+    assert message.data.size == 3 + d * 4 // 8
+    np.testing.assert_array_equal(link.unpack(message).dense(), v)
+    assert [codecs["packed"](float=f).paper_bits(link.unpack(message)) for f in (32, 64, 16)] == [9 * d, 12 * d, 6 * d]
+    assert linked(C, d).pack(np.zeros(d), at()).data.size == 1
+    with pytest.raises(OverflowError, match="2\\^1024"):
+        C.compress(np.full(50, 1.7e308), at())
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=30), st.integers(0, 16))
+@settings(max_examples=50, deadline=None)
+def test_what_natural_makes_comes_back_to_the_last_bit_and_is_next_to_the_vector(values, fraction):
+    v = np.array(values)
+    sent = received(compressors["natural"](fraction), v, at())
+    np.testing.assert_array_equal(sent.dense(), compressors["natural"](fraction).compress(v, at()).dense())
+    assert np.all(np.abs(sent.dense() - v) <= 2.0**-fraction * np.abs(v))
+    assert np.all(np.sign(sent.dense()) == np.sign(v))
+
+
+def test_block_signs_send_the_mean_magnitude_of_each_block():
+    v = np.array([1.0, -3.0, 0.0, 4.0, -8.0])
+    C = compressors["block-sign"](block=2)
+    sent = received(C, v, at())
+    np.testing.assert_array_equal(sent.dense(), [2, -2, 2, 2, -8])
+    lost = np.sum((sent.dense() - v) ** 2)
+    assert lost == np.sum(v**2) - (4**2 / 2 + 4**2 / 2 + 8**2)
+    assert C.delta(5) == 0.5
+    link = linked(C, 5, {"name": "packed", "float": 32})
+    assert link.pack(v, at()).data.size == 3 * 4 + 1
+    assert link.paper_bits(sent) == 5 + 3 * 32
+    spike = np.eye(1, 9, 4)[0]
+    one = compressors["block-sign"]()
+    assert np.sum((received(one, spike, at()).dense() - spike) ** 2) == pytest.approx(1 - one.delta(9))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, inf])
+@pytest.mark.parametrize("levels", [1, 7, 8, 300])
+def test_dithering_sends_levels_of_the_p_norm(p, levels):
+    v = np.random.default_rng(0).standard_normal(50)
+    C = compressors["dithering"](levels, p)
+    sent = C.compress(v, at())
+    assert sent.scale * levels == pytest.approx(np.linalg.norm(v, p), rel=1e-12)
+    assert np.all(np.abs(sent.dense() - v) <= sent.scale * (1 + 1e-12))
+    np.testing.assert_array_equal(received(C, v, at()).dense(), sent.dense())
+    width = 1 + levels.bit_length()
+    assert linked(C, 50).pack(v, at()).data.size == 8 + (50 * width + 7) // 8
+    assert sent.paper_bits(32) == 32 + 50 * width
+    part = np.abs(v) / sent.scale % 1
+    assert np.sum(part * (1 - part)) * sent.scale**2 <= C.omega(50) * np.sum(v**2)
+
+
+@pytest.mark.parametrize(("d", "n"), [(12, 4), (13, 4), (5, 1), (4, 12), (5, 13)])
+def test_perm_k_deals_all_coordinates_to_the_workers_of_a_round(d, n):
+    C, a = compressors["perm-k"]().among(n), np.random.default_rng(1).standard_normal(d)
+    for k in range(5):
+        sent = [received(C, a, at(k, who)) for who in range(n)]
+        held = np.concatenate([c.indices for c in sent])
+        counts = np.bincount(held, minlength=d)
+        assert np.all(counts == 1) if d >= n else set(counts) <= {n // d, -(-n // d)}
+        if d >= n or n % d == 0:
+            np.testing.assert_allclose(Averager(d).mean(sent).dense(), a, rtol=1e-14)
+    assert C.omega(d) == min(n, d) - 1
+    rounds = [received(C, a, at(k)).indices.tolist() for k in range(9)]
+    assert n == 1 or len({*map(tuple, rounds)}) > 1
+
+
+def test_perm_k_is_known_to_n_workers_and_the_master_has_a_permutation_of_its_own():
+    C = compressors["perm-k"]()
+    with pytest.raises(ValueError, match="needs n"):
+        C.check(10)
+    with pytest.raises(ValueError, match="n = 3 was given, and there are 4 workers"):
+        compressors["perm-k"](3).among(4)
+    with pytest.raises(ValueError, match="worker 4"):
+        C.among(4).compress(np.ones(10), at(0, 4))
+    assert at(2, 0).common_seed == at(2, 7).common_seed != at(2, role=Role.MASTER).common_seed
+    v = np.ones(40)
+    link = linked(C.among(4), 40, {"name": "seeded", "float": 32})
+    message = link.pack(v, at(0, 3))
+    assert message.data.size == 4 + 1 + 4 * 10
+    assert link.paper_bits(link.unpack(message)) == 320
+
+
+def test_perm_ks_variance_of_the_mean_is_that_of_its_paper():
+    rng = np.random.default_rng(5)
+    for d, n, A in ((12, 4, 1.0), (3, 12, 1 - (12 - 3) / (12 - 1))):
+        a = rng.standard_normal((n, d))
+        C, mean = compressors["perm-k"](n), Averager(d).mean
+        errors = [np.sum((mean([C.compress(a[i], at(k, i)) for i in range(n)]).dense() - a.mean(axis=0)) ** 2) for k in range(200)]
+        wanted = A * (np.mean(np.sum(a**2, axis=1)) - np.sum(a.mean(axis=0) ** 2))
+        assert np.mean(errors) == pytest.approx(wanted, abs=5 * np.std(errors) / 200**0.5)
+
+
+def test_the_mean_of_sketches_is_the_sketch_of_the_mean():
+    d, C = 30, compressors["count-sketch"](columns=7, rows=3)
+    a = np.random.default_rng(2).standard_normal((4, d))
+    sketches = [C.compress(a[i], at(1, i)) for i in range(4)]
+    together = Sketch(d, np.mean([c.table for c in sketches], axis=0), sketches[0].seed)
+    np.testing.assert_allclose(Averager(d).mean(sketches).dense(), together.dense(), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(C.compress(a.mean(axis=0), at(1)).table, together.table, rtol=1e-13, atol=1e-15)
+    message = linked(C, d, {"name": "seeded", "float": 32}).pack(a[0], at(1))
+    assert message.data.size == 4 + 4 * 21
+    one = C.compress(np.eye(1, d, 4)[0], at(1)).dense()
+    assert one[4] == 1.0  # of a lone coordinate every row says the same
+
+
+def test_blocks_compress_each_block_on_its_own():
+    v = np.array([1.0, 5.0, 2.0, -0.1, 0.3, 0.2, 7.0])
+    C = compressors.build({"name": "blocks", "of": {"name": "top-k", "k": 1}, "sizes": [3, 3, 1]}, "up")
+    np.testing.assert_array_equal(received(C, v, at()).dense(), [0, 5, 0, 0, 0.3, 0, 7])
+    assert C.delta(7) == pytest.approx(1 / 3)
+    assert received(C, v, at()).sparse().indices.tolist() == [1, 4, 6]
+    halves = compressors.build({"name": "blocks", "of": {"name": "dithering", "levels": 2}, "slices": 2}, "up")
+    assert halves.lengths(7) == [3, 4]
+    assert halves.omega(7) == max(halves.each.omega(3), halves.each.omega(4))
+    parts = [received(halves.each, block, at()) for block in (v[:3],)]
+    assert received(halves, v, at()).parts[0].scale == parts[0].scale
+    apart = [linked(halves.each, size).pack(np.ones(size), at()).data.size for size in (3, 4)]
+    assert linked(halves, 7).pack(np.ones(7), at()).data.size == sum(apart)
+    perm = compressors.build({"name": "blocks", "of": "perm-k", "slices": 2}, "up").among(3)
+    assert perm.omega(9) == 2.0
+    perm.check(9)
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ({"name": "natural", "fraction": 17}, "from 0 to 16"),
+        ({"name": "block-sign", "block": 0}, "at least 1"),
+        ({"name": "dithering", "levels": 0}, "from 1 to"),
+        ({"name": "dithering", "levels": 1, "p": 0.5}, "1 or more"),
+        ({"name": "perm-k", "n": 0}, "at least 1"),
+        ({"name": "count-sketch", "columns": 3, "rows": 0}, "at least 1"),
+        ({"name": "count-sketch", "columns": 0}, "at least 1"),
+        ({"name": "blocks", "of": "natural"}, "needs one of slices, sizes"),
+        ({"name": "blocks", "of": "natural", "sizes": [2, 0]}, "at least 1"),
+        ({"name": "blocks", "of": "naturl", "slices": 2}, "did you mean 'natural'"),
+        ({"name": "blocks", "of": "natural", "slices": 2, "codec_of_block": "rice"}, "cannot write what 'natural' makes"),
+        ({"name": "blocks", "of": {"name": "accordion", "k_min": 1, "k_max": 2}, "slices": 2}, "follows the run"),
+    ],
+    ids=str,
+)
+def test_parameters_that_make_no_sense_are_refused(table, says):
+    with pytest.raises(UserError, match=says):
+        compressors.build(table, "up.compressor")
+
+
+def test_blocks_that_do_not_fit_the_vector_are_refused():
+    for table, says in (({"sizes": [2, 2]}, "add up to 4"), ({"slices": 9}, "slices = 9 are more")):
+        with pytest.raises(ValueError, match=says):
+            compressors.build({"name": "blocks", "of": "natural", **table}, "up").check(5)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "known", "data", "says"),
+    [
+        ("packed", Powers, {"fraction": 0}, [32, 0, 0, 0, 0], "no width"),
+        ("packed", Powers, {"fraction": 0}, [3, 0, 4, 0, 0], "2\\^1024 is no float"),
+        ("packed", Powers, {"fraction": 0}, [3, 255, 3, 254, 255], "the largest number is 1"),
+        ("packed", Powers, {"fraction": 0}, [3, 0], "an exponent ends"),
+        ("packed", Dithered, {"most": 4}, [0] * 8 + [14, 0], "a field holds 7; the largest number is 4"),
+        ("packed", BlockSigns, {"block": 2}, [0] * 8, "2 signs end at byte 9"),
+        ("packed", BlockSigns, {"block": 1}, [0] * 9, "floats"),
+        ("seeded", Permuted, {"parts": 4}, [0, 0, 0, 0, 4], "no count up to 3"),
+        ("seeded", Permuted, {"parts": 4}, [0, 0], "a seed needs"),
+        ("seeded", Sketch, {"rows": 1, "columns": 2}, [0] * 19, "floats"),
+    ],
+)
+def test_bytes_that_were_never_written_are_refused(name, kind, known, data, says):
+    with pytest.raises(CorruptMessage, match=says):
+        codecs[name]().decode(np.array(data, dtype=np.uint8), 0, 2 if kind is not Sketch else 9, kind, known)
+
+
+def test_they_serve_other_programs_too():
+    v = np.random.default_rng(7).standard_normal(100)
+    for table in ("natural", {"name": "perm-k", "n": 1}, {"name": "blocks", "of": {"name": "block-sign"}, "slices": 3}):
+        c = coder(table, float=32)
+        data = c.encode(v, 1)
+        assert c.decode(data, 100).shape == (100,)
+        assert c.bits(v, 1) == 8 * len(data)

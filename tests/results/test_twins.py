@@ -1,0 +1,52 @@
+"""One run in several jobs is played once."""
+
+import pytest
+from helpers.running import GSPAR
+
+import mpi_compress as mc
+from mpi_compress.engine import runner
+
+TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "stop": {"rounds": 3}}
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """The labels of the runs that are played."""
+    labels, play = [], runner.play
+
+    def noted(p, *arguments):
+        labels.append(p.spec.label)
+        return play(p, *arguments)
+
+    monkeypatch.setattr(runner, "play", noted)
+    return labels
+
+
+def test_a_run_that_another_job_has_played_is_linked(tmp_path, played, capsys):
+    (first,) = mc.run({**TABLES, "title": "one"}, out=tmp_path)
+    (second,) = mc.run({**TABLES, "title": "one", "name": "other"}, out=tmp_path, quiet=False)
+    assert played == ["one"]
+    assert second.file.parent.name == "other"
+    assert first.file.samefile(second.file)
+    assert f"one: {first.file} is the same run; its result is taken" in capsys.readouterr().err
+    (third,) = mc.run({**TABLES, "title": "again"}, out=tmp_path)
+    assert (played, third.label, first.label) == (["one"], "again", "one")
+    assert third.has_checksums
+    assert third.trace["loss"].tolist() == first.trace["loss"].tolist()
+    assert not third.file.with_name(third.file.name + ".new").exists()
+    mc.run({**TABLES, "title": "one", "name": "third"}, out=tmp_path, fresh=True)
+    mc.run({**TABLES, "title": "one", "name": "fourth"}, out=tmp_path, metrics={"first": lambda x: x[0]})
+    assert played == ["one"] * 3
+
+
+def test_a_result_of_another_exchange_is_played_again_and_says_so(tmp_path, played, capsys):
+    (first,) = mc.run({**TABLES, "title": "one"}, out=tmp_path)
+    by_allgather = {**TABLES, "title": "one", "workers": {"count": 2, "exchange": "allgather"}}
+    for _ in range(2):
+        (second,) = mc.run(by_allgather, out=tmp_path, quiet=False)
+    said = capsys.readouterr().err
+    assert "is of exchange = 'p2p'; it is played again by 'allgather'" in said
+    assert "done already" in said
+    assert played == ["one", "one"]
+    assert first.trace["wire_bits_down"][-1] > second.trace["wire_bits_down"][-1] == 0
+    assert first.trace["loss"].tolist() == second.trace["loss"].tolist()
