@@ -86,7 +86,7 @@ class Run:
             return curves[name]
         if name in named("curves", "bounds"):
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
-        there = [*self.trace, *self.timing, *named("result"), "kappa", *settled, *curves]
+        there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *settled, *curves]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 
     def has(self, name: str) -> bool:
