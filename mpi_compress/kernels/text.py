@@ -1,7 +1,7 @@
 """LIBSVM text to numbers: lines `label index:value … # comment`.
 
-A decimal number m · 10^e with m ≤ 2^53 and |e| ≤ 22 is rounded once, as IEEE multiplication or division by an exact power of ten, so it
-is the nearest float64 (Clinger, PLDI 1990). Other numbers are left to the caller, and so are lines that are not of the usual form.
+A decimal number m · 10^e with m ≤ 2^53 and |e| ≤ 22 is rounded once, as a product or quotient with an exact power of ten, so it is
+the nearest float64 (Clinger, PLDI 1990). Other numbers are left to the caller, and so are lines that are not of the usual form.
 """
 
 import numpy as np
