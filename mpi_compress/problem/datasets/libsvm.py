@@ -30,7 +30,7 @@ from mpi_compress.messages.kinds import Vector
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 LARGEST_INDEX = 2**31 - 1
 BLOCK_BYTES = 16 * 2**20
-MOST_THREADS = 8
+MOST_THREADS = 4  # each has a block in memory, up to 100 MB
 _END = re.compile(rb"[\s#]")  # what ends a number
 _OPENERS: dict[str, Any] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
