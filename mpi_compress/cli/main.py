@@ -45,8 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_arguments=partial(_add_command, name))
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(arguments)  # imports the command
+    except KeyboardInterrupt:
+        return run_to_the_end(_interrupted)
     return run_to_the_end(lambda: options.act(options))
+
+
+def _interrupted() -> int:
+    raise KeyboardInterrupt
 
 
 def _add_command(name: str, parser: Parser) -> None:

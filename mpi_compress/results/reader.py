@@ -127,6 +127,16 @@ class Run:
         return pandas.DataFrame(self.trace)
 
 
+class Runs(list[Run]):
+    """Results; they print as one line each, and as a table in notebooks."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "no results"
+
+    def _repr_html_(self) -> str:
+        return summary.html_of_many(self)
+
+
 def attributes(file: Path) -> dict[str, Any]:
     """A result's attributes alone; {} if they cannot be read, which `read` then reports."""
     try:
