@@ -123,7 +123,7 @@ class Run:
         try:
             import pandas
         except ImportError:
-            raise UserError('to_pandas needs pandas: pip install "mpi-compress[pandas]"') from None
+            raise UserError("to_pandas needs pandas: pip install 'mpi-compress[pandas]'") from None
         return pandas.DataFrame(self.trace)
 
 
