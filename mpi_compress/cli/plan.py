@@ -8,9 +8,7 @@ from mpi_compress.cli.parsing import add_job, load
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_job(parser)
-    parser.add_argument(
-        "--ranks", type=_positive, metavar="R", help="the memory of each of R ranks (default: of one process)"
-    )
+    parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory of each of R ranks (default: of one process)")
     parser.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
 
 
