@@ -68,7 +68,7 @@ def _squared(name: str) -> Callable[[Result], NDArray]:
 
 
 def _constant(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: np.full(len(run.trace["round"]), run.attrs[name])
+    return lambda run: np.full(len(run.trace["round"]), float(run.attrs.get(name, np.nan)))
 
 
 def _relative(run: Result) -> NDArray:
