@@ -100,12 +100,16 @@ class Link:
         Raises:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
+        return self.encode(self.compressed(v, t))
+
+    def compressed(self, v: Vector | Compressed, t: Round) -> Compressed:
+        """C(v) of v (dim,) or of a compressed vector, as a kind that the codec can write."""
         if not isinstance(v, Compressed):
-            return self.encode(self.compress(v, t))
+            return self.compress(v, t)
         again = self.compressor.compress_again(v, t)
         if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
             again = Dense(again.dense())
-        return self.encode(again)
+        return again
 
     def encode(self, compressed: Compressed) -> Message:
         """Encode a compressed vector; raises OverflowError where `pack` does."""

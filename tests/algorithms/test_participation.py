@@ -100,6 +100,18 @@ def test_rounds_of_some_workers_are_those_of_a_plain_loop(name, plain):
     assert np.abs(done.x - play(p, {"name": name, "step": "0.3/L"}, TOP, 40).x).max() > 1e-3
 
 
+def test_diana_of_some_workers_is_a_plain_loop():
+    p, r, n, γ, α = problem(count=5), 2, 5, 0.2, 0.3
+    done = play(p, {"name": "diana", "step": γ, "alpha": α}, {"name": "identity"}, 30, participants=r, seed=4)
+    x, h = start(p).copy(), np.zeros((n, p.dim))
+    for k in range(30):
+        drawn = sorted(participants(Streams(4), n, r, k))
+        m = (gradients(p, x) - h)[drawn]
+        x = x - γ * (h.mean(axis=0) + m.mean(axis=0))
+        h[drawn] += α * n / r * m
+    assert np.abs(done.x - x).max() < 1e-10
+
+
 def test_gradients_of_some_workers_reach_the_noise_of_their_draw():
     """Gower et al. (2019), Theorem 3.1: E‖x_k − x*‖² ≤ (1 − γµ)^k ‖x0 − x*‖² + 2γσ²/µ."""
     p, r, n, µ = problem(count=6, mu=0.1), 2, 6, 0.1
@@ -163,7 +175,8 @@ def test_those_who_sleep_send_nothing_and_do_not_compute(name, tmp_path):
     silent = np.diff(run.workers["wire_bits_up"], axis=0) == 32
     assert silent.sum(axis=1).tolist() == [7] * 8
     assert [np.flatnonzero(~row).tolist() for row in silent] == [sorted(participants(Streams(0), 10, 3, k)) for k in range(8)]
-    assert np.allclose(np.diff(run.trace["epoch"]), 0.3)  # shards of equal length
+    passes = 10 if name == "local-sgd" else 1  # its local steps
+    assert np.allclose(np.diff(run.trace["epoch"]), 0.3 * passes)  # shards of equal length
     assert np.all(np.diff(run.workers["paper_bits_up"], axis=0)[silent] == 0)
 
 
@@ -221,3 +234,9 @@ def test_a_round_that_needs_all_workers_has_them():
     workers = OneByOne(method, p.fs, dict.fromkeys(p.fs), Streams(3))
     silent = [sum(m is mc.SILENT for m in workers.messages(node, k)) for k in range(4)]
     assert silent == [0, 4, 0, 4]
+
+
+def test_first_gradients_of_all_workers_are_sent_where_ef21_begins_with_them():
+    p = problem(count=6)
+    sent = np.diff(play(p, {"name": "ef21", "first": "gradient"}, TOP, 3, participants=2).trace["elements_up"])
+    assert sent.tolist() == [6 * p.dim, 2 * 6, 2 * 6]
