@@ -120,6 +120,8 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
             refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
+    if algorithm.shares_memory and spec.log.count:
+        raise UserError(f"log.count: {algorithm.name} shares memory and sends no messages; leave it out")
     if not is_ours(algorithm):
         checked_at("algorithm", partial(check_logs, algorithm))
     regularizer = algorithm.regularizer or spec.objective.regularizer

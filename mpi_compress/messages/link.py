@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,6 +208,18 @@ class ScalarLink(Link):
         scalar, at = read_number(data, at, self.codec.float_format)
         vector, end = self.vectors.read(data, at)
         return WithScalar(scalar, vector), end
+
+
+class ChoosingLink(Link):
+    """A link that chooses how to compress for each vector, and so takes one at a time."""
+
+    in_bulk = False
+
+    def at(self, **known: Any) -> Self:
+        return self
+
+    def pack(self, v: Vector | Compressed, t: Round) -> Message:
+        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
 
 
 class GuardedLink(Link):

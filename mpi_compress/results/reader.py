@@ -86,7 +86,7 @@ class Run:
             return curves[name]
         if name in named("curves", "bounds"):
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
-        there = [*self.trace, *self.timing, *named("result"), "kappa", *settled, *curves]
+        there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *settled, *curves]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 
     def has(self, name: str) -> bool:
@@ -123,8 +123,18 @@ class Run:
         try:
             import pandas
         except ImportError:
-            raise UserError('to_pandas needs pandas: pip install "mpi-compress[pandas]"') from None
+            raise UserError("to_pandas needs pandas: pip install 'mpi-compress[pandas]'") from None
         return pandas.DataFrame(self.trace)
+
+
+class Runs(list[Run]):
+    """Results; they print as one line each, and as a table in notebooks."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "no results"
+
+    def _repr_html_(self) -> str:
+        return summary.html_of_many(self)
 
 
 def attributes(file: Path) -> dict[str, Any]:

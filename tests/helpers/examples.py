@@ -117,6 +117,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "cat, block signs": run_of({"name": "cat"}, {"name": "block-sign"}, **_MANY),
     "cat, natural": run_of({"name": "cat"}, {"name": "natural"}),
     "ef, tuned": run_of({"name": "ef", "batch": 1, "budget": "cat"}, {"name": "top-k"}, **_MANY),
+    "ef21, tuned": run_of({"name": "ef21", "budget": "cat", "step": "0.5/L"}, {"name": "block-sign"}),
     "marina, perm-k": run_of({"name": "marina"}, {"name": "perm-k"}, **_MANY),
     "sketches of blocks": run_of({"name": "gd"}, {"name": "blocks", "of": {"name": "count-sketch", "columns": 5}, "slices": 3}),
     "floats of 16 bits": {

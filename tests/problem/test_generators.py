@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.popularity import RCV1, URL
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.partitions import Split
@@ -71,13 +72,33 @@ def test_what_is_read_is_what_was_made(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["rcv1-like", "url-like"])
 def test_rows_have_unit_norm_and_features_follow_zipfs_law(name):
-    a, _ = made(name)
+    a, _ = made(name, law="zipf")
     np.testing.assert_allclose(np.sqrt(a.multiply(a).sum(axis=1)).A1, 1, rtol=1e-12)
     assert a.has_sorted_indices
     counts = np.sort(np.diff(a.tocsc().indptr))[::-1]
     tail = counts[20:400]  # rank k is met about 1/k as often: the slope of log count in log rank is −1
     slope = np.polyfit(np.log(np.arange(20, 400) + 1.5), np.log(tail), 1)[0]
     assert slope == pytest.approx(-1, abs=0.1)
+
+
+@pytest.mark.parametrize(("name", "real"), [("rcv1-like", RCV1), ("url-like", URL)])
+def test_features_are_as_popular_as_was_measured_and_come_together(name, real):
+    generator = generators.build({"name": name, "samples": 3000}, "data")
+    a = sp.vstack([chunk for chunk, _ in generator.chunks()], format="csr")
+    counts = np.bincount(a.indices, minlength=a.shape[1])
+    order = np.argsort(-counts)
+    for rank, share in real.shares:
+        if share * 3000 > 100:
+            assert counts[order[rank - 1]] / 3000 == pytest.approx(share, rel=0.12)
+    lengths = np.diff(a.indptr)
+    assert lengths.std() / lengths.mean() == pytest.approx({"rcv1-like": 0.71, "url-like": 0.15}[name], abs=0.04)
+    some = (a[:, order[200:500]] > 0).astype(float)
+    both = (some.T @ some).toarray()
+    jaccard = both / (np.diag(both)[:, None] + np.diag(both) - both)
+    np.fill_diagonal(jaccard, 0)
+    assert np.mean(jaccard.max(axis=1) > 0.5) == pytest.approx({"rcv1-like": 0.0, "url-like": 1.0}[name], abs=0.12)
+    norms = np.sqrt(a.multiply(a).sum(axis=1)).A1
+    assert np.median(norms) == pytest.approx({"rcv1-like": 1.0, "url-like": 10.1}[name], rel=0.04)
 
 
 def test_gspar_svm_has_the_papers_scales_and_labels():

@@ -49,18 +49,28 @@ def test_a_further_column_changes_the_schema():
 
 
 @pytest.mark.parametrize("column", [c for c in COLUMNS if c.derive or c.since in ("curves", "bounds")], ids=lambda c: c.name)
-def test_what_the_table_derives_can_be_asked_of_a_result(column, with_theory):
-    values = with_theory.column(column.name)
+def test_what_the_table_derives_can_be_asked_of_a_result(column, with_theory, with_errors):
+    run = with_errors if column.name == "squared_error" else with_theory
+    values = run.column(column.name)
     assert values.dtype == column.dtype
-    assert len(values) == len(with_theory.column("T") if column.since == "curves" else with_theory.trace["round"])
+    assert len(values) == len(run.column("T") if column.since == "curves" else run.trace["round"])
+
+
+def played(folder, rest):
+    tables = 'data = { generator = "gspar", samples = 60, dim = 30 }\nobjective = { mu = "1e-2 L" }\nstop = { rounds = 3 }\n'
+    file = folder / "job.toml"
+    file.write_text(tables + rest)
+    return mc.run(mc.load_job(file), out=file.parent)[0]
 
 
 @pytest.fixture(scope="module")
 def with_theory(tmp_path_factory):
-    tables = 'data = { generator = "gspar", samples = 60, dim = 30 }\nobjective = { mu = "1e-2 L" }\nalgorithm = { name = "gd" }\n'
-    file = tmp_path_factory.mktemp("columns") / "job.toml"
-    file.write_text(tables + "stop = { rounds = 3 }\nlog = { theory = true }\n")
-    return mc.run(mc.load_job(file), out=file.parent)[0]
+    return played(tmp_path_factory.mktemp("columns"), 'algorithm = { name = "gd" }\nlog = { theory = true }\n')
+
+
+@pytest.fixture(scope="module")
+def with_errors(tmp_path_factory):
+    return played(tmp_path_factory.mktemp("errors"), 'algorithm = { name = "ef" }\nup = { compressor = { name = "top-k", k = 3 } }\n')
 
 
 def test_the_listing_has_a_line_for_each_column():

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy  # which loads sparse, stats and optimize where they are first used, and they take a second
@@ -12,22 +13,30 @@ from numpy.typing import NDArray
 from mpi_compress.kernels.convert import unit_rows
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.generators import Chunk, Generator, generators, positive_sizes
+from mpi_compress.problem.datasets.popularity import RCV1, URL, Popularity, Units
 
 _SPREAD = 4.0  # shape of the gamma distribution of row lengths: mean 1, standard deviation ½
 
 
 @dataclass(frozen=True)
 class _Words(Generator):
-    """Rows of unit norm whose features are drawn by Zipf's law: feature j with probability log((j+2)/(j+1)) / log(d+1), about 1/j.
+    """Rows whose features are as popular as was measured on rows of the real set (docs/stand-ins.md), or follow Zipf's law.
 
-    A row draws features until it has about `nonzeros` different ones in the mean; draws that repeat are one feature. Labels are
-    y = sign(a·w̄ + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1).
+    measured   each feature's share of rows, the spread of rows' lengths, and which features occur together, from `real`
+    zipf       rows of unit norm; feature j is drawn with probability log((j+2)/(j+1)) / log(d+1), about 1/j
+
+    A row has about `nonzeros` features in the mean. Labels are y = sign(a·w̄ − b + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1); b, about
+    the mean of a·w̄, keeps the two classes alike in size where some features are in nearly all rows, and is 0 by Zipf's law.
     """
+
+    real: ClassVar[Popularity]
+    unit_rows: ClassVar[bool] = True  # by Zipf's law rows always have unit norm
 
     samples: int = 2  # N, the number of samples
     dim: int = 1  # d, the number of features
     nonzeros: float = 1.0  # nonzeros of a row, in the mean
     noise: float = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
+    law: Literal["measured", "zipf"] = "measured"  # how popular features are: as in rows of the real set, or by Zipf's law
 
     _ROWS = 4096  # of a chunk
 
@@ -45,8 +54,9 @@ class _Words(Generator):
         whole = self.stream(0)
         w = whole.standard_normal(self.dim)
         names = self.names(whole)
+        chunk = self._chunk if self.law == "zipf" else self._measured
         for rng, rows in self.blocks(self.samples, self._ROWS):
-            yield self._chunk(rng, rows, w, names)
+            yield chunk(rng, rows, w, names)
 
     def names(self, rng: np.random.Generator) -> NDArray[np.int64] | None:
         """The index (d,) of the j-th most frequent feature; None: j."""
@@ -67,6 +77,30 @@ class _Words(Generator):
         a = scipy.sparse.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
         a.sort_indices()
         return a, np.where(a @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
+
+    def _measured(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
+        row, rank = np.divmod(self._units.draw(rng, rows), self.dim)
+        indptr = np.searchsorted(row, np.arange(rows + 1))
+        values = self.measured_values(rng, rank)
+        if self.unit_rows:
+            unit_rows(indptr, values)
+        column = rank if names is None else names[rank]
+        a = scipy.sparse.csr_matrix((values, column, indptr), shape=(rows, self.dim))
+        a.sort_indices()
+        margins = a @ w - values.sum() / max(rows, 1) * self._mean_weight(w, names)
+        return a, np.where(margins + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
+
+    def _mean_weight(self, w: Vector, names: NDArray[np.int64] | None) -> float:
+        """The mean of w over the features of a row."""
+        return float(self._units.shares @ (w if names is None else w[names])) / self.nonzeros
+
+    @abstractmethod
+    def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+        """`values`, where features are as popular as was measured."""
+
+    @cached_property
+    def _units(self) -> Units:
+        return self.real.units(self.dim, self.nonzeros)
 
     @cached_property
     def _chances(self) -> Vector:
@@ -90,9 +124,10 @@ class _Words(Generator):
 @generators.register("rcv1-like")
 @dataclass(frozen=True)
 class RCV1Like(_Words):
-    """A stand-in for rcv1: unit-norm rows of 73 nonzeros, Zipf's law, tf-idf values, frequent features anywhere."""
+    """A stand-in for rcv1: unit-norm rows of 73 nonzeros, words as popular as in 1500 rows of it, tf-idf values."""
 
     paper = "stand-in for CAT §5"
+    real = RCV1
     samples: int = 697641  # N, the number of samples
     dim: int = 47236  # d, the number of features
     nonzeros: float = 73.0  # nonzeros of a row, in the mean
@@ -103,19 +138,27 @@ class RCV1Like(_Words):
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         return (1.0 + rng.exponential(0.5, ranks.size)) * -np.log(self._chances[ranks])
 
+    def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+        return (1.0 + rng.exponential(0.5, ranks.size)) * (1.0 - np.log(self._units.shares[ranks]))
+
 
 @generators.register("url-like")
 @dataclass(frozen=True)
 class URLLike(_Words):
-    """A stand-in for url: unit-norm rows of 116 nonzeros, Zipf's law, equal values, frequent features first."""
+    """A stand-in for url: rows of 116 nonzeros, features as popular as in 2000 rows of it, nine in ten of value 1, in groups."""
 
     paper = "stand-in for CAT §5"
+    real = URL
+    unit_rows = False
     samples: int = 2396130  # N, the number of samples
     dim: int = 3231961  # d, the number of features
     nonzeros: float = 116.0  # nonzeros of a row, in the mean
 
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
         return np.ones(ranks.size)
+
+    def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
+        return np.where(ranks % 10 == 9, rng.random(ranks.size), 1.0)
 
 
 @generators.register("gisette-like")
