@@ -40,6 +40,7 @@ class Mistake(NamedTuple):
 M = Mistake
 CODECS, COMPRESSORS, COSTS = "messages/test_codecs.py::test_", "messages/test_compressors.py::test_", "messages/test_costs.py::test_"
 EF, EF_PARTS, EF_THEORY = "algorithms/test_ef.py::test_", "algorithms/test_ef_parts.py::test_", "algorithms/test_ef_theory.py::test_"
+LITERATURE = "algorithms/test_literature.py::test_"
 SOME_WORKERS, LAZY, LOCAL = (f"algorithms/test_{name}.py::test_" for name in ("participation", "three_pc", "local_steps"))
 GD, AIADE, KEYS = "algorithms/test_gd.py::test_", "algorithms/test_aiade.py::test_", "problem/test_keys.py::test_"
 LOSSES, PENALTIES, RESULTS = "problem/test_losses.py::test_", "problem/test_penalties.py::test_", "results/test_results.py::test_"
@@ -79,6 +80,11 @@ LINKS_AND_COSTS = (
 
 ALGORITHMS = (
     M("algorithms/ef21.py", '"1/(L + prox*L_rms*sqrt', '"1/(L + prox*L*sqrt', EF_THEORY + "the_rivals_default_steps_are_their_theorems", "L in place of L_rms in the default step"),
+    M("algorithms/econtrol.py", "c.add_to(e, -1.0)", "c.add_to(e, -0.9)", LITERATURE + "econtrol_keeps_in_its_errors_what_it_has_not_sent", "a part of what was sent stays in the error"),
+    M("algorithms/dasha.py", "- float(self.a) * (", "+ float(self.a) * (", LITERATURE + "iterates_are_those_of_a_plain_loop", "what everyone believes is driven away from the estimate"),
+    M("algorithms/dasha_pp.py", "(self.setting.n / self.setting.r) * k", "k", LITERATURE + "with_some_of_the_workers_iterates_are_those_of_a_plain_loop", "those who take part do not speak for the others"),
+    M("algorithms/page.py", "node.batches += not node.full", "node.batches += 1", LITERATURE + "iterates_are_those_of_a_plain_loop", "full rounds count as minibatches"),
+    M("algorithms/formulas.py", "return named - {THEORY} | names_in(theory)", "return named | names_in(theory) if False else named", LITERATURE + "the_theorems_step_needs_what_its_formula_names", "what the theorem's step needs is not computed"),
     M("algorithms/diana.py", "down.add_to(node.h, float(self.alpha))", "down.add_to(node.h)", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the mean shift moves without α"),
     M("algorithms/marina.py", "worker.before[:] = g", "worker.before = g", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the gradient before is the buffer of the next one"),
     M("algorithms/participation.py", "return δ * (r / n)", "return δ", SOME_WORKERS + "ef21_of_some_workers_keeps_its_theorem", "the step of EF21 does not know that workers sleep"),
