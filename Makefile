@@ -1,12 +1,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
+RUNS := .venv/runs
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
 .PHONY: demo figures test test-slow test-cluster lint bench docs clean mistakes
 
-demo: $(INSTALLED)         ## the main job on built-in data under mpiexec, and its figure
+demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
 	$(BIN)/mpi-compress plot jobs/demo.toml
 
@@ -35,8 +36,12 @@ bench: $(INSTALLED)        ## ratios, measured side by side in one run
 docs: $(INSTALLED)         ## the pages of docs/, with Sphinx: docs/_build/index.html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
 
-$(INSTALLED): setup.cfg pyproject.toml
+$(RUNS): setup.cfg pyproject.toml  # enough to run jobs
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich]"
+	touch $@
+
+$(INSTALLED): $(RUNS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,report,test,lint,docs]"
 	touch $@
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.algorithms.sampling import Batches
     from mpi_compress.algorithms.steps import Step, step_at
     from mpi_compress.core.errors import CorruptMessage, UserError
+    from mpi_compress.core.signals import Stopped
     from mpi_compress.core.streams import Round
     from mpi_compress.engine.runner import run
     from mpi_compress.figures.plotting import plot
@@ -53,7 +54,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
 __all__ = [
     "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
     "Drawn", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Partition",
-    "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Ternary", "UserError",
+    "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped", "Ternary", "UserError",
     "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets", "generators", "kinds",
     "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
 ]  # fmt: skip
@@ -67,6 +68,7 @@ _MODULES = {
         "algorithms.sampling": "Batches",
         "algorithms.steps": "Step step_at",
         "core.errors": "CorruptMessage UserError",
+        "core.signals": "Stopped",
         "core.streams": "Round",
         "engine.runner": "run",
         "figures.plotting": "plot",

@@ -40,6 +40,7 @@ class Mistake(NamedTuple):
 M = Mistake
 CODECS, COMPRESSORS, COSTS = "messages/test_codecs.py::test_", "messages/test_compressors.py::test_", "messages/test_costs.py::test_"
 EF, EF_PARTS, EF_THEORY = "algorithms/test_ef.py::test_", "algorithms/test_ef_parts.py::test_", "algorithms/test_ef_theory.py::test_"
+SOME_WORKERS, LAZY, LOCAL = (f"algorithms/test_{name}.py::test_" for name in ("participation", "three_pc", "local_steps"))
 GD, AIADE, KEYS = "algorithms/test_gd.py::test_", "algorithms/test_aiade.py::test_", "problem/test_keys.py::test_"
 LOSSES, PENALTIES, RESULTS = "problem/test_losses.py::test_", "problem/test_penalties.py::test_", "results/test_results.py::test_"
 CHECKPOINT, THEORY, CONSTANTS = "engine/test_checkpoint.py::test_", "engine/test_theory.py::test_", "engine/test_constants.py::test_"
@@ -80,6 +81,19 @@ ALGORITHMS = (
     M("algorithms/ef21.py", '"1/(L + prox*L_rms*sqrt', '"1/(L + prox*L*sqrt', EF_THEORY + "the_rivals_default_steps_are_their_theorems", "L in place of L_rms in the default step"),
     M("algorithms/diana.py", "down.add_to(node.h, float(self.alpha))", "down.add_to(node.h)", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the mean shift moves without α"),
     M("algorithms/marina.py", "worker.before[:] = g", "worker.before = g", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the gradient before is the buffer of the next one"),
+    M("algorithms/participation.py", "return δ * (r / n)", "return δ", SOME_WORKERS + "ef21_of_some_workers_keeps_its_theorem", "the step of EF21 does not know that workers sleep"),
+    M("algorithms/participation.py", " + (n - r) / (r * max(n - 1, 1))", "", SOME_WORKERS + "what_a_draw_makes_of_a_compressor", "draws without replacement are taken for independent ones"),
+    M("algorithms/hosted.py", "if i in awake else SILENT", "if i in awake or i == 0 else SILENT", SOME_WORKERS + "those_who_sleep_send_nothing_and_do_not_compute", "worker 0 never sleeps"),
+    M("algorithms/hosted.py", "setting.r == setting.n or self.algorithm.needs_all(node, k)", "setting.r == setting.n", SOME_WORKERS + "a_round_that_needs_all_workers_has_them", "workers sleep in rounds that need all of them"),
+    M("algorithms/diana.py", " * (self.setting.n / self.setting.r)", "", SOME_WORKERS + "diana_of_some_workers_is_a_plain_loop", "the shifts of workers that were drawn move too little"),
+    M("algorithms/three_pc.py", "        worker.y[:] = g\n", "", LAZY + "iterates_are_those_of_a_plain_loop", "the gradient before stays that of the start"),
+    M("algorithms/three_pc.py", "squared_norm(D) <= tolerance", "squared_norm(D) < tolerance", LAZY + "who_has_nothing_to_add_is_silent", "who has nothing to add sends it"),
+    M("algorithms/adacgd.py", "if lost[k] <= tolerance), self.counts[-1])", "if lost[k] <= tolerance), self.counts[0])", LAZY + "iterates_are_those_of_a_plain_loop", "the coarsest level in place of the finest"),
+    M("algorithms/local_sgd.py", "t.k * τ + j", "t.k", LOCAL + "each_local_step_has_a_minibatch_of_its_own", "all local steps of a round see one minibatch"),
+    M("algorithms/scaffnew.py", "worker.h += (p / γ) * (x - worker.x)", "worker.h += (1 / γ) * (x - worker.x)", LOCAL + "scaffnew_is_its_plain_loop", "the shifts move without p"),
+    M("algorithms/locodl.py", "add_to(worker.u, -self.σ)", "add_to(worker.u, self.σ)", LOCAL + "locodl_keeps_its_rate", "the sign of d_i is turned"),
+    M("algorithms/adiana.py", "if node.is_new else node.w", "if node.is_new else y", "algorithms/test_adiana.py::test_iterates_are_those_of_a_plain_loop", "the reference point follows the iterate"),
+    M("messages/pairs.py", "(content.first) + self.vectors.paper_bits(content.second)", "(content.first)", "algorithms/test_adiana.py::test_a_message_holds_two_vectors_and_counts_both", "the second vector is not counted"),
     M("algorithms/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", EF_THEORY + "nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3", "another momentum where µ = 0"),
     M("algorithms/averaging.py", "self.ratio = 1.0 + self.ratio * ratio", "self.ratio = 1.0 + self.ratio / ratio", EF_PARTS + "the_point_to_evaluate_is_the_weighted_mean_of_all_iterates", "the weights' ratio is turned over"),
     M("algorithms/steps.py", "bisect.bisect_right(", "bisect.bisect_left(", EF_PARTS + "steps_as_jobs_write_them", "a step changes one round late"),

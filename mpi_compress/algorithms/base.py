@@ -19,9 +19,10 @@ from typing import Any, ClassVar, Literal, Self, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.algorithms.formulas import OF_COMPRESSORS, names_of, settled
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import Step, bind, formulas_in, step_at
-from mpi_compress.core.expressions import Expression, evaluate, names_in
+from mpi_compress.algorithms.steps import Step, step_at
+from mpi_compress.core.expressions import Expression
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
@@ -53,15 +54,7 @@ class Setting:
         return self.n if self.participants is None else self.participants
 
 
-_δ, _ω = "the δ of a contraction", "the ω of a bounded variance without bias"
-_OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
-_THEORY = "theory"  # in formulas: the step of a method's theorem
 PartialMean = Literal["", "over all", "over participants"]
-
-
-def _names_of(value: Any) -> set[str]:
-    """The quantities that a parameter's formulas name."""
-    return {name for formula in formulas_in(value) for name in names_in(formula)}
 
 
 class Method(Part, ABC):
@@ -95,24 +88,11 @@ class Method(Part, ABC):
         for key in sorted(formulas, key=formulas.__getitem__):  # steps come last: they may name the other parameters
             value = getattr(self, key)
             if value is not None:
-                settled = self._settled(key, value, formulas[key], numbers)
-                object.__setattr__(bound, key, settled)
-                if isinstance(settled, float):
-                    numbers.setdefault(key, settled)
+                object.__setattr__(bound, key, known := settled(key, value, formulas[key], numbers, self.theory))
+                if isinstance(known, float):
+                    numbers.setdefault(key, known)
         bound.check()
         return bound
-
-    def _settled(self, key: str, value: Any, is_step: bool, numbers: Mapping[str, Any]) -> Any:
-        """The value of a parameter that is a number, a formula or a schedule; ValueError where a formula has none."""
-        named = self.names_of(value)
-        for name in named & _OF_COMPRESSORS.keys() - numbers.keys():
-            way, what = _OF_COMPRESSORS[name]
-            raise ValueError(f"{key} = '{value}' needs {what} and the {way}link's compressor states none")
-        if _THEORY in _names_of(value):
-            if not self.theory:
-                raise ValueError(f"{key} = '{value}' names the step of a theorem, and {self.name} states none")
-            numbers = {**numbers, _THEORY: evaluate(self.theory, numbers)}
-        return bind(value, numbers) if is_step else evaluate(value, numbers)
 
     @classmethod
     def formulas(cls) -> dict[str, bool]:
@@ -127,18 +107,13 @@ class Method(Part, ABC):
 
     def names(self) -> set[str]:
         """The quantities that the formulas of this algorithm name."""
-        return set().union(*(self.names_of(getattr(self, key)) for key in self.formulas()))
-
-    def names_of(self, value: Any) -> set[str]:
-        """The quantities that a parameter's formulas name, those of `theory` for its name."""
-        named = _names_of(value)
-        return named - {_THEORY} | names_in(self.theory) if _THEORY in named and self.theory else named
+        return set().union(*(names_of(getattr(self, key), self.theory) for key in self.formulas()))
 
     def knows(self) -> Mapping[str, float]:
         """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
         known: dict[str, float | None] = {"batch": self.batch}
-        for name in self.names() & _OF_COMPRESSORS.keys():
-            compressor = (self.up if _OF_COMPRESSORS[name][0] == "up" else self.down).compressor
+        for name in self.names() & OF_COMPRESSORS.keys():
+            compressor = (self.up if OF_COMPRESSORS[name][0] == "up" else self.down).compressor
             known[name] = getattr(compressor, name.removesuffix("_down"))(self.setting.dim)
         return {name: value for name, value in known.items() if value is not None}
 

@@ -1,14 +1,17 @@
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.base import Setting, algorithms
 from mpi_compress.algorithms.participation import sampled_delta
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.tuned_link import tuned
 from mpi_compress.algorithms.whole_start import First, WholeStart
 from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
@@ -41,6 +44,9 @@ class EF21(WholeStart):
     C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
     The proximal form takes 2L̃ in place of L̃, which convex r allow; `prox` is this factor.
 
+    `budget` = "cat" tunes C to each ∇f_i(x) − g_i as CAT tunes it to a gradient: T = argmax α(T)/C(T). Its δ is the least of any
+    budget, 1/d for top-k, and the theorem's step is short accordingly.
+
     If r of n workers take part, the others keep their g_i, and c is the sum over n still (EF21-PP: Fatkhullin et al. 2021). To
     update g_i by C with probability r/n is to update it by a contraction with δr/n, which is the δ of the formulas.
     """
@@ -54,6 +60,17 @@ class EF21(WholeStart):
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
+
+    def within(self, setting: Setting) -> Self:
+        return super().within(setting if self.budget is None else replace(setting, up=tuned(setting.up, setting.cost)))
+
+    def settles(self, compressor: Compressor, way: str = "up") -> bool:
+        return (way == "up" and self.budget is not None) or super().settles(compressor, way)
+
+    @property
+    def fixed_budget(self) -> int | None:
+        return None if self.budget is not None else super().fixed_budget
 
     def knows(self) -> Mapping[str, float]:
         known = super().knows()

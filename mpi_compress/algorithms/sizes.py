@@ -10,8 +10,8 @@ top-k is the first with s = T. The second is the same for every g, so the size i
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import fields, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,13 +21,13 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithSize
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import ChoosingLink, Link, Message
 
 _ANY_ROUND = Round(0, Streams(0), Role.WORKER)  # for compressors that draw nothing
 Mean = Callable[[Sequence[Compressed]], Compressed]
 
 
-class SizedLink(Link):
+class SizedLink(ChoosingLink):
     """A link whose messages begin with a byte for the size, which the sender chooses for each vector."""
 
     links: list[Link]
@@ -37,9 +37,6 @@ class SizedLink(Link):
         super().__init__(link.compressor, link.codec, link.dim)
         object.__setattr__(self, "links", of_sizes(link, sizes))
         object.__setattr__(self, "cost", cost)
-
-    def at(self, **known: Any) -> "SizedLink":
-        return self
 
     def compress(self, v: Vector, t: Round) -> WithSize:
         """Q_s(v) of the best s; the first s where v (d,) is 0 or not finite."""
@@ -55,9 +52,6 @@ class SizedLink(Link):
         if self.cost.on_wire:
             return self.cost.cost(self.encode(c).wire_bits)
         return self.cost.cost(self.paper_bits(c))
-
-    def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithSize)
@@ -148,6 +142,13 @@ class UnbiasedSizes(SizeScheme):
         return self.gain
 
 
+def size_given(compressor: Sized, sizes: Sequence[int]) -> list[str]:
+    """The parameters that say the size, where they are not left out."""
+    small, large = compressor.at_size(sizes[0]), compressor.at_size(sizes[-1])
+    given = [field.name for field in fields(compressor) if field.init and getattr(compressor, field.name) != field.default]
+    return [name for name in given if getattr(small, name) != getattr(large, name)]
+
+
 def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme:
     """CAT's scheme for a compressor with a size, tuned or of one `size`.
 
@@ -158,6 +159,8 @@ def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme
     if not isinstance(compressor, Sized):
         raise ValueError(f"'{compressor.name}' has no size to tune")
     sizes = [size] if size is not None else list(compressor.sizes(dim))
+    for name in size_given(compressor, list(compressor.sizes(dim))):
+        raise ValueError(f"the algorithm sets {name} of '{compressor.name}' itself: leave it out")
     first = compressor.at_size(sizes[0])
     first.check(dim)
     if first.omega(dim) is None:

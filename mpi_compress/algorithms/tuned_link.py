@@ -5,17 +5,16 @@ from functools import partial
 
 from mpi_compress.algorithms.budget_search import BudgetSearch
 from mpi_compress.algorithms.cat import Sparsified
-from mpi_compress.algorithms.sizes import DeterministicSizes, sizes_of
+from mpi_compress.algorithms.sizes import DeterministicSizes, SizedLink, sizes_of
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.kinds import Compressed, Sparse, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.kinds import Sparse, Vector
+from mpi_compress.messages.link import ChoosingLink, Link
 
 
-class TunedTopK(Link):
+class TunedTopK(ChoosingLink):
     """The T largest coordinates, T = argmax α(T)/C(T) of each vector (CAT eq. 10)."""
 
-    in_bulk = False  # each vector has a T of its own
     search: BudgetSearch
 
     def __init__(self, link: Link, cost: CostModel):
@@ -24,24 +23,20 @@ class TunedTopK(Link):
         search = BudgetSearch(scheme.improvement(), partial(scheme.costs, cost), link.dim)
         object.__setattr__(self, "search", search)
 
-    def at(self, **known: object) -> "TunedTopK":
-        return self
-
     def compress(self, v: Vector, t: Round) -> Sparse:
         top, _ = self.search.best(v)
         return Sparse(v.size, top, v[top])
 
-    def pack(self, v: Vector | Compressed, t: Round) -> Message:
-        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
-
 
 def tuned(link: Link, cost: CostModel) -> Link:
-    """The link with its compressor tuned to each vector p: the most 1 − ‖p − C(p)‖²/‖p‖² for C's cost.
+    """The link with its compressor tuned to each vector p, the most 1 − ‖p − C(p)‖²/‖p‖² for C's cost; or itself, if it is tuned.
 
     Raises:
         ValueError: the compressor is not top-k without k, and is no contraction with a size; or its cost cannot be planned.
     """
     compressor = link.compressor
+    if isinstance(link, TunedTopK | SizedLink):
+        return link
     if compressor.name != "top-k":
         scheme = sizes_of(link, cost)
         if not isinstance(scheme, DeterministicSizes):

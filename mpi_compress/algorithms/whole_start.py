@@ -24,6 +24,9 @@ class WholeStart(Algorithm):
         """True if round k sends whole gradients."""
         return k == 0 and self.first == "gradient"
 
+    def needs_all(self, node: Any, k: int) -> bool:
+        return self.starts_whole(k)
+
     @cached_property
     def whole(self) -> Link:
         """The uplink of whole gradients."""

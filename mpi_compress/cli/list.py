@@ -2,12 +2,15 @@
 
 import inspect
 import json
+import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
+
+_MANY = 20
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -19,8 +22,11 @@ def act(options: Namespace) -> int:
     from mpi_compress.results.columns import listing
 
     what, parts = options.what, _parts()
+    if what is None:
+        _print_names(parts)
+        return 0
     named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
-    if what is not None and what not in (*parts, "columns"):
+    if what not in (*parts, "columns"):
         if not any(named.values()):
             raise UserError(
                 nearest(what, {*parts, "columns", *(key for members in parts.values() for key in members)}, "part or kind")
@@ -34,6 +40,15 @@ def act(options: Namespace) -> int:
         if what in (None, name):
             print(f"{name}:", *lines, sep="\n")
     return 0
+
+
+def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """The names of all parts, kind by kind; too many are counted."""
+    for kind, members in {**parts, "columns": {}}.items():
+        names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
+        text = ", ".join(names) or "those that results can have"
+        print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
+    print("`mpi-compress list KIND` describes these parts, `list NAME` one of them")
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
@@ -66,6 +81,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
+    if theory := getattr(part, "theory", ""):
+        yield f"  {'':16s}   in formulas, theory is {theory}"
     known, hints = meanings(part), get_type_hints(part)
     for field in fields(part):
         if field.init:

@@ -14,6 +14,7 @@ from mpi_compress.cli.parsing import Parser
 from mpi_compress.core.ending import run_to_the_end
 
 COMMANDS = {
+    "new": "write a job, a compressor and a README to begin with",
     "run": "run a job, under mpiexec or in one process",
     "plan": "list the runs of a job; runs nothing",
     "submit": "SLURM: one array task a run, resumable",
@@ -30,6 +31,8 @@ COMMANDS = {
 }
 """A command's name, which is also that of its module, and its line in `--help`."""
 
+_FIRST = "To begin: `mpi-compress new first`, `cd first`, `mpi-compress run job.toml`; `mpi-compress COMMAND --help` explains"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point: the exit status."""
@@ -40,13 +43,20 @@ def main(arguments: list[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # labels in letters that a terminal does not have
-    parser = Parser(prog="mpi-compress", description=mc.__doc__)
+    parser = Parser(prog="mpi-compress", description=mc.__doc__, epilog=_FIRST)
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_arguments=partial(_add_command, name))
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(arguments)  # imports the command
+    except KeyboardInterrupt:
+        return run_to_the_end(_interrupted)
     return run_to_the_end(lambda: options.act(options))
+
+
+def _interrupted() -> int:
+    raise KeyboardInterrupt
 
 
 def _add_command(name: str, parser: Parser) -> None:

@@ -8,7 +8,7 @@ from mpi_compress.cli.parsing import add_job, load
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_job(parser)
-    parser.add_argument("--ranks", type=_positive, metavar="R", help="show the memory of each of R ranks (default: workers + 1)")
+    parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory of each of R ranks (default: of one process)")
     parser.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
 
 
@@ -19,7 +19,8 @@ def act(options: Namespace) -> int:
     job, shapes = load(options), memory_needs.Shapes()
     width = max(len(s.label) for s in job.runs)
     for spec, state in zip(job.runs, states(job, Path(options.out)), strict=True):
-        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {memory_needs.text(spec, options.ranks, shapes)}  {state}")
+        text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
+        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {state}")
     if not options.force:
         memory_needs.refuse_what_fits_nowhere(job, options.ranks, shapes)
     return 0

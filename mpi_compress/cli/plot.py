@@ -31,6 +31,7 @@ def act(options: Namespace) -> int:
     import matplotlib as mpl
 
     mpl.use("agg")
+    from mpi_compress.cli.files import ask_for_folder
     from mpi_compress.cli.results_of import warn_of_mixtures
     from mpi_compress.figures import plotting as figures
 
@@ -40,7 +41,9 @@ def act(options: Namespace) -> int:
     for key in ("x", "y"):
         if not changed.get(key, key).strip():
             raise UserError(f"--{key}: a column's name is wanted, such as loss")
-    target = Path(options.figure) if options.figure else target
+    if options.figure:
+        target = Path(options.figure)
+        ask_for_folder(target)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
     figures.save(figures.draw(runs, figure.changed(**changed)), target)

@@ -23,7 +23,9 @@ def add_page(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress import report
+    from mpi_compress.cli.files import ask_for_folder
 
+    ask_for_folder(Path(options.page))
     found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)
     report.write(found, Path(options.page))
     if options.table:

@@ -52,10 +52,11 @@ def _example(runs: "list[Run]") -> str:
 
 
 def _write(table: "Comparison", file: Path) -> None:
-    from mpi_compress.cli.files import text_file
+    from mpi_compress.cli.files import ask_for_folder, text_file
     from mpi_compress.figures.comparison_text import WRITERS
 
     if file.suffix not in WRITERS:
         raise UserError(f"-o {file}: a table is written as one of {', '.join(WRITERS)}")
+    ask_for_folder(file)
     text_file(file, WRITERS[file.suffix](table))
     print(file)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from mpi_compress.core.blame import text_of
 from mpi_compress.core.errors import NotAnswering, UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
@@ -55,7 +56,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
         case UserError():
             return EXIT_USER_ERROR, str(error)
         case Interrupted():
-            return EXIT_STOPPED, f"stopped by {error} before the first round; the same command begins again"
+            return EXIT_STOPPED, f"stopped by {error} while it was being prepared; run the same command again to go on"
         case KeyboardInterrupt():
             return EXIT_KEYBOARD, "interrupted"
         case SystemExit():  # in a user's part: the other ranks would wait
@@ -68,9 +69,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
         case NotAnswering():
             return EXIT_FAILED, str(error)
         case Exception():
-            import traceback
-
-            return EXIT_FAILED, "".join(traceback.format_exception(error))
+            return EXIT_FAILED, text_of(error)
     raise error
 
 
@@ -78,7 +77,7 @@ def _end_all_ranks(status: int, text: str) -> int:
     """Report, and abort the other ranks where MPI runs."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
-        if mpi is None and status == EXIT_USER_ERROR and rank() > 0:
+        if mpi is None and status in (EXIT_USER_ERROR, EXIT_STOPPED, EXIT_KEYBOARD) and rank() > 0:
             return status  # MPI was not reached: every task would report the same
         if mpi is not None and mpi.Is_initialized() and rank() > 0:
             return status  # singletons started by mistake

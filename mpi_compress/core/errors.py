@@ -22,7 +22,7 @@ class NotAnswering(RuntimeError):
 
 def nearest(given: str, known: Iterable[object], kind: str) -> str:
     """The rest of an error line: the nearest right name, and all of them."""
-    names = sorted(str(k) for k in known)
+    names = sorted({str(k) for k in known})
     if not names:
         return f"no {kind} called '{given}', nor any other here"
     close = get_close_matches(given.lower(), [n.lower() for n in names], n=1, cutoff=0.5)

@@ -3,23 +3,37 @@
 import os
 import sys
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 _SECONDS_BETWEEN_LINES = 60.0
 
 
+@dataclass(frozen=True)
+class Turn:
+    """Which of several runs is played."""
+
+    number: int = 1  # from 1 on
+    of: int = 1
+
+    def __str__(self) -> str:
+        return f" (run {self.number} of {self.of})" if self.of > 1 else ""
+
+
 class Progress:
     """Reports the rounds of one run to standard error. It is called after every round."""
 
-    def __init__(self, label: str, rounds: int | None, quiet: bool):
-        self._label, self._rounds, self._quiet = label, rounds, quiet
+    def __init__(self, label: str, rounds: int | None, quiet: bool, turn: Turn = Turn()):
+        self._label, self._rounds, self._quiet, self._turn = f"{label}{turn}", rounds, quiet, turn
         self._bar: Any = None
-        self._reported = time.monotonic()
-        if sys.stderr.isatty():
+        self._begun = self._reported = time.monotonic()
+        self._first: int | None = None  # round of this process, which may go on with a run
+        self._loss = float("nan")
+        if not quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules):
             from tqdm import tqdm  # takes 0.05 s to import
 
-            self._bar = tqdm(total=rounds, desc=label, unit="round", disable=quiet, leave=False)
+            self._bar = tqdm(total=rounds, desc=self._label, unit="round", leave=False)
 
     def __enter__(self) -> "Progress":
         return self
@@ -29,14 +43,42 @@ class Progress:
             self._bar.close()
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
+        self._first = k if self._first is None else self._first
+        self._loss = self._loss if loss is None else loss
         if self._bar is not None:
             if loss is not None:
-                self._bar.set_postfix_str(f"loss {loss:.6g}, {bits_text(wire_bits_up)} up", refresh=False)
+                self._bar.set_postfix_str(f"{self._numbers(wire_bits_up)}{self._left_for_all(k)}", refresh=False)
             self._bar.update(k - self._bar.n)
-        elif not self._quiet and loss is not None and time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
+        elif not self._quiet and time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
             self._reported = time.monotonic()
             of = f" of {self._rounds}" if self._rounds is not None else ""
-            print_line(f"{self._label}: round {k}{of}, loss {loss:.6g}, {bits_text(wire_bits_up)} up")
+            left = self._left(k)
+            in_words = "" if left is None else f", {time_text(left)} left"
+            print_line(f"{self._label}: round {k}{of}, {self._numbers(wire_bits_up)}{in_words}{self._left_for_all(k)}")
+
+    def _numbers(self, wire_bits_up: float) -> str:
+        return f"loss {self._loss:.6g}, {bits_text(wire_bits_up)} up"
+
+    def _left(self, k: int) -> float | None:
+        """Seconds that the rest of this run takes at the pace so far, if it ends after a number of rounds."""
+        if self._rounds is None or self._first is None or k <= self._first:
+            return None
+        return (time.monotonic() - self._begun) * (self._rounds - k) / (k - self._first)
+
+    def _left_for_all(self, k: int) -> str:
+        """How long this run and the later ones take, if those take as long as this one."""
+        if (left := self._left(k)) is None or self._turn.number == self._turn.of:
+            return ""
+        whole = left * self._rounds / (self._rounds - k) if self._rounds is not None and k < self._rounds else 0.0
+        return f", about {time_text(left + whole * (self._turn.of - self._turn.number))} for all" if whole else ""
+
+
+def time_text(seconds: float) -> str:
+    """A time in a readable unit."""
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds / length:.2g} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def bits_text(bits: float) -> str:

@@ -1,8 +1,9 @@
 """Requests to end: a signal, or the time limit. A run in its rounds is saved first; anything else ends at once."""
 
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -35,9 +36,14 @@ class Interrupts:
         self._in_rounds = False
 
     @contextmanager
-    def caught(self) -> Iterator["Interrupts"]:
-        """Take SIGINT, SIGTERM, SIGUSR1 and SIGHUP as requests to end; SIGHUP, of a terminal that closes, not under nohup."""
-        wanted = [number for number in SIGNALS if number != _HANGUP or signal.getsignal(number) is not signal.SIG_IGN]
+    def caught(self, signals: Sequence[signal.Signals] = SIGNALS) -> Iterator["Interrupts"]:
+        """Take SIGINT, SIGTERM, SIGUSR1 and SIGHUP as requests to end; SIGHUP, of a terminal that closes, not under nohup.
+
+        In a thread that is not the main one there are no signals to take.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            signals = ()
+        wanted = [number for number in signals if number != _HANGUP or signal.getsignal(number) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self._note) for number in wanted}
         try:
             yield self

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import named
@@ -33,6 +34,7 @@ class Counters:
     elements_up: int = 0  # coordinates
     cost_up: float = 0.0
     cost_down: float = 0.0
+    by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
     borrowed: float = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
     logged: int = -1  # the last round that has a row

@@ -116,6 +116,12 @@ def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
     return dim_of(model, shape.dim)
 
 
+def short_text(spec: RunSpec, shapes: Shapes | None = None) -> str:
+    """A run's memory in one process, for a plan of one line a run; "? GiB" before its data are parsed."""
+    shape = (shapes or Shapes()).of(spec)
+    return "? GiB" if shape is None else gib(PROCESS + needs(spec, shape, 1)[0])
+
+
 def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) -> str:
     """A run's memory, for a plan: in one process, and on `ranks` ranks (one for each worker and one for the master)."""
     shape = (shapes or Shapes()).of(spec)

@@ -4,7 +4,7 @@ import math
 import textwrap
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mpi_compress.algorithms.base import Method
@@ -13,6 +13,7 @@ from mpi_compress.engine.counting import Clock, Counters
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.messages.conventions import Convention, add_by_conventions
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.writer import Row
@@ -40,6 +41,8 @@ class Log:
     n_samples: int  # of all workers: an epoch
     f_star: float = float("nan")  # NaN if unknown
     every: int = 1  # rounds
+    count: Mapping[str, Convention] = field(default_factory=dict)  # by which bits up are counted beside
+    compresses: bool = True  # True if the method's uplink does not send whole vectors
     sink: Callable[[Row], None] = ignore  # takes every row, at rank 0
     see: Callable[[Row], bool] = never  # the caller's look at every row, at rank 0; true: the run is complete
     progress: Callable[[int, float | None, float], None] = ignore  # takes round, loss or None, wire bits up; at rank 0
@@ -63,6 +66,9 @@ class Observer:
     def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
         """Add one round's messages to the counts, at rank 0."""
         begun = time.perf_counter()
+        if self.log.count:
+            starts_whole = self.log.compresses and not any(self.counters.wire_bits_up)
+            add_by_conventions(self.counters.by_convention, self.log.count, uplink, arrived, starts_whole)
         self.counters.add_up(uplink, arrived, self.cost)
         if self.exchange.counts_down:
             self.counters.add_down(downlink, down, self.cost)
@@ -98,7 +104,7 @@ class Observer:
             c.borrowed, c.loss_before, c.last_loss = point.borrowed, c.last_loss, point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
-            row = row_of(k, c, point, log.n_samples, log.f_star)
+            row = row_of(k, c, point, log)
             log.sink(row)
             log.progress(k, point.loss, sum(c.wire_bits_up))
             if verdict is Verdict.COMPLETE and has_exploded(self.stop, c):
@@ -161,16 +167,17 @@ def _text(error: Exception) -> str:
     return textwrap.shorten(text.replace("\0", " "), _LONGEST) or f"{type(error).__name__} without a text"
 
 
-def row_of(k: int, c: Counters, e: Evaluation, n_samples: int, f_star: float) -> Row:
-    """The row of round k; `n_samples` make an epoch."""
+def row_of(k: int, c: Counters, e: Evaluation, log: Log) -> Row:
+    """The row of round k."""
     return Row(
         trace={
             "round": k,
-            "epoch": e.samples / n_samples,
+            "epoch": e.samples / log.n_samples,
             "loss": e.loss,
-            "suboptimality": e.loss - f_star,
+            "suboptimality": e.loss - log.f_star,
             "grad_norm": e.grad_norm,
             **c.trace,
+            **{convention.column: c.by_convention[convention.column] for convention in log.count.values()},
             **e.columns,
         },
         workers={**c.workers, **e.of_workers},

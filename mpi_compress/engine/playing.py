@@ -2,15 +2,15 @@
 
 import json
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mpi_compress.core.blame import text_of
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import Progress, bits_text, print_line
+from mpi_compress.core.progress import Progress, Turn, bits_text, print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
@@ -26,7 +26,8 @@ from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.tables import Verdict
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.conventions import conventions_of
+from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.problem.datasets.outcome import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
@@ -38,7 +39,7 @@ ReadHeader = Callable[[], Header | None]
 
 DONE = "done"
 _LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is writing: at first, and at most
-_AGAIN = "run the same command again to go on"
+AGAIN = "run the same command again to go on"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class How:
     force: bool
     interrupts: Interrupts
     watch: Watch = field(default_factory=Watch)
+    again: str = AGAIN
     shared: bool = False  # with other processes, as the trials of [tune] are: a run that another one plays is waited for
 
 
@@ -63,12 +65,13 @@ class Begun:
     instead: str = ""  # DONE, or why waiting for another process ended
 
 
-def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str, Any] | None) -> Path:
+def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str, Any] | None, turn: Turn) -> Path:
     """Play a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
 
     Args:
         rows: keeps the rows of the workers hosted here for the next run.
         tuned: what [tune] found, for the result.
+        turn: which of several runs it is, for the progress.
     """
     ranks, workers = how.ranks, p.spec.workers
     patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
@@ -80,8 +83,8 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
         exchange.close()
         if begun.instead == DONE:
             return file
-        raise Stopped(f"{p.spec.label}: stopped by {begun.instead} while another process plays it; {_AGAIN}")
-    with Progress(p.spec.label, p.spec.stop.rounds, how.quiet or not ranks.is_root) as progress, how.interrupts.in_rounds():
+        raise Stopped(f"{p.spec.label}: stopped by {begun.instead} while another process plays it; {how.again}")
+    with Progress(p.spec.label, p.spec.stop.rounds, how.quiet or not ranks.is_root, turn) as progress, how.interrupts.in_rounds():
         keeper = _keeper(p, evaluator, begun.recorder, place, how, progress)
         try:
             ranks.first_on_each_host(partial(rehearse, p, sample))
@@ -130,7 +133,9 @@ def _begin(
 def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place: Place, how: How, progress: Progress) -> Keeper:
     """The run's keeper, with its observer."""
     sink = recorder.append if recorder else ignore
-    log = Log(p.problem.data.n_samples, p.problem.f_star, p.spec.log.every, sink, partial(how.watch.see, p.spec.label), progress)
+    see, every, count = partial(how.watch.see, p.spec.label), p.spec.log.every, conventions_of(p.spec.log.count)
+    compresses = p.algorithm.up.compressor.makes is not Dense
+    log = Log(p.problem.data.n_samples, p.problem.f_star, every, count, compresses, sink, see, progress)
     return Keeper(place, p.spec.checkpoint, Observer(evaluator, p.spec.cost, p.spec.stop, log), recorder, how.interrupts.wish)
 
 
@@ -151,7 +156,7 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
         recorder.abandon("failed" if isinstance(error, Exception) else "stopped", f"{type(error).__name__}: {error}")
     of_the_run = isinstance(error, Exception) and not isinstance(error, UserError) and error is not how.watch.error
     if of_the_run and how.ranks.size == 1:
-        print_line(f"{p.spec.label}: failed, the others go on:\n{''.join(traceback.format_exception(error))}")
+        print_line(f"{p.spec.label}: failed, the others go on: {text_of(error)}")
         return part_of(file)
     if isinstance(error, UserError) and not is_ours(p.algorithm):
         raise type(error)(f"{p.spec.where}{error}") from None
@@ -161,7 +166,7 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
 def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How) -> Path:
     """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
     if verdict is Verdict.STOPPED:
-        raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {_AGAIN}")
+        raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {how.again}")
     if how.ranks.is_root and not how.quiet:
         observer = keeper.observer
         why = f" ({observer.reason})" if observer.reason else ""

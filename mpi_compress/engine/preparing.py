@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.algorithms import Algorithm, Setting, algorithms
+from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -116,9 +117,11 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
         for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", algorithm.names_of(formula))
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
+    if algorithm.shares_memory and spec.log.count:
+        raise UserError(f"log.count: {algorithm.name} shares memory and sends no messages; leave it out")
     if not is_ours(algorithm):
         checked_at("algorithm", partial(check_logs, algorithm))
     regularizer = algorithm.regularizer or spec.objective.regularizer

@@ -1,19 +1,21 @@
 """From a job to its results: all runs are prepared first, then played one by one."""
 
 import math
+import signal
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import print_line
-from mpi_compress.core.signals import Interrupts
+from mpi_compress.core.progress import Turn, print_line
+from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
 from mpi_compress.engine.hosting import HostedRows, try_metrics
 from mpi_compress.engine.played_before import done as played_before
-from mpi_compress.engine.playing import How, play
+from mpi_compress.engine.playing import AGAIN, How, play
 from mpi_compress.engine.preparing import prepare
 from mpi_compress.engine.problems import Problem
 from mpi_compress.engine.watching import Watch
@@ -23,7 +25,9 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results.files import new_file, result_file
-from mpi_compress.results.reader import Run, read
+from mpi_compress.results.reader import Run, Runs, read
+
+_CALL_AGAIN = "call mc.run with the same job again to go on"
 
 
 def run(
@@ -56,17 +60,29 @@ def run(
     Returns: the results in the job's order, at rank 0; nothing elsewhere.
 
     Raises:
-        Stopped: a run was asked to end, by `interrupts`; it is saved, and the same call goes on.
+        Stopped: a run was asked to end, by Ctrl-C or by `interrupts`; it is saved, and the same call goes on.
     """
     watch, job = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job)
     own = ranks or ranks_of(comm)
-    runs = _run(job, Path(out), How(own, fresh, quiet, force, interrupts or Interrupts(), watch))
+    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, AGAIN if interrupts else _CALL_AGAIN)
+    with nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
+        runs = _run(job, Path(out), how)
     if ranks is None:
         own.close()
     return runs
 
 
-def _run(job: Job, out: Path, how: How) -> list[Run]:
+@contextmanager
+def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
+    """Take Ctrl-C as a request to end, unless the caller handles it, or this is no main thread."""
+    try:
+        with interrupts.caught((signal.SIGINT,) if signal.getsignal(signal.SIGINT) is signal.default_int_handler else ()):
+            yield
+    except Interrupted as interrupted:
+        raise Stopped(f"stopped by {interrupted} while it was being prepared; {_CALL_AGAIN}") from None
+
+
+def _run(job: Job, out: Path, how: How) -> Runs:
     ranks, fresh, quiet, force = how.ranks, how.fresh, how.quiet, how.force
     files = ranks.on_root(partial(_files_of, job, out, fresh))
     done = ranks.on_root(lambda: [False for _ in files] if fresh else played_before(files, job.runs, out, how.watch, quiet))
@@ -84,10 +100,11 @@ def _run(job: Job, out: Path, how: How) -> list[Run]:
             f"{len(ranks.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner"
         )
     rows = HostedRows()
-    results = []
+    results = Runs()
     for i, file in enumerate(files):
         if i in prepared:
-            file = play(prepared[i], file, how, rows, wins.get(i))
+            turn = Turn([*prepared].index(i) + 1, len(prepared))
+            file = play(prepared[i], file, how, rows, wins.get(i), turn)
         if ranks.is_root:
             found = read(file)
             results.append(found)

@@ -7,6 +7,9 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.job.tables import OF_A_RUN
 
+INTERNAL = ("stand_in_for",)
+"""Keys that jobs as they are kept in results have, and nobody writes."""
+
 
 def put(run: dict[str, Any], key: str, value: Any) -> None:
     """Set a dotted key and make the tables that it lacks; UserError if a run has no such table, or something else stands there."""
@@ -53,7 +56,8 @@ def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -
     """Raise UserError where a table has a key that is not among the known ones."""
     for key in table:
         if key not in known:
-            raise UserError(f"{where + ': ' if where else ''}{nearest(key, known, 'key')}")
+            written = [name for name in known if name not in INTERNAL]
+            raise UserError(f"{where + ': ' if where else ''}{nearest(key, written, 'key')}")
 
 
 def plain(value: Any) -> str:

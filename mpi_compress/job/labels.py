@@ -1,7 +1,9 @@
 """Labels of runs: their names in figures, tables and --only."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 from mpi_compress.core.errors import UserError
@@ -28,8 +30,23 @@ def refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
         differing = [key for key in {**other, **own} if _text(other.get(key)) != _text(own.get(key))]
         if differing:
             shown = ", ".join(differing[:3]) + (", …" if len(differing) > 3 else "")
-            what = f"two runs have this label, and differ in {shown}; give each run a label of its own"
-            raise UserError(f'run "{spec.label}": {what}')
+            why = f"two runs have this label, and differ in {shown}; give each run a label of its own"
+            raise UserError(f'run "{spec.label}": {why}')
+
+
+def one_line(runs: Sequence[RunSpec]) -> str:
+    """How many runs there are, and the labels of the first ones."""
+    labels = [*dict.fromkeys(spec.label for spec in runs)]
+    shown = ", ".join(labels[:4]) + (", …" if len(labels) > 4 else "")
+    return f"{len(runs)} run{'s' * (len(runs) != 1)}: {textwrap.shorten(shown, 100, placeholder=' …')}"
+
+
+def table_of(title: str, runs: Sequence[RunSpec]) -> str:
+    """A table of HTML with a row for each run."""
+    cells = [(s.index, s.label, s.algorithm.name, s.up.compressor.name, s.workers.count, s.seed) for s in runs]
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in cells)
+    heads = "".join(f"<th>{name}</th>" for name in ("", "label", "algorithm", "compressor", "workers", "seed"))
+    return f"<table><caption>{escape(title)}</caption><tr>{heads}</tr>{rows}</table>"
 
 
 def _text(value: Any) -> str:

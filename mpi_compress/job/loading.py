@@ -15,7 +15,7 @@ from mpi_compress.core.registry import checked
 from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.job.from_python import as_toml, named_tables
-from mpi_compress.job.labels import label_of, refuse_one_label_for_two
+from mpi_compress.job.labels import label_of, one_line, refuse_one_label_for_two, table_of
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.results.files import job_name
@@ -23,9 +23,9 @@ from mpi_compress.results.files import job_name
 FROZEN_JOB = "job.toml"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Job:
-    """A job file, read and checked."""
+    """A job file, read and checked. It prints as one line, and as a table in notebooks."""
 
     name: str  # its path below a folder called `jobs`, else its stem: the folder of its results
     title: str
@@ -33,6 +33,12 @@ class Job:
     runs: list[RunSpec]
     figure: FigureTable = field(default_factory=FigureTable)
     claims: list[Claim] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"Job({self.name!r}, {one_line(self.runs)})"
+
+    def _repr_html_(self) -> str:
+        return table_of(self.title, self.runs)
 
     @property
     def stand_ins(self) -> list[str]:

@@ -34,9 +34,9 @@ T = TypeVar("T")
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSpec:
-    """One run of a job, all its parts built."""
+    """One run of a job, all its parts built. It prints as one line."""
 
     label: str
     index: int  # among the job's runs
@@ -61,6 +61,9 @@ class RunSpec:
     tune: TuneTable | None
     where: str  # for error lines
     overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
+
+    def __repr__(self) -> str:
+        return f"RunSpec({self.label!r}, {self.algorithm.name}, {self.up.compressor.name}, seed {self.seed})"
 
     @property
     def run_id(self) -> str:

@@ -10,6 +10,7 @@ from mpi_compress.core.errors import nearest
 from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.conventions import conventions_of
 
 
 @dataclass(frozen=True)
@@ -153,10 +154,12 @@ class LogTable:
     every: int = 1
     theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
     metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
+    count: list[str] = field(default_factory=list)  # conventions by which bits up are counted, each a further column
 
     def __post_init__(self) -> None:
         if self.every < 1:
             raise ValueError(f"every = {self.every} must be at least 1")
+        conventions_of(self.count)
 
 
 @dataclass(frozen=True)

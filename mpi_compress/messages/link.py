@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,12 +100,16 @@ class Link:
         Raises:
             OverflowError: a finite value that the codec's floats cannot hold.
         """
+        return self.encode(self.compressed(v, t))
+
+    def compressed(self, v: Vector | Compressed, t: Round) -> Compressed:
+        """C(v) of v (dim,) or of a compressed vector, as a kind that the codec can write."""
         if not isinstance(v, Compressed):
-            return self.encode(self.compress(v, t))
+            return self.compress(v, t)
         again = self.compressor.compress_again(v, t)
         if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):
             again = Dense(again.dense())
-        return self.encode(again)
+        return again
 
     def encode(self, compressed: Compressed) -> Message:
         """Encode a compressed vector; raises OverflowError where `pack` does."""
@@ -204,6 +208,18 @@ class ScalarLink(Link):
         scalar, at = read_number(data, at, self.codec.float_format)
         vector, end = self.vectors.read(data, at)
         return WithScalar(scalar, vector), end
+
+
+class ChoosingLink(Link):
+    """A link that chooses how to compress for each vector, and so takes one at a time."""
+
+    in_bulk = False
+
+    def at(self, **known: Any) -> Self:
+        return self
+
+    def pack(self, v: Vector | Compressed, t: Round) -> Message:
+        return self.encode(self.compress(v.dense() if isinstance(v, Compressed) else v, t))
 
 
 class GuardedLink(Link):

@@ -123,8 +123,18 @@ class Run:
         try:
             import pandas
         except ImportError:
-            raise UserError('to_pandas needs pandas: pip install "mpi-compress[pandas]"') from None
+            raise UserError("to_pandas needs pandas: pip install 'mpi-compress[pandas]'") from None
         return pandas.DataFrame(self.trace)
+
+
+class Runs(list[Run]):
+    """Results; they print as one line each, and as a table in notebooks."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "no results"
+
+    def _repr_html_(self) -> str:
+        return summary.html_of_many(self)
 
 
 def attributes(file: Path) -> dict[str, Any]:

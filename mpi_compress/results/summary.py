@@ -1,7 +1,7 @@
 """A result in one line, and as a table of HTML for notebooks."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,6 +62,18 @@ def html(run: Shown) -> str:
     shown |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in (shown | file).items())
     return f"<table><caption>{escape(str(run.attrs['label']))}</caption>{rows}</table>"
+
+
+def html_of_many(runs: Sequence[Shown]) -> str:
+    """A table with a row for each result."""
+    rows = []
+    for run in runs:
+        last = dict(_last(run))
+        numbers = [last.get(name, "–") for name in ("round", *_SHOWN, "seconds")]
+        cells = [run.attrs["label"], run.attrs["status"], *numbers, run.file]
+        rows.append("".join(f"<td>{escape(str(cell))}</td>" for cell in cells))
+    heads = "".join(f"<th>{name}</th>" for name in ("label", "status", "round", *_SHOWN, "seconds", "file"))
+    return f"<table><tr>{heads}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def _rows(run: Shown) -> int:

@@ -35,7 +35,7 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
         raise UserError(f"load: as_ = {as_!r} was given; it should be one of {', '.join(_KINDS)}")
     chosen = next(kind for kind in _KINDS if kind == "dict" or find_spec(kind)) if as_ is None else as_
     if chosen != "dict" and not find_spec(chosen):
-        raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install {chosen}")
+        raise UserError(f"load: as_ = '{chosen}' needs {chosen}: pip install 'mpi-compress[{chosen}]'")
     columns = table(_found(results))
     if chosen == "polars":
         import polars

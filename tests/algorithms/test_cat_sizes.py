@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from mpi_compress.algorithms.budget_search import BudgetSearch, Sparsification
 from mpi_compress.algorithms.cat import CAT, Sparsified
 from mpi_compress.algorithms.ef import EF
+from mpi_compress.algorithms.ef21 import EF21
 from mpi_compress.algorithms.sizes import SizedLink, UnbiasedSizes, sizes_of
 from mpi_compress.algorithms.tuned_link import tuned
 from mpi_compress.core.errors import CorruptMessage
@@ -144,9 +145,9 @@ def test_error_feedback_tunes_the_budget_to_what_it_compresses():
     def look(k, node, workers):
         seen.append((node.x.dense().copy(), [w.e.copy() for w in workers.values()]))
 
-    play(p, EF(budget="cat"), {"name": "top-k"}, 12, look)
+    play(p, EF(budget="cat"), {"name": "top-k"}, 12, look, cost="udp-ethernet")
     link = linked("top-k", p.dim)
-    search = BudgetSearch(Sparsification(), lambda T: Payload().cost(T * (index_bits(p.dim) + 64)), p.dim)
+    search = BudgetSearch(Sparsification(), lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
     γ, errors = 1 / p.numbers["L"], [np.zeros(p.dim) for _ in p.fs]
     for (x, _), (after, found) in itertools.pairwise(seen):
         sent = []
@@ -160,7 +161,23 @@ def test_error_feedback_tunes_the_budget_to_what_it_compresses():
             budgets.append(top.size)
         np.testing.assert_allclose(after, x - γ * np.mean(sent, axis=0), rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(found, errors, rtol=1e-12, atol=1e-14)
+    assert len(set(budgets)) > 1
     assert isinstance(tuned(link, Payload()).compress(np.ones(p.dim), T0), Sparse)
+
+
+def test_ef21_tunes_the_budget_to_the_difference_that_it_compresses():
+    p, seen = problem(count=2), []
+    play(p, EF21(budget="cat", step="0.5/L"), {"name": "top-k"}, 8, lambda k, node, _: seen.append(node.x.copy()), cost="udp-ethernet")
+    search = BudgetSearch(Sparsification(), lambda T: UDPEthernet().cost(T * (index_bits(p.dim) + 64)), p.dim)
+    estimates, sizes = {i: np.zeros(p.dim) for i in p.fs}, set()
+    for x, after in itertools.pairwise(seen):
+        for i, f in p.fs.items():
+            difference = f.gradient(x) - estimates[i]
+            top = search.best(difference)[0]
+            estimates[i][top] += difference[top]
+            sizes.add(top.size)
+        np.testing.assert_allclose(after, x - 0.5 / p.numbers["L"] * np.mean([*estimates.values()], axis=0), rtol=1e-11, atol=1e-13)
+    assert len(sizes) > 1
 
 
 def test_what_cannot_be_tuned_is_refused():
@@ -174,6 +191,10 @@ def test_what_cannot_be_tuned_is_refused():
             tuned(link, cost)
     with pytest.raises(ValueError, match="cannot be planned"):
         sizes_of(linked("natural", 9), Wire())
+    with pytest.raises(ValueError, match="sets levels of 'dithering' itself"):
+        sizes_of(linked("dithering", 9, levels=3), Payload())
+    with pytest.raises(ValueError, match="sets block of 'block-sign' itself"):
+        tuned(linked("block-sign", 9, block=3), Payload())
     with pytest.raises(ValueError, match="fraction = 40"):
         sizes_of(linked("natural", 9), Payload(), 40)
     with pytest.raises(CorruptMessage, match="names no size"):

@@ -11,7 +11,8 @@ from helpers.running import run_of
 
 from mpi_compress import UserError
 from mpi_compress.algorithms.descent import dense
-from mpi_compress.core.streams import Role
+from mpi_compress.algorithms.participation import participants
+from mpi_compress.core.streams import Role, Streams
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
 WHOLE_EPOCH = {"batch": 6, "sampling": "epoch"}  # of 24 rows by 4 workers: every minibatch is all of a shard
@@ -118,7 +119,7 @@ def test_schedules_name_the_theorems_step_too():
 def test_the_theorems_step_needs_what_its_formula_names(tmp_path):
     with pytest.raises(UserError, match="'4 theory' needs the δ of a contraction and the uplink's compressor states none"):
         run_of(tmp_path, {"name": "ef21", "step": "4 theory"}, {"name": "hard-threshold", "threshold": 1.0})
-    with pytest.raises(UserError, match="'theory/2' names the step of a theorem, and sgd states none"):
+    with pytest.raises(UserError, match="'theory/2' names the step of a theorem, and this method states none"):
         run_of(tmp_path, {"name": "sgd", "step": "theory/2"}, TOP)
     with pytest.raises(UserError, match=r"algorithm.step: '2 theory' needs L, and the hinge loss is not smooth"):
         run_of(tmp_path, {"name": "gd", "step": "2 theory"}, TOP, objective={"loss": "hinge", "mu": 0.1})
@@ -224,6 +225,51 @@ def test_iterates_are_those_of_a_plain_loop(algorithm, up, down):
     xs, method = iterates(p, {**algorithm, "step": "0.1/L"}, up, 60, down=down)
     name = algorithm["name"] + (", whole start" if algorithm == {"name": "ef21", "batch": 2, "first": "gradient"} else "")
     np.testing.assert_allclose(xs, plain_case(name, p, method.step), rtol=0, atol=1e-10)
+
+
+SOME = {
+    "marina-pp": (
+        lambda q: 1 / (q.L + q.L_rms * np.sqrt((1 - q.r / 16) * 4 / (q.r / 16 * q.r))),
+        lambda f, x, Q, γ, seen: plain.marina_pp(f, x, Q, γ, 60, plain.coins(2 / 16, 60), 2, seen),
+    ),
+    "dasha-pp": (
+        lambda q: 1 / (q.L + q.L_rms * 4 / q.r * np.sqrt(48 * 3 * 7 / 4 + 16 * (4 - q.r) / (3 * 4))),
+        lambda f, x, Q, γ, seen: plain.dasha_pp(f, x, Q, γ, 60, 1 / 7, 2 / 6, 2, seen),
+    ),
+}
+
+
+@pytest.mark.parametrize("r", [1, 2, None])
+@pytest.mark.parametrize("name", SOME)
+def test_with_some_of_the_workers_the_theorems_bound_holds_at_every_round(name, r):
+    p = small()
+    runs = [play(p, {"name": name}, RANDOM, 80, seed=seed, participants=r) for seed in range(3)]
+    q = Quantities(p)
+    q.r, γ = r or p.count, runs[0].method.step
+    assert γ == pytest.approx(SOME[name][0](q), rel=1e-12)
+    squares, loss = (np.mean([r.trace[c] ** e for r in runs], axis=0) for c, e in (("grad_norm", 2), ("loss", 1)))
+    assert np.all(np.cumsum(squares)[:-1] <= 2 * (loss[0] - loss[1:]) / γ)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_with_some_of_the_workers_iterates_are_those_of_a_plain_loop(name):
+    p, streams = small(), Streams(0)
+    xs, method = iterates(p, {"name": name, "step": "0.1/L"}, RANDOM, 60, participants=2)
+    drawn = SOME[name][1](shards(p), start(p), plain.drawn(RANDOM), method.step, lambda k: participants(streams, 4, 2, k))
+    np.testing.assert_allclose(xs, drawn, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "whole"), [("marina-pp", "marina"), ("dasha-pp", "dasha")])
+def test_with_all_workers_partial_participation_is_the_method_itself(name, whole):
+    p = small()
+    (a, _), (b, _) = (iterates(p, {"name": each, "step": "0.1/L"}, RANDOM, 60) for each in (name, whole))
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_ef21_with_a_whole_start_begins_with_all_workers():
+    p = small()
+    sent = play(p, {"name": "ef21", "first": "gradient"}, TOP, 3, participants=1).trace["elements_up"]
+    assert np.diff(sent).tolist() == [p.count * p.dim, 3, 3]
 
 
 def test_econtrol_keeps_in_its_errors_what_it_has_not_sent():

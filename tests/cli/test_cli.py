@@ -169,15 +169,20 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
 
 def test_list_names_every_part_with_its_parameters(capsys):
     assert main(["list"]) == 0
-    said = capsys.readouterr().out
-    for registry in (
-        mc.algorithms.algorithms,
-        mc.compressors.compressors,
-        mc.codecs.codecs,
-        mc.costs.costs,
-        mc.datasets.generators,
-    ):
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) < 24
+    assert max(map(len, short.splitlines())) <= 80
+    for kind, registry in {
+        "algorithms": mc.algorithms.algorithms,
+        "compressors": mc.compressors.compressors,
+        "codecs": mc.codecs.codecs,
+        "costs": mc.costs.costs,
+        "datasets": mc.datasets.generators,
+    }.items():
+        assert main(["list", kind]) == 0
+        said = capsys.readouterr().out
         for name, part in registry.items():
+            assert name in short
             assert f"  {name}" in said
             assert part.__doc__.splitlines()[0][:40] in said
     assert main(["list", "codecs"]) == 0
@@ -438,3 +443,27 @@ def test_a_setting_from_outside_names_the_results_of_every_command(done, tmp_pat
     assert main(["table", job, "--out", out, "--set", "up.compressor.k=2"]) == 2
     assert "--set fits top-3, random 10%: --only takes one" in capfd.readouterr().err
     assert main(["table", job, *choice[:4], "--to", "loss=0.5"]) == 2, "without --set it is another run"
+
+
+def test_a_folder_that_is_not_there_is_asked_for_on_a_terminal(done, tmp_path, monkeypatch, capfd):
+    answers = iter(["n", ""])
+    monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda self: True})())
+    monkeypatch.setattr("builtins.input", lambda question: next(answers))
+    line = ["table", *(str(file) for file in (done[1] / "small").glob("*.h5")), "--to", "loss=0.6", "-o", str(tmp_path / "a" / "t.md")]
+    assert main(line) == 2
+    assert "there is no such folder" in capfd.readouterr().err
+    assert main(line) == 0
+    assert (tmp_path / "a" / "t.md").exists()
+
+
+def test_a_time_to_stop_at_is_a_time_like_others(small_job):
+    assert mc.load_job(small_job, {"stop.seconds": "5 min"}).runs[0].stop.seconds == 300
+
+
+def test_lists_of_keys_have_no_internal_ones_and_none_twice(tmp_path):
+    (tmp_path / "a.toml").write_text('[data]\ngenerator = "gspar"\nsampls = 3\n[algorithm]\nname = "gd"\n[stop]\nrounds = 1\n')
+    with pytest.raises(UserError) as caught:
+        mc.load_job(tmp_path / "a.toml")
+    keys = str(caught.value).rpartition(": ")[2].split(", ")
+    assert "stand_in_for" not in keys
+    assert len(keys) == len(set(keys)) > 5

@@ -95,7 +95,7 @@ def told(slurm, *line) -> str:
 def states(slurm, job) -> list[str]:
     """The last column of the plan."""
     return [
-        re.split(r"(?:on each other|one process|on the first|parsed)  ", line)[-1] for line in told(slurm, "plan", job).splitlines()
+        re.split(r"GiB  ", line)[-1] for line in told(slurm, "plan", job).splitlines()
     ]
 
 

@@ -122,7 +122,7 @@ def stopped(slurm, monkeypatch):
 def told(capsys) -> str:
     capsys.readouterr()
     assert main(["plan", "small.toml", "--only", "GD"]) == 0
-    return capsys.readouterr().out.partition("on each other  ")[2].strip()
+    return capsys.readouterr().out.partition("GiB  ")[2].strip()
 
 
 FIRST = "mpi-compress task begins: run 0, 2026-11-22 10:00:00\nmpi-compress: GD: stopped by SIGUSR1, and saved\nmpi-compress task ends with status 75\n"

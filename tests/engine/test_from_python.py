@@ -1,5 +1,6 @@
 """Jobs as dicts, and what a caller in Python adds to runs: rows, metrics and an end of its own."""
 
+import signal
 import subprocess
 import sys
 import tomllib
@@ -236,3 +237,39 @@ def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):
     (one,), (three,) = (list((tmp_path / out).rglob("*.h5")) for out in ("one", "three"))
     assert_equal(one, three)
     assert mc.read(three).attrs["reason"] == "until(row) is true after 7 rounds"
+
+
+def test_ctrl_c_saves_and_raises_stopped_and_the_same_call_goes_on(tmp_path):
+    def interrupt(row):
+        if row["round"] == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    job = {**JOB, "checkpoint": {"every": 1000}}
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(mc.Stopped, match=r"stopped by SIGINT, and saved; call mc\.run with the same job again to go on"):
+        mc.run(job, out=tmp_path, on_row=interrupt)
+    assert signal.getsignal(signal.SIGINT) is before
+    rows = Seen()
+    (stopped,) = mc.run(job, out=tmp_path, on_row=rows)
+    assert rows[0]["round"] > 4, "it went on"
+    (whole,) = mc.run(job, out=tmp_path / "whole")
+    assert_equal(stopped.file, whole.file)
+
+
+def test_ctrl_c_before_the_rounds_is_stopped_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("mpi_compress.engine.runner.prepare", lambda *_: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(mc.Stopped, match="stopped by SIGINT while it was being prepared"):
+        mc.run(JOB, out=tmp_path)
+
+
+def test_jobs_and_results_print_in_a_line_each(tmp_path):
+    job = mc.load_job({**JOB, "run": [{"label": f"run {i}", "seed": i} for i in range(6)]})
+    assert repr(job) == "Job('small-job-from-python', 6 runs: run 0, run 1, run 2, run 3, …)"
+    assert repr(job.runs[1]) == "RunSpec('run 1', gd, identity, seed 1)"
+    assert job._repr_html_().count("<tr>") == 7
+    runs = mc.run(job.only(index=0), out=tmp_path)
+    assert isinstance(runs, list)
+    assert repr(runs) == repr(runs[0])
+    assert repr([*runs]) == f"[{runs[0]!r}]"
+    assert "run 0" in runs._repr_html_()
+    assert repr(type(runs)()) == "no results"

@@ -54,7 +54,8 @@ def test_an_exception_on_any_rank_ends_all_with_one_message(worker, failing_job,
     assert done.returncode != 0
     assert time.monotonic() - start < 30
     assert done.stderr.count("RuntimeError: broken on purpose") == 1
-    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.count("Traceback") == 0
+    assert "failing_part.py, line " in done.stderr
     assert not list(tmp_path.rglob("*.h5"))
 
 

@@ -237,3 +237,17 @@ def test_a_claim_without_results_has_not_failed(job, capfd):
     mc.run(load_job(claimed).only("top"), out=job.parent)
     assert main(["check", str(claimed), "--out", str(job.parent)]) == 0
     assert "not run" in capfd.readouterr().out
+
+
+def test_a_claim_about_a_gap_to_an_unknown_optimum_says_that_it_is_not_known(job, tmp_path):
+    file = tmp_path / "unknown.toml"
+    file.write_text(
+        JOB.replace('{ mu = "1e-2 L" }', '{ mu = "1e-2 L", f_star = "skip" }').replace("rounds = 40", "rounds = 2")
+        + '[[claim]]\nid = "X"\nsays = "so"\nvalue = "round(\'GD\', suboptimality=0.1)"\nholds = ">= 1"\n'
+    )
+    claimed = load_job(file, only="GD")
+    (verdict,) = verdicts.check(claimed, mc.run(claimed, out=tmp_path))
+    assert verdict.holds is None
+    assert verdict.why == "f* of 'GD' is not known, and so its suboptimality is not"
+    assert verdicts.answerable(claimed) == claimed.claims
+    assert verdicts.answerable(load_job(file, only="top")) == []

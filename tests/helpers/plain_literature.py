@@ -100,6 +100,36 @@ def page(f, x, Q, γ, rounds, rows, full):
     return np.array(xs)
 
 
+def marina_pp(f, x, Q, γ, rounds, full, r, seen):
+    """`seen(k)` are the r workers that take part in round k, if it is not full."""
+    g, xs = np.zeros_like(x), [x]
+    for k in range(rounds):
+        if full[k]:
+            g = np.mean([f.gradient(i, x) for i in range(f.n)], axis=0)
+        else:
+            g = g + sum(Q(f.gradient(i, x) - f.gradient(i, xs[k - 1]), i, k) for i in seen(k)) / r
+        x = x - γ * g
+        xs.append(x)
+    return np.array(xs)
+
+
+def dasha_pp(f, x, Q, γ, rounds, a, b, r, seen):
+    h, g, xs, q = zeros(f, x), zeros(f, x), [x], r / f.n
+    for k in range(rounds):
+        for i in seen(k) if k else range(f.n):
+            if k == 0:
+                h[i] = g[i] = f.gradient(i, x)
+                continue
+            now, before = f.gradient(i, x), f.gradient(i, xs[k - 1])
+            change = now - before - b * (h[i] - before)
+            m = Q(change / q - a * (g[i] - h[i]), i, k)
+            h[i] += change / q
+            g[i] += m
+        x = x - γ * g.mean(axis=0)
+        xs.append(x)
+    return np.array(xs)
+
+
 def double_squeeze(f, x, C, C_down, γ, rounds, rows=everything):
     """The iterates, and x − γ (E + mean e_i) beside them."""
     e, E, xs, virtual = zeros(f, x), np.zeros_like(x), [x], [x]

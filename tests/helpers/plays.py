@@ -64,7 +64,7 @@ def csr(a):
     return matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), matrix.data
 
 
-def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, participants=None):
+def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, participants=None, cost="payload"):
     """An algorithm, from a job's table or of the test's own, in the setting of a problem."""
     compressor = compressors.build(up, "up")
     link = Link(compressor, codecs.build(codec or compressor.codec, "up"), p.dim)
@@ -74,9 +74,8 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
     method = algorithms.build(algorithm, "algorithm") if isinstance(algorithm, dict) else algorithm
     x0 = start(p, x0)
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
-    cost = costs.build("payload", "cost")
     numbers = {**p.numbers, "g0": g0}
-    return method.within(Setting(p.count, p.dim, link, back, cost, p.apart, numbers, x_star, participants=participants))
+    return method.within(Setting(p.count, p.dim, link, back, costs.build(cost, "cost"), p.apart, numbers, x_star, participants=participants))
 
 
 def start(p, x0=None):

@@ -28,6 +28,7 @@ class Compressor(Part, ABC):
     makes: ClassVar[type[Compressed]] = Sparse  # the kind of message
     codec: ClassVar[str] = "fixed"  # the codec that its paper counts
     paper: ClassVar[str] = ""
+    draws_indices: ClassVar[bool] = False  # True: chance alone says which coordinates are sent, not the vector
     has_state: ClassVar[bool] = False  # True where a class defines `start`
 
     def __init_subclass__(cls) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, one_of
@@ -68,7 +69,10 @@ class BlockWise(AmongWorkers):
             self.each.check(size)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        return Blocks(tuple(self.each.compress(v[block], t) for block in self.blocks(v.size)), self._codec)
+        parts = [self.each.compress(v[block], t) for block in self.blocks(v.size)]
+        if not is_ours(self.each):
+            parts = [part.checked(size) for part, size in zip(parts, self.lengths(v.size), strict=True)]
+        return Blocks(tuple(parts), self._codec)
 
     @property
     def _codec(self) -> str:

@@ -19,6 +19,7 @@ class RandomK(OfK):
     k: Count  # k, how many coordinates are sent: a count or a share of d, "0.2%"
     scaled: bool = True  # true: values times d/k, which is unbiased; false: values as they are, as error feedback needs them
     paper = "HT §3"
+    draws_indices = True
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         k = count_of(self.k, v.size)

@@ -19,6 +19,7 @@ class UniSp(Compressor):
     kappa: float  # κ, the probability that a coordinate is sent
     shared_seed: bool = False  # true: a message holds a seed of 64 bits in place of the indices
     paper = "GSpar §4"
+    draws_indices = True
 
     def __post_init__(self) -> None:
         if not 0 < self.kappa <= 1:

@@ -9,6 +9,7 @@ from mpi_compress.messages.kinds.drawn import Drawn, uniform_indices
 from mpi_compress.messages.kinds.hybrid import Hybrid
 from mpi_compress.messages.kinds.lattice import Lattice, lattice_bits
 from mpi_compress.messages.kinds.levels import Levels
+from mpi_compress.messages.kinds.pair import Pair
 from mpi_compress.messages.kinds.permuted import Permuted, permuted_indices
 from mpi_compress.messages.kinds.powers import Powers
 from mpi_compress.messages.kinds.signs import SignSparse
@@ -20,6 +21,6 @@ from mpi_compress.messages.kinds.with_size import WithSize
 
 __all__ = [
     "BlockSigns", "Blocks", "Bytes", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Hybrid", "Indices", "Known", "Lattice",
-    "Levels", "Permuted", "Powers", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar",
+    "Levels", "Pair", "Permuted", "Powers", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar",
     "WithSize", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "uniform_indices",
 ]  # fmt: skip

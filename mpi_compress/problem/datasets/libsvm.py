@@ -1,30 +1,37 @@
-"""LIBSVM text, plain or compressed, in blocks of whole lines: scikit-learn parses them, and errors are explained here.
+"""LIBSVM text, plain or compressed, in blocks of whole lines: a kernel parses the usual lines, and Python the others.
 
 A plain file is cut into blocks of fixed size, of which any rank can parse any; a compressed one is a stream for one rank. A block
-holds the lines that begin in it, so neither blocks nor ranks change what is read.
+holds the lines that begin in it, so neither blocks nor ranks change what is read. Threads parse a rank's blocks.
 """
 
 import bz2
 import gzip
-import io
 import lzma
 import math
+import os
+import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.kernels import text as kernels
 from mpi_compress.messages.kinds import Vector
 
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 LARGEST_INDEX = 2**31 - 1
 BLOCK_BYTES = 16 * 2**20
+MOST_THREADS = 4  # each has a block in memory, up to 100 MB
+_END = re.compile(rb"[\s#]")  # what ends a number
 _OPENERS: dict[str, Any] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _UNREADABLE = (EOFError, lzma.LZMAError, zlib.error, OSError)
 
@@ -51,8 +58,7 @@ def read_blocks(path: Path, dim: int | None = None, part: int = 0, parts: int = 
     if path.is_dir():
         raise UserError(f"{path}: is a folder; a file of LIBSVM text is wanted")
     try:
-        for block in _blocks(path, part, parts):
-            yield (block.number, *_parsed(block, path, dim))
+        yield from _in_threads(_blocks(path, part, parts), partial(_parsed, path=path, dim=dim), _threads(path, parts))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except _UNREADABLE as error:
@@ -113,24 +119,91 @@ def _count_lines(path: Path, end: int) -> int:
     return lines
 
 
-def _parsed(block: Block, path: Path, dim: int | None) -> tuple[Any, Vector]:
-    from sklearn.datasets import load_svmlight_file
+def _threads(path: Path, parts: int) -> int:
+    """How many threads parse: one for each core that this rank has, no more than there are blocks."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    blocks = 2 if path.suffix in _OPENERS else path.stat().st_size // BLOCK_BYTES  # a stream is read while a block of it is parsed
+    return max(1, min(cores // parts, blocks, MOST_THREADS))
 
+
+def _in_threads(blocks: Iterator[Block], parse: Callable[[Block], Any], threads: int) -> Iterator[Any]:
+    """`parse` of all blocks, in their order; some are parsed ahead."""
+    if threads == 1:
+        yield from map(parse, blocks)
+        return
+    ahead: deque[Future[Any]] = deque()
+    pool = ThreadPoolExecutor(threads)
     try:
-        samples, labels = load_svmlight_file(io.BytesIO(block.text), zero_based=False)
-        fits = samples.nnz == 0 or int(samples.indices.max()) < (dim or LARGEST_INDEX)
-        problem = None if fits and np.isfinite(samples.data).all() and np.isfinite(labels).all() else "wrong values"
-    except (ValueError, OverflowError) as error:
-        problem = str(error)
-    if problem is None and b"_" not in block.text:  # which Python takes within a number
-        return samples, labels
-    for at, line in enumerate(block.text.split(b"\n"), 1):
-        complaint = complaint_about(line, dim)
-        if complaint:
-            raise UserError(f"{path}:{block.lines_before() + at}: {complaint}")
-    if problem is None:
-        return samples, labels
-    raise UserError(f"{path}: is no LIBSVM text, near line {block.lines_before() + 1}: {problem}")
+        for block in blocks:
+            ahead.append(pool.submit(parse, block))
+            if len(ahead) > threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Parsed(NamedTuple):
+    """Room for the rows of a block: of each row its label and where its entries end, of each entry its index − 1 and its value."""
+
+    labels: Vector
+    ends: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: Vector
+
+    def put(self, line: bytes, counts: NDArray[np.int64]) -> None:
+        """Append a line that is right."""
+        label, *features = line.split(b"#")[0].split()
+        pairs = [feature.split(b":") for feature in (features[1:] if features and features[0].startswith(b"qid:") else features)]
+        row, start = counts[kernels.ROWS], counts[kernels.ENTRIES]
+        stop = start + len(pairs)
+        self.labels[row], self.ends[row] = float(label), stop
+        self.indices[start:stop] = [int(index) - 1 for index, _ in pairs]
+        self.values[start:stop] = [float(value) for _, value in pairs]
+        counts[kernels.ROWS], counts[kernels.ENTRIES] = row + 1, stop
+
+    def set(self, entry: int, value: float) -> bool:
+        """Put a number that the kernel has left, and return whether it is finite; −1 − row is for that row's label."""
+        if entry < 0:
+            self.labels[-1 - entry] = value
+        else:
+            self.values[entry] = value
+        return math.isfinite(value)
+
+
+def _parsed(block: Block, path: Path, dim: int | None) -> tuple[int, Any, Vector]:
+    """A block's number, its samples and its labels."""
+    text = block.text if block.text.endswith(b"\n") else block.text + b"\n"
+    m, n = text.count(b"\n"), text.count(b":")
+    rows = _Parsed(np.empty(m), np.empty(m, np.int64), np.empty(n, np.int32), np.empty(n))
+    left, counts, at = np.empty((m + n, 2), np.int64), np.zeros(3, np.int64), 0
+    while (at := kernels.parse(np.frombuffer(text, np.uint8), at, dim or LARGEST_INDEX, counts, *rows, left)) < len(text):
+        line = text[at : text.index(b"\n", at)]
+        if complaint_about(line, dim):
+            raise _first_complaint(block, path, dim)
+        rows.put(line, counts)
+        at += len(line) + 1
+    m, n, open_ = counts.tolist()
+    for entry, place in left[:open_].tolist():
+        if not rows.set(entry, float(text[place : _END.search(text, place).start()])):  # type: ignore[union-attr]
+            raise _first_complaint(block, path, dim)
+    indices = rows.indices[:n]
+    indptr = np.concatenate([np.zeros(1, np.int64), rows.ends[:m]])
+    shape = (m, int(indices.max(initial=0)) + 1)
+    return block.number, scipy.sparse.csr_matrix((rows.values[:n], indices, indptr), shape=shape), rows.labels[:m]
+
+
+def rehearse() -> None:
+    """Compile what parses, or load it from the disk cache."""
+    _parsed(Block(0, b"1 1:1\n", partial(int, 0)), Path(), None)
+
+
+def _first_complaint(block: Block, path: Path, dim: int | None) -> UserError:
+    """The error of a block's first wrong line; there is one."""
+    complaints = ((at, complaint_about(line, dim)) for at, line in enumerate(block.text.split(b"\n"), 1))
+    at, complaint = next(each for each in complaints if each[1])
+    return UserError(f"{path}:{block.lines_before() + at}: {complaint}")
 
 
 def complaint_about(line: bytes, dim: int | None) -> str | None:

@@ -18,7 +18,7 @@ import h5py
 
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets import formats
+from mpi_compress.problem.datasets import formats, libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
 from mpi_compress.problem.datasets.labels import Classes, Labels
@@ -106,6 +106,8 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
     file = ranks.on_root(lambda: cached_file(table, folder, split, labels))
     if not ranks.on_root(lambda: _is_sound(file)):
         recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
+        if table.generator is None:
+            ranks.first_on_each_host(libsvm.rehearse)
         _build(file, recipe, ranks, partial(_parsed, table, folder), table.rows)
     return ranks.on_root(lambda: _described(file, table.title))
 

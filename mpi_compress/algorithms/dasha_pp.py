@@ -1,0 +1,55 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.algorithms import dasha
+from mpi_compress.algorithms.base import algorithms
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node(dasha.Node):
+    before: Vector  # (d,) x⁻, the iterate before
+
+
+@algorithms.register("dasha-pp")
+@dataclass(frozen=True)
+class DASHAPP(dasha.DASHA):
+    """DASHA with partial participation: Tyurin, Richtárik (2022), with full gradients. All workers take part in round 0.
+
+    worker sends     k_i ← ∇f_i(x) − ∇f_i(x⁻) − b (h_i − ∇f_i(x⁻));  m_i ← Q(k_i/q − a (g_i − h_i))
+                     h_i ← h_i + k_i/q;  g_i ← g_i + m_i,   if it is one of the r that take part; the others keep h_i and g_i
+    master answers   m ← (1/n) Σ m_i
+    everyone         g ← g + m;  x ← x − γ g
+
+    q = r/n, r that of [workers] participate, drawn without replacement. Q is unbiased with ω. a = 1/(2ω + 1), the paper's a/q,
+    b = q/(2 − q) and 1/γ ≥ L + L̃ √(48ω(2ω + 1)/(nq²) + 16(n − r)/((n − 1)nq²)) are the defaults. With r = n it is DASHA.
+    """
+
+    paper = "DASHA-PP"
+    partial_mean = "over all"
+    theory = "1/(L + L_rms*n/r*sqrt(48*omega*(2*omega + 1)/n + 16*(n - r)/(max(n - 1, 1)*n)))"
+    b: Expression = "r/(2*n - r)"  # b, the weight of a new gradient in h_i
+
+    def check(self) -> None:
+        super().check()
+        if not 0 < float(self.b) <= 1:
+            raise ValueError(f"b = {self.b} must be above 0 and at most 1")
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0), x0.copy())
+
+    def estimate(self, node: Node, worker: dasha.Worker, f: Objective, t: Round) -> Vector:
+        g = f.gradient(node.x).copy()
+        if self.starts_whole(t.k):
+            return g
+        b, before = float(self.b), f.gradient(node.before)
+        k = g - (1 - b) * before - b * worker.h
+        return worker.h + (self.setting.n / self.setting.r) * k
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        node.before[:] = node.x
+        super().all_hear(node, down, t)

@@ -1,0 +1,42 @@
+"""The formulas of a method's parameters: what they name, and their values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mpi_compress.algorithms.steps import Schedule, bind, formulas_in
+from mpi_compress.core.expressions import evaluate, names_in
+
+THEORY = "theory"
+"""In formulas: the step of the method's theorem."""
+
+_δ, _ω = "the δ of a contraction", "the ω of a bounded variance without bias"
+OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
+"""Quantities that a compressor states: the direction of its link, and what they are."""
+
+
+def names_of(value: Any, theory: str) -> set[str]:
+    """The quantities that a parameter's formulas name, those of the theorem's step in place of its name."""
+    named = {name for formula in formulas_in(value) for name in names_in(formula)}
+    return named - {THEORY} | names_in(theory) if THEORY in named and theory else named
+
+
+def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], theory: str) -> Schedule:
+    """The value of a parameter that is a number, a formula or a schedule.
+
+    Args:
+        key: the parameter, for errors.
+        numbers: what formulas may name.
+        theory: the theorem's step as a formula; "": the method states none.
+
+    Raises:
+        ValueError: a formula without a value.
+    """
+    named = names_of(value, theory)
+    for name in named & OF_COMPRESSORS.keys() - numbers.keys():
+        way, what = OF_COMPRESSORS[name]
+        raise ValueError(f"{key} = '{value}' needs {what} and the {way}link's compressor states none")
+    if THEORY in names_of(value, ""):
+        if not theory:
+            raise ValueError(f"{key} = '{value}' names the step of a theorem, and this method states none")
+        numbers = {**numbers, THEORY: evaluate(theory, numbers)}
+    return bind(value, numbers) if is_step else evaluate(value, numbers)

@@ -1,0 +1,63 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mpi_compress.algorithms.base import Algorithm, algorithms, whole_gradients
+from mpi_compress.algorithms.sampling import Sampling, check_batch
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+
+
+@algorithms.register("local-sgd")
+@dataclass(frozen=True)
+class LocalSGD(Algorithm):
+    """Local SGD, or FedAvg: McMahan, Moore, Ramage, Hampson, Agüera y Arcas (AISTATS 2017); with a compressor FedPAQ.
+
+    worker sends     y ← x;  y ← y − γ g_i(y), τ times;  C(y − x)
+    master answers   Δ ← the mean of what was sent
+    everyone         x ← x + η Δ
+
+    g_i(y) is ∇f_i(y), or its estimate by a minibatch of its own in each local step. Khaled, Mishchenko, Richtárik (AISTATS 2020):
+    for convex f_i γ ≤ min{1/(4L_max), 1/(8L_max(τ−1))}, the default. Where the f_i differ, the limit is apart from x* by O(γ(τ−1)).
+    If some of the workers take part, Δ is the mean of theirs, as in FedAvg.
+    """
+
+    paper = "FedAvg; Khaled et al. 2020"
+    partial_mean = "over participants"
+    theory = "1/(4*L_max*max(1, 2*(local_steps - 1)))"
+    step: Step = theory  # γ, the step size of local steps
+    local_steps: int = 10  # τ, the local steps of a round; with 1 it is gradient descent
+    server_step: float = 1.0  # η, the step size of the mean
+    batch: int | None = None  # rows of each local step's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+
+    def knows(self) -> Mapping[str, float]:
+        return {**super().knows(), "local_steps": float(self.local_steps)}
+
+    def check(self) -> None:
+        whole_gradients(self)
+        if self.batch is not None:
+            check_batch(self.batch, self.setting.numbers["N"])
+        if self.local_steps < 1:
+            raise ValueError(f"local_steps = {self.local_steps} must be at least 1")
+        if self.server_step <= 0:
+            raise ValueError(f"server_step = {self.server_step} must be above 0")
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy())
+
+    def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
+        γ, τ, y = self.gamma(t.k), self.local_steps, node.x.copy()
+        for j in range(τ):
+            y -= γ * f.gradient(y, self.rows(f, t, t.k * τ + j))
+        return self.up.pack(y - node.x, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.x, self.server_step)

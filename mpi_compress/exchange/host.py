@@ -1,0 +1,68 @@
+"""A host's cores and memory: how a rank rests while it waits, and how the memory of messages is used again."""
+
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from ctypes import CDLL
+from functools import cache
+
+import numpy as np
+
+from mpi_compress.messages.link import Bytes
+
+_SHARE, _SHORTEST_NAP, _LONGEST_NAP = 0.05, 2e-5, 2e-3  # of the time waited; seconds
+_TIMER_SLACK = 29  # Linux: how much longer than asked for the system may sleep, 50 µs unless a thread says otherwise
+_LARGE = 2**14  # bytes; smaller arrays come from memory that the process has
+
+
+def _references(arrays: Iterable[Bytes]) -> list[int]:
+    """How often each array is referred to, by views of it for example."""
+    return [sys.getrefcount(array) for array in arrays]
+
+
+_UNUSED = _references(deque([np.empty(0, np.uint8)]))[0]  # if it is only kept
+
+
+class Room:
+    """Memory for messages that is used again once nobody has a view of it: the system gives new memory page by page, slowly.
+
+    Args:
+        most: how many arrays are kept; 0: none.
+    """
+
+    def __init__(self, most: int):
+        self._kept: deque[Bytes] = deque(maxlen=most)
+
+    def take(self, size: int) -> Bytes:
+        """An array (size,) whose content has no meaning."""
+        if size >= _LARGE:
+            for i, references in enumerate(_references(self._kept)):
+                if references == _UNUSED and size <= self._kept[i].size <= 2 * size:
+                    return self._kept[i][:size]
+        new = np.empty(size, np.uint8)
+        if size >= _LARGE:
+            self._kept.append(new)
+        return new[:]
+
+
+def rest(waited: float) -> None:
+    """Leave the core to others between two looks. The longer a rank has waited, in seconds, the longer it naps.
+
+    A rank that wakes gets its core back at once; one that yields its turn would wait for the end of the other's.
+    """
+    time.sleep(min(max(_SHARE * waited, _SHORTEST_NAP), _LONGEST_NAP))
+
+
+@cache
+def wake_on_time() -> None:
+    """Let naps of this thread be as short as they are asked for, where the system can."""
+    with suppress(OSError, AttributeError):
+        CDLL(None).prctl(_TIMER_SLACK, 1000, 0, 0, 0)  # ns
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

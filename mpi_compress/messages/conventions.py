@@ -1,0 +1,71 @@
+"""Conventions by which papers, or their authors' code, count the bits sent up; [log] count adds up the same messages by each.
+
+Where a convention does not speak of a kind of message, such as one of signs or powers, it is the formula of that kind's paper with
+this convention's floats, indices counted or not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from mpi_compress.core.errors import nearest
+from mpi_compress.messages.kinds import Blocks, Compressed, Dense, Hybrid, SignSparse, Sparse, WithScalar, WithSize
+from mpi_compress.messages.link import Link, Message
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a source counts a message."""
+
+    column: str  # of the trace
+    bits: Callable[[Link, Compressed], float]
+    start_is_free: bool = False  # True if whole gradients in round 0 of a method that compresses are not counted
+
+
+def _cheapest(link: Link, c: Compressed) -> float:
+    """32 bits a value, and for K indices that are not drawn by chance alone min{K log2 d, (d − K) log2 d, d}."""
+    if isinstance(c, WithScalar | WithSize):
+        return c.paper_bits(32, False) - c.vector.paper_bits(32, False) + _cheapest(link, c.vector)
+    if isinstance(c, Blocks):
+        return sum(_cheapest(link, part) for part in c.parts)
+    chosen = isinstance(c, Sparse | SignSparse | Hybrid) and not link.compressor.draws_indices
+    K, d = c.elements, c.dim
+    return c.paper_bits(32, False) + (min(K * log2(d), (d - K) * log2(d), d) if chosen else 0.0)
+
+
+CONVENTIONS: dict[str, Convention] = {
+    "cat": Convention("bits_cat", lambda link, c: c.paper_bits(link.codec.float_format.bits, True)),  # CAT eq. 5
+    "values-only-32": Convention("bits_values_32", lambda _, c: c.paper_bits(32, False), True),  # EF21, MARINA, DASHA
+    "values-only-64": Convention("bits_values_64", lambda _, c: c.paper_bits(64, False), True),  # 3PC, on quadratics
+    "values+indices": Convention("bits_values_indices", lambda _, c: c.paper_bits(32, True)),
+    "min(k log2 d, …)": Convention("bits_cheapest_indices", _cheapest),  # FL_playground
+}
+"""By the names that jobs use; "..." will do for "…"."""
+
+
+def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
+    """The conventions of these names, each once; ValueError with the nearest right name."""
+    found = {}
+    for name in names:
+        right = name.replace("...", "…")
+        if right not in CONVENTIONS:
+            raise ValueError(nearest(name, CONVENTIONS, "convention"))
+        found[right] = CONVENTIONS[right]
+    return found
+
+
+def add_by_conventions(
+    totals: dict[str, float], conventions: Mapping[str, Convention], link: Link, arrived: Sequence[Message], starts_whole: bool
+) -> None:
+    """Add a round's messages up to the totals, by column; nothing for silence.
+
+    Args:
+        starts_whole: True in round 0 of a method whose uplink compresses: there some sources count no whole gradients.
+    """
+    for message in arrived:
+        if message.is_silent:
+            continue
+        content = link.unpack(message)
+        free = starts_whole and isinstance(content, Dense)
+        for each in conventions.values():
+            totals[each.column] += 0.0 if free and each.start_is_free else each.bits(link, content)

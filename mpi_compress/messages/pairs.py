@@ -1,0 +1,46 @@
+"""Two vectors in one message."""
+
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Bytes, Compressed, Pair, Vector
+from mpi_compress.messages.link import Link, Message
+
+
+class PairLink(Link):
+    """A link whose messages are two messages of the link `vectors`, one after the other, with one length before both."""
+
+    vectors: Link
+
+    def __init__(self, vectors: Link):
+        super().__init__(vectors.compressor, vectors.codec, vectors.dim)
+        object.__setattr__(self, "vectors", vectors)
+
+    def at(self, **known: Any) -> "PairLink":
+        return PairLink(self.vectors.at(**known))
+
+    def pack_two(self, first: Vector | Compressed, second: Vector | Compressed, t: Round) -> Message:
+        """Compress two vectors (dim,), in this order, and encode the results; raises OverflowError where `pack` does."""
+        return Message(self.write(Pair(self.vectors.compressed(first, t), self.vectors.compressed(second, t))))
+
+    @property
+    def silence(self) -> Pair:
+        return Pair(self.vectors.silence, self.vectors.silence)
+
+    def write(self, compressed: Compressed) -> Bytes:
+        assert isinstance(compressed, Pair)
+        return np.concatenate([self.vectors.write(compressed.first), self.vectors.write(compressed.second)])
+
+    def read(self, data: Bytes, at: int = 0) -> tuple[Pair, int]:
+        first, at = self.vectors.read(data, at)
+        second, end = self.vectors.read(data, at)
+        return Pair(first, second), end
+
+    def planned_wire_bits(self, T: Any) -> Any:
+        return None
+
+    def paper_bits(self, content: Compressed) -> float:
+        assert isinstance(content, Pair)
+        return self.vectors.paper_bits(content.first) + self.vectors.paper_bits(content.second)

@@ -1,0 +1,131 @@
+"""3PC, its members and AdaCGD: special cases, plain loops, and their theorem."""
+
+import numpy as np
+import pytest
+from helpers.plays import bound, optimum, play, problem, start
+
+import mpi_compress as mc
+
+TOP, IDENTITY = {"name": "top-k", "k": 4}, {"name": "identity"}
+
+
+def top(v, k=4):
+    kept = np.zeros_like(v)
+    largest = np.argsort(-np.abs(v), kind="stable")[:k]
+    kept[largest] = v[largest]
+    return kept
+
+
+def gradients(p, x):
+    return np.array([f.value_and_gradient(x)[1].copy() for f in p.fs.values()])
+
+
+def plain(p, γ, ζ, rounds, maps):
+    """x after all rounds, and who was silent; `maps` go from coarse to fine, and the last one is taken whatever it loses."""
+    x, silent = start(p).copy(), []
+    g = y = gradients(p, x)
+    x = x - γ * g.mean(axis=0)
+    for _ in range(1, rounds):
+        now, after = gradients(p, x), g.copy()
+        for i in range(p.count):
+            D, tolerance = now[i] - g[i], ζ * np.sum((now[i] - y[i]) ** 2)
+            silent.append(np.sum(D**2) <= tolerance)
+            if not silent[-1]:
+                after[i] += next((c for c in (m(D) for m in maps) if np.sum((D - c) ** 2) <= tolerance), maps[-1](D))
+        g, y = after, now
+        x = x - γ * g.mean(axis=0)
+    return x, np.array(silent)
+
+
+CASES = {
+    "3pc": ({"name": "3pc"}, TOP, 0.0, [top]),
+    "clag": ({"name": "clag", "zeta": 4.0}, TOP, 4.0, [top]),
+    "lag": ({"name": "lag", "zeta": 2.0}, IDENTITY, 2.0, [lambda v: v]),
+    "adacgd": ({"name": "adacgd", "zeta": 0.7}, {"name": "top-k"}, 0.7, [lambda v, k=k: top(v, k) for k in (1, 2, 4, 8, 16, 30)]),
+    "adacgd, levels": ({"name": "adacgd", "zeta": 0.7, "levels": [2, "50%"]}, {"name": "top-k"}, 0.7, [lambda v, k=k: top(v, k) for k in (2, 15)]),
+    "adacgd, coarse": ({"name": "adacgd", "zeta": 0.05, "levels": [1, 3]}, {"name": "top-k"}, 0.05, [lambda v, k=k: top(v, k) for k in (1, 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_iterates_are_those_of_a_plain_loop(case):
+    algorithm, up, ζ, maps = CASES[case]
+    p = problem()
+    done = play(p, {**algorithm, "step": "0.3/L"}, up, 40)
+    x, silent = plain(p, 0.3 / p.numbers["L"], ζ, 40, maps)
+    assert np.abs(done.x - x).max() < 1e-10
+    assert silent.any() == (case in ("clag", "lag"))
+    assert not silent.all()
+    lengths = np.diff(done.trace["elements_up"])[1:]
+    assert len(set(lengths.tolist())) > 1 or case in ("3pc", "adacgd, coarse")
+
+
+def test_the_trigger_of_0_is_ef21_and_with_the_identity_gradient_descent():
+    """From round 1 on, EF21 that begins with g_i = ∇f_i(x0)."""
+    p = problem()
+    iterates = [[], [], []]
+    for algorithm, seen in zip(({"name": "3pc"}, {"name": "adacgd", "zeta": 0, "levels": [4]}), iterates, strict=False):
+        up = TOP if algorithm["name"] == "3pc" else {"name": "top-k"}
+        γ = play(p, algorithm, up, 30, lambda k, node, workers, seen=seen: seen.append(node.x.copy())).method.step
+    x, g = start(p).copy(), gradients(p, start(p))
+    for _ in range(31):
+        iterates[2].append(x)
+        x = x - γ * g.mean(axis=0)
+        g = g + np.array([top(D) for D in gradients(p, x) - g])
+    assert np.array_equal(iterates[0], iterates[1])
+    assert np.abs(np.array(iterates[0]) - iterates[2]).max() < 1e-12
+    descent, lazy = (play(p, {"name": name, "step": "1/L", **more}, IDENTITY, 30) for name, more in (("gd", {}), ("lag", {"zeta": 0})))
+    assert np.abs(descent.x - lazy.x).max() < 1e-12
+    assert play(p, {"name": "ef21"}, TOP, 1).method.step == pytest.approx(γ, rel=1e-12)
+
+
+@pytest.mark.parametrize("case", ["3pc", "clag", "lag", "adacgd", "clag, ζ of its own"])
+def test_the_theorem_holds(case):
+    """(1/T) Σ ‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT), since g_i begins at ∇f_i(x0)."""
+    p, T = problem(), 300
+    name, zeta = case.partition(",")[0], {"zeta": 30.0} if "own" in case else {}
+    done = play(p, {"name": name, **zeta}, {"lag": IDENTITY, "adacgd": {"name": "top-k"}}.get(name, TOP), T)
+    γ = done.method.step
+    δ = {"lag": 1.0, "adacgd": 1.0}.get(name, 4 / p.dim)
+    s = np.sqrt(1 - δ)
+    ζ = {"3pc": 0.0, "clag": s**2 / (1 - s), "lag": 1.0, "adacgd": 1.0}[name] if not zeta else 30.0
+    assert γ == pytest.approx(1 / (p.numbers["L"] + p.numbers["L_rms"] * np.sqrt(max(s**2 / (1 - s), ζ) / (1 - s))), rel=1e-9)
+    mean = np.mean(done.trace["grad_norm"][:T] ** 2)
+    bounded = 2 * (done.trace["loss"][0] - optimum(p)[1]) / (γ * T)
+    assert 0.1 * bounded < mean <= bounded
+    assert done.trace["elements_up"][1] == p.count * p.dim  # the whole start is counted
+
+
+def test_the_lazier_the_fewer_messages_and_silence_is_4_bytes():
+    p = problem()
+    counts = [play(p, {"name": "clag", "zeta": ζ, "step": "0.05/L"}, TOP, 60).trace for ζ in (0, 16, 256)]
+    sent = [trace["elements_up"][-1] for trace in counts]
+    assert sent[0] > 1.2 * sent[1] > 1.4 * sent[2]
+    silent = play(p, {"name": "clag", "zeta": 1e12}, TOP, 10).trace
+    assert np.diff(silent["wire_bits_up"])[2:].tolist() == [32 * p.count] * 8
+
+
+def test_who_has_nothing_to_add_is_silent():
+    """Where x stays where it is, D = 0 = ζ‖∇f_i − y_i‖² from round 1 on."""
+    p = problem(count=1)
+    done = play(p, {"name": "lag", "zeta": 0, "step": 1e-300}, IDENTITY, 4)
+    assert np.diff(done.trace["wire_bits_up"])[1:].tolist() == [32] * 3
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "up", "text"),
+    [
+        ({"name": "clag", "zeta": -1}, TOP, "zeta = -1.0 must be 0 or more"),
+        ({"name": "lag"}, TOP, "lag sends whole gradients: leave up.compressor out, or take clag"),
+        ({"name": "adacgd"}, {"name": "random-k", "k": 3}, "adacgd chooses the k of top-k, and up.compressor = random-k was given"),
+        ({"name": "adacgd", "levels": [3, 2]}, {"name": "top-k"}, r"levels = \[3, 2\] must increase"),
+        ({"name": "adacgd", "levels": [31]}, {"name": "top-k"}, "k = 31 is more than the d = 30"),
+        ({"name": "3pc"}, {"name": "sq", "k": 3}, None),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(algorithm, up, text):
+    if text is None:
+        assert isinstance(bound(problem(), {**algorithm, "step": 0.1}, up), mc.Algorithm)
+        return
+    with pytest.raises(ValueError, match=text):
+        bound(problem(), algorithm, up)

@@ -1,0 +1,23 @@
+"""What `new` writes can be run, compared and plotted as it stands."""
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+
+
+def test_what_new_writes_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+    assert main(["new", str(tmp_path / "first")]) == 0
+    assert "mpi-compress run job.toml" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path / "first")
+    assert main(["run", "job.toml", "--quiet", "--set", "stop.rounds=40"]) == 0
+    assert main(["table", "job.toml", "--to", "suboptimality=0.3", "--set", "stop.rounds=40"]) == 0
+    out = capsys.readouterr().out
+    assert "near-largest" in out
+    assert "not reached" not in out
+    assert len(mc.load_job("job.toml").runs) == 3
+
+
+def test_new_replaces_no_file(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("of my own")
+    assert main(["new", str(tmp_path)]) == 2
+    assert "mine.py: is there already; name another folder" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.py"]

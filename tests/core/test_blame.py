@@ -1,0 +1,35 @@
+"""An error in a user's part is one line, one in the package a traceback."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from mpi_compress.core.blame import SWITCH, text_of
+from mpi_compress.core.expressions import evaluate
+from mpi_compress.core.registry import checked
+
+
+@dataclass(frozen=True)
+class Mine:
+    def __post_init__(self):
+        raise RuntimeError("broken\non purpose")
+
+
+def error_of(call):
+    with pytest.raises(Exception) as caught:
+        call()
+    return caught.value
+
+
+def test_a_users_error_names_its_place_in_one_line(monkeypatch):
+    error = error_of(lambda: checked(Mine, {}, "mine"))
+    line = Mine.__post_init__.__code__.co_firstlineno + 1
+    assert text_of(error) == (
+        f"RuntimeError: broken on purpose ({__file__}, line {line}, in Mine.__post_init__); {SWITCH}=1 prints the traceback"
+    )
+    monkeypatch.setenv(SWITCH, "1")
+    assert text_of(error).startswith("Traceback")
+
+
+def test_an_error_of_the_package_keeps_its_traceback_though_a_user_called_it():
+    assert text_of(error_of(lambda: evaluate(None, {}))).startswith("Traceback")
