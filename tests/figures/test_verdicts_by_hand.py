@@ -18,7 +18,7 @@ from mpi_compress.job.tables import Claim
 
 JOBS = Path(__file__).parents[2] / "jobs"
 TINY = {
-    "aiade/condition": {"stop.rounds": 300},
+    "aiade/condition": {"stop.rounds": 60},
     "gspar/fig1-sparse": {"stop.rounds": 48, "data.samples": 64, "data.dim": 20, "tune.values": [1, 4]},
 }
 SIX = """
