@@ -24,8 +24,10 @@ def lines(digits: int, size: int, rng: np.random.Generator) -> bytes:
     out, total = [], 0
     while total < size:
         indices = np.unique(rng.integers(1, 50_000, 75))
-        values = [repr(v) for v in rng.random(indices.size)] if digits == 17 else np.round(rng.random(indices.size), digits) if digits else indices > 0
-        text = " ".join(["+1", *(f"{j}:{v:g}" if digits < 17 else f"{j}:{v}" for j, v in zip(indices, values, strict=True))]) + "\n"
+        values = rng.random(indices.size) if digits else np.ones(indices.size)
+        if digits < 17:
+            values = np.round(values, digits)
+        text = " ".join(["+1", *(f"{j}:{v!r}".removesuffix(".0") for j, v in zip(indices.tolist(), values.tolist(), strict=True))]) + "\n"
         out.append(text.encode())
         total += len(text)
     return b"".join(out)
