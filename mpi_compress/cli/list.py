@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
 
-_MANY = 20
+_MANY = 40  # names of one kind
 
 
 def add_arguments(parser: ArgumentParser) -> None:

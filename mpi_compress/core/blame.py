@@ -1,5 +1,6 @@
 """Errors in a user's own parts: one line with the part, the file and the line, in place of a traceback."""
 
+import linecache
 import os
 import site
 import sysconfig
@@ -19,7 +20,8 @@ def text_of(error: BaseException) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     code, line = place
     what = " ".join(str(error).split()) or "without a word"
-    where = f"{code.co_filename}, line {line}, in {code.co_qualname}"
+    source = linecache.getline(code.co_filename, line).strip()
+    where = f"{code.co_filename}, line {line}, in {code.co_qualname}" + f": {source}" * bool(source)
     return f"{type(error).__name__}: {what} ({where}); {SWITCH}=1 prints the traceback"
 
 

@@ -12,6 +12,7 @@ from mpi_compress.figures import verdicts
 from mpi_compress.job.loading import parse_job
 
 JOBS = sorted((Path(__file__).parents[2] / "jobs" / "cat").glob("fig*.toml"))
+ON_REAL_ROWS = ("fig3-url-rows",)  # a set that is at hand or not, with no larger size
 SMALL = """
 title = "small"
 data = { name = "wanted", stand-in = [{ name = "second" }, { generator = "gspar", samples = 40, dim = 12 }] }
@@ -48,10 +49,10 @@ def small(tmp_path, monkeypatch):
 
 
 def test_there_is_a_job_for_every_figure():
-    assert [f.stem for f in JOBS] == ["fig1", "fig2", "fig3-rcv1", "fig3-url"]
+    assert {f.stem for f in JOBS} == {"fig1", "fig2", "fig3-rcv1", "fig3-url", *ON_REAL_ROWS}
 
 
-@pytest.mark.parametrize("file", JOBS, ids=lambda f: f.stem)
+@pytest.mark.parametrize("file", [f for f in JOBS if f.stem not in ON_REAL_ROWS], ids=lambda f: f.stem)
 def test_a_figure_can_be_run_without_any_real_set_and_at_full_size(file, tmp_path, monkeypatch):
     monkeypatch.setenv("MPI_COMPRESS_DATA", str(tmp_path))
     job, full = load_job(file), load_job(file, full=True)

@@ -24,9 +24,8 @@ def error_of(call):
 def test_a_users_error_names_its_place_in_one_line(monkeypatch):
     error = error_of(lambda: checked(Mine, {}, "mine"))
     line = Mine.__post_init__.__code__.co_firstlineno + 1
-    assert text_of(error) == (
-        f"RuntimeError: broken on purpose ({__file__}, line {line}, in Mine.__post_init__); {SWITCH}=1 prints the traceback"
-    )
+    place, source = f"{__file__}, line {line}, in Mine.__post_init__", 'raise RuntimeError("broken\\non purpose")'
+    assert text_of(error) == f"RuntimeError: broken on purpose ({place}: {source}); {SWITCH}=1 prints the traceback"
     monkeypatch.setenv(SWITCH, "1")
     assert text_of(error).startswith("Traceback")
 

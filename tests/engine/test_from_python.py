@@ -239,6 +239,15 @@ def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):
     assert mc.read(three).attrs["reason"] == "until(row) is true after 7 rounds"
 
 
+@pytest.fixture
+def ctrl_c_is_heard():
+    """As in a session at a terminal; programs that a shell starts in the background do not hear it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_saves_and_raises_stopped_and_the_same_call_goes_on(tmp_path):
     def interrupt(row):
         if row["round"] == 4:
@@ -256,6 +265,7 @@ def test_ctrl_c_saves_and_raises_stopped_and_the_same_call_goes_on(tmp_path):
     assert_equal(stopped.file, whole.file)
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_ctrl_c_before_the_rounds_is_stopped_too(tmp_path, monkeypatch):
     monkeypatch.setattr("mpi_compress.engine.runner.prepare", lambda *_: signal.raise_signal(signal.SIGINT))
     with pytest.raises(mc.Stopped, match="stopped by SIGINT while it was being prepared"):
