@@ -1,6 +1,7 @@
 """A host's cores and memory: how a rank rests while it waits, and how the memory of messages is used again."""
 
 import os
+import re
 import sys
 import time
 from collections import deque
@@ -8,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from ctypes import CDLL
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -61,6 +63,17 @@ def wake_on_time() -> None:
     """Let naps of this thread be as short as they are asked for, where the system can."""
     with suppress(OSError, AttributeError):
         CDLL(None).prctl(_TIMER_SLACK, 1000, 0, 0, 0)  # ns
+
+
+def unlink_shared_memory() -> None:
+    """Remove the name of the memory that MPICH's ranks of this host share, once all of them have it.
+
+    MPICH removes it only where a run ends well. Without a name the system frees the memory with the last rank, however that ends.
+    """
+    with suppress(OSError):  # no Linux
+        maps = Path("/proc/self/maps").read_text()
+        for name in set(re.findall(r"/dev/shm/mpich_shm_\w+$", maps, re.MULTILINE)):
+            os.unlink(name)
 
 
 def cores() -> int:

@@ -67,6 +67,7 @@ class MPIRanks(Ranks):
     def __init__(self, comm: Any):
         from mpi4py import MPI
 
+        from mpi_compress.exchange.host import unlink_shared_memory
         from mpi_compress.exchange.mpi import Channel
 
         self._comm = comm
@@ -74,6 +75,8 @@ class MPIRanks(Ranks):
         host = comm.Split_type(MPI.COMM_TYPE_SHARED)
         self._host = Channel(host, self._channel.crowded)
         host.Free()
+        if self._host.rank == 0:
+            unlink_shared_memory()
         self.rank, self.size = comm.rank, comm.size
         self.crowded = self._channel.crowded
         self.is_root = self.rank == 0

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from helpers.running import BIN, command
@@ -116,3 +117,17 @@ def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
     )
     done = subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="shared memory has no names in the file system here")
+def test_ranks_that_are_killed_leave_no_shared_memory(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text(
+        "import os, re, signal\nfrom pathlib import Path\nfrom mpi4py import MPI\nfrom mpi_compress.exchange.ranks import ranks_of\n"
+        "mapped = lambda: set(re.findall(r'/dev/shm/mpich_shm\\w+', Path('/proc/self/maps').read_text()))\n"
+        "names = mapped()\nranks = ranks_of(MPI.COMM_WORLD)\nif ranks.rank:\n    MPI.COMM_WORLD.Barrier()\n"
+        "Path('left').write_text(repr((len(names), [name for name in names if os.path.exists(name)])))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], cwd=tmp_path, capture_output=True, timeout=120)
+    assert (tmp_path / "left").read_text() == "(1, [])"
