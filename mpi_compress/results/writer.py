@@ -154,7 +154,8 @@ class Recorder:
     def _reserve(self, size: int) -> None:
         """Reserve `size` further bytes on the disk; raises OSError if it is full, which HDF5 does not survive."""
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
+            end = self._h5.id.get_filesize() if self._h5 else 0  # the file itself may be longer, by what was reserved before
+            os.posix_fallocate(self._lock, 0, end + size + _MARGIN)
         elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
