@@ -18,7 +18,7 @@ _SHORT = 4096  # coordinates of a vector that costs less to read again than a ca
 
 
 def pays(m: int, dim: int) -> bool:
-    """True if one call for m vectors (dim,) is faster than m calls: they stay in the cache till they are read again, or are short."""
+    """True if one call for m vectors (dim,) is faster than m calls: they stay cached until they are read, or are short."""
     return 8 * m * dim <= _CACHED or dim <= _SHORT
 
 
