@@ -105,7 +105,9 @@ def summary(found: Sequence[Comparison]) -> Iterator[str]:
     """The comparisons in one table, and how often any two ways of counting disagree."""
     pairs = sum(len(c.pairs) for c in found)
     yield "\n## Pairs of methods in another order than by the bytes that were sent\n"
-    rows = [[c.problem, str(c.target), str(len(c.pairs)), *(str(c.flips(way, SENT)) for way in COLUMNS if way != SENT)] for c in found]
+    rows = [
+        [c.problem, str(c.target), str(len(c.pairs)), *(str(c.flips(way, SENT)) for way in COLUMNS if way != SENT)] for c in found
+    ]
     total = ["**all**", "", str(pairs), *(_share(sum(c.flips(way, SENT) for c in found), pairs) for way in COLUMNS if way != SENT)]
     yield from table(["comparison", "target", "pairs", *(way for way in COLUMNS if way != SENT)], [*rows, total])
     yield "\n## Comparisons in which another method is the cheapest\n"

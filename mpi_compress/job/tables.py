@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Literal
 
-from mpi_compress.core.errors import nearest
 from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor

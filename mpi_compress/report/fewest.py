@@ -59,7 +59,7 @@ class Fewest:
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:
-    """One row for each problem and target that jobs with `to` in [figure] have; runs of one problem in several jobs stand together."""
+    """A row for each problem and target of jobs with `to` in [figure]; runs of one problem in several jobs stand together."""
     groups: dict[str, tuple[list[Run], Target, str]] = {}
     for o in found:
         if o.job is None or o.job.figure.to is None:
@@ -139,4 +139,5 @@ def _words(run: Run) -> str:
     detail = f" ({', '.join(parameters)})" if parameters else ""
     dealt = f", {name_in(split)}{detail}" if split != "contiguous" else ""
     others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]
-    return ", ".join([functions, str(run.attrs["data"]), *others, f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"])
+    sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"
+    return ", ".join([functions, str(run.attrs["data"]), *others, *sizes])
