@@ -75,6 +75,8 @@ def comparisons(out: Path) -> Iterator[Comparison]:
     """Those of all problems of the jobs that two methods or more reach a target on."""
     for row in fewest(outcomes(job_files([str(JOBS)]), out)):
         counted = {m.label: m.runs for m in row.comparison.methods if all(_is_counted(run) for run in m.runs)}
+        tuned = {run.label for runs in counted.values() for run in runs if run.tuned}
+        counted = {name: runs for name, runs in counted.items() if not any(runs[0].label.startswith(f"{each}, ") for each in tuned)}
         for times in LOOSER:
             target = Target(row.comparison.targets[0].column, times * row.comparison.targets[0].level)
             of = {label: bits_to(runs, target) for label, runs in counted.items()}
@@ -140,7 +142,7 @@ Papers compare methods by bits that formulas count, and formulas differ. This pa
 [jobs/literature](../jobs/literature), in {len(COLUMNS)} ways: by the {len(CONVENTIONS)} conventions of `[log] count` ({{doc}}`jobs` names the source of each), by the bytes that were
 sent with their lengths, and by these in UDP packets on Ethernet, one or more for each message. Bits go up, and are those of all workers up to the
 first logged row in which a method reaches the target, the median over seeds. A method has its theorem's step, or the best of the powers of
-two that its label names. The target is that of the job, or the tightest of 10, 100, … times it that half of the methods reach. A pair of methods is in another order
+two that its label names, and not both. The target is that of the job, or the tightest of 10, 100, … times it that half of the methods reach. A pair of methods is in another order
 if the two ways of counting do not agree on which one needs fewer bits. In brackets: the place.
 
 `mpi-compress reproduce jobs/literature` and then `python docs/bit_audit.py results > docs/bit-audit.md` make this page anew, from result files alone;
