@@ -139,7 +139,7 @@ def main(out: Path) -> None:
     print(f"""# Rankings of methods by the way bits are counted
 
 Papers compare methods by bits that formulas count, and formulas differ. This page counts the same runs, those of
-[jobs/literature](../jobs/literature), in {len(COLUMNS)} ways: by the {len(CONVENTIONS)} conventions of `[log] count` ({{doc}}`jobs` names the source of each), by the bytes that were
+`jobs/literature/`, in {len(COLUMNS)} ways: by the {len(CONVENTIONS)} conventions of `[log] count` ({{doc}}`jobs` names the source of each), by the bytes that were
 sent with their lengths, and by these in UDP packets on Ethernet, one or more for each message. Bits go up, and are those of all workers up to the
 first logged row in which a method reaches the target, the median over seeds. A method has its theorem's step, or the best of the powers of
 two that its label names, and not both. The target is that of the job, or the tightest of 10, 100, … times it that half of the methods reach. A pair of methods is in another order
