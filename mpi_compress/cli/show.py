@@ -168,12 +168,16 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
     import numpy as np
 
     from mpi_compress.results.columns import named
+    from mpi_compress.results.tuning import AT_END, at_end
 
     if settled := json.loads(run.attrs.get("settled", "{}")):
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
     if run.tuned:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
-        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}, by {run.tuned['merit']}: {tried}"
+        budget = "".join(f" after {value:,.0f} {key.replace('_', ' ')}" for key, value in run.tuned.get("budget", {}).items())
+        seeds = f", seeds {', '.join(map(str, run.tuned['seeds']))}" if "seeds" in run.tuned else ""
+        end = f" ({AT_END})" if at_end(run.tuned) else ""
+        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}{end}, by {run.tuned['merit']}{budget}{seeds}: {tried}"
     for name in sorted(n for n in set(last).difference(named("counter", "evaluation")) if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"

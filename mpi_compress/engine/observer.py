@@ -91,9 +91,7 @@ class Observer:
         self.clock.evaluate += time.perf_counter() - begun
         return verdict
 
-    def _log(
-        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON
-    ) -> Verdict:
+    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON) -> Verdict:
         """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
         c, log = self.counters, self.log
         if k == c.logged:

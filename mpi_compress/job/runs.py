@@ -16,7 +16,8 @@ from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of
-from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, TuneTable, WorkersTable
+from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
+from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
@@ -119,13 +120,11 @@ class RunSpec:
 
     @property
     def trials(self) -> list["RunSpec"]:
-        """The runs that tune the parameter, one for each value."""
+        """The runs that tune the parameter: for each value one, or one for each of its seeds."""
         tune = self.tune
         assert tune is not None
-        fixed: dict[str, Any] = {"stop": {"rounds": tune.rounds}} if tune.rounds is not None else {}
-        fixed |= {"seed": tune.seed} if tune.seed is not None else {}
         label = f"{self.label}, {tune.parameter} = "
-        return [self._with({tune.parameter: value, **fixed}, label + plain(value), without="tune") for value in tune.values]
+        return [self._with(trial, label + plain(trial[tune.parameter]), without="tune") for trial in tune.trials]
 
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id does not change."""

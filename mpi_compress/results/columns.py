@@ -81,6 +81,10 @@ def _kappa(run: Result) -> NDArray:
     return np.full(len(run.trace["round"]), run.attrs["L"] / mu if mu > 0 else np.inf)
 
 
+def _each_worker(name: str) -> Callable[[Result], NDArray]:
+    return lambda run: run.column(name) / run.attrs["n_workers"]
+
+
 COLUMNS = (
     Column("round", "int64", "", "round", "evaluation"),
     Column("epoch", "float64", "", "passes over the data", "evaluation"),
@@ -105,6 +109,9 @@ COLUMNS = (
     Column(
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
     ),
+    Column("wire_bits_up_n", "float64", "bit", "bits/n sent up, on the wire", "result", "", derive=_each_worker("wire_bits_up")),
+    Column("bits_32_n", "float64", "bit", "bits/n sent up, 32 a value", "result", "", derive=_each_worker("bits_values_32")),
+    Column("bits_64_n", "float64", "bit", "bits/n sent up, 64 a value", "result", "", derive=_each_worker("bits_values_64")),
     Column("bits_up", "float64", "", "bits a coordinate, message up", "result", "", derive=_each_message("up")),
     Column("bits_down", "float64", "", "bits a coordinate, message down", "result", "", derive=_each_message("down")),
     Column("distance", "float64", "", "distance ‖x − x*‖", "point", falls=True),
