@@ -26,6 +26,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
@@ -120,6 +121,8 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
             refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
+    if algorithm.shares_memory and isinstance(spec.cost, Clocked):
+        raise UserError(f"cost.model = {spec.cost.name}: {algorithm.name} shares memory and sends no messages; leave it out")
     if algorithm.shares_memory and spec.log.count:
         raise UserError(f"log.count: {algorithm.name} shares memory and sends no messages; leave it out")
     if not is_ours(algorithm):
