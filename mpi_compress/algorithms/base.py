@@ -168,6 +168,11 @@ class Method(Part, ABC):
         return nan
 
     @property
+    def follows_link(self) -> bool:
+        """True if its messages depend on the cost of messages: they are others on another link."""
+        return False
+
+    @property
     def fixed_budget(self) -> int | None:
         """The number T of coordinates in every message; None if it varies, or is not known."""
         return self.up.compressor.count(self.setting.dim)

@@ -62,6 +62,10 @@ class Kimad(WholeStart):
         return super().within(replace(setting, up=setting.up.at(k=least)))
 
     @property
+    def follows_link(self) -> bool:
+        return True
+
+    @property
     def fixed_budget(self) -> None:
         return None
 

@@ -180,6 +180,12 @@ def bits_per_second(rate: float | str) -> float:
     return value
 
 
+def rate_text(rate: float) -> str:
+    """A bandwidth in bits a second as text: "40 Mbit/s"."""
+    unit = next((unit for unit in ("Gbit", "Mbit", "kbit") if rate >= _RATES[unit]), "bit")
+    return f"{rate / _RATES[unit]:.4g} {unit}/s"
+
+
 def _size(value: float | str) -> float | str:
     try:
         bits(value)

@@ -36,6 +36,11 @@ class Clocked(CostModel):
     def computing(self, nonzeros: float) -> float:
         """The seconds that a worker computes a gradient over so many nonzeros of its rows."""
 
+    @property
+    @abstractmethod
+    def shown(self) -> str:
+        """The links in a few words."""
+
     def cost(self, payload: Any) -> Any:
         """C(P) on the link of worker 0 as the clock starts."""
         return self.at(0.0, 0).cost(payload)

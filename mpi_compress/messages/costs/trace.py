@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-from mpi_compress.core.expressions import Time, bits_per_second, seconds
+from mpi_compress.core.expressions import Time, bits_per_second, rate_text, seconds
 from mpi_compress.core.fields import Checked
 from mpi_compress.messages.costs.base import costs
 from mpi_compress.messages.costs.clocked import Clocked, Moment
@@ -71,6 +71,12 @@ class Trace(Clocked):
             row = (row + 1) % len(table)
             left = self._end(table, row) - table[row][0]
         return now + bits / table[row][2], latency
+
+    @property
+    def shown(self) -> str:
+        rates, latencies = (sorted({row[i] for table in self._tables for row in table}) for i in (2, 1))
+        ends = [(rates[0], rates[-1]) if len(rates) > 1 else (rates[0],), (latencies[0], latencies[-1]) if len(latencies) > 1 else (latencies[0],)]
+        return f"{' to '.join(map(rate_text, ends[0]))} and {' to '.join(f'{1e3 * each:.4g} ms' for each in ends[1])}"
 
     def computing(self, nonzeros: float) -> float:
         return self._pace * nonzeros
