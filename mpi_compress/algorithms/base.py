@@ -67,6 +67,7 @@ class Method(Part, ABC):
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
+    plans_by_cost: ClassVar[bool] = False  # True: what it sends depends on the cost model, whatever its `budget`
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
     partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor, n or r; "": all must take part
     step: Any = None  # γ, the step size, where there is one; `within` evaluates it
@@ -166,11 +167,6 @@ class Method(Part, ABC):
         """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), in the mean over random choices
         (CAT's descent lemmas); NaN: no lemma covers the step."""
         return nan
-
-    @property
-    def follows_link(self) -> bool:
-        """True if its messages depend on the cost of messages: they are others on another link."""
-        return False
 
     @property
     def fixed_budget(self) -> int | None:

@@ -251,10 +251,6 @@ class CAT(Descent):
         return self.scheme.symbol if isinstance(self.scheme, SizeScheme) else self.scheme.improvement.symbol
 
     @property
-    def follows_link(self) -> bool:
-        return self.budget == "cat"
-
-    @property
     def fixed_budget(self) -> int | None:
         return self.budget if isinstance(self.budget, int) and isinstance(self.scheme, Scheme) else None
 

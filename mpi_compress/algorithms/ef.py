@@ -67,10 +67,6 @@ class EF(ErrorFeedback):
             raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
 
     @property
-    def follows_link(self) -> bool:
-        return self.budget is not None
-
-    @property
     def fixed_budget(self) -> int | None:
         return None if self.budget is not None else super().fixed_budget
 

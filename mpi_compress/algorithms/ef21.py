@@ -69,10 +69,6 @@ class EF21(WholeStart):
         return (way == "up" and self.budget is not None) or super().settles(compressor, way)
 
     @property
-    def follows_link(self) -> bool:
-        return self.budget is not None
-
-    @property
     def fixed_budget(self) -> int | None:
         return None if self.budget is not None else super().fixed_budget
 

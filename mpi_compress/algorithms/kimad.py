@@ -31,12 +31,12 @@ class Worker:
 class Kimad(WholeStart):
     """Kimad: Xin, Ilin, Zhang, Canini, Richtárik (2023), up, with one layer: EF21 whose messages fill the time that a round has.
 
-    worker sends     T ← the largest with C(T) ≤ deadline − the time of ∇f_i(x), on the link of the moment; `least`, if that is more
+    worker sends     T ← the largest with C(T) ≤ deadline − the time of ∇f_i(x), by the link of the moment; at least `least`
                      c_i ← top-T(∇f_i(x) − g_i);  g_i ← g_i + c_i
     master answers   c ← (1/n) Σ c_i
     everyone         g ← g + c;  x ← x − γ g
 
-    C(T) is the cost model's for a message of T coordinates. "trace" knows the link of the moment and the time of a gradient; another
+    C(T) is the cost of a message of T coordinates. The model "trace" knows the link of the moment and the time of a gradient. Another
     model has the same C in every round, and the deadline is in its unit. A worker whose link is too slow for `least` is late.
 
     Every message contracts at least as top-`least` does, with δ = least/d, so that EF21's Theorem 1 holds: γ ≤ 1/(L + L̃ √(β/θ)),
@@ -46,6 +46,7 @@ class Kimad(WholeStart):
     paper = "Kimad"
     compressor = "top-k"
     sets_compressor = True
+    plans_by_cost = True
     logs = ("budget",)
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     deadline: Time  # of a gradient and its message up, such as "0.5 s"
@@ -60,10 +61,6 @@ class Kimad(WholeStart):
         if setting.cost.on_wire and setting.up.planned_wire_bits(1) is None:
             raise ValueError(f'the codec "{setting.up.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
         return super().within(replace(setting, up=setting.up.at(k=least)))
-
-    @property
-    def follows_link(self) -> bool:
-        return True
 
     @property
     def fixed_budget(self) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from mpi_compress.algorithms.base import Method
 from mpi_compress.algorithms.budget_search import BudgetSearch, Searches
 from mpi_compress.algorithms.cat import Sparsified
 from mpi_compress.algorithms.sizes import DeterministicSizes, SizedLink, sizes_of
@@ -26,6 +27,11 @@ class TunedTopK(ChoosingLink):
     def compress(self, v: Vector, t: Round) -> Sparse:
         top, _ = self.searches.at(t).best(v)
         return Sparse(v.size, top, v[top])
+
+
+def follows_link(method: Method) -> bool:
+    """True if a method's messages are others on another link: it plans by the cost, as all with budget = "cat" do."""
+    return method.plans_by_cost or getattr(method, "budget", None) == "cat"
 
 
 def tuned(link: Link, cost: CostModel) -> Link:

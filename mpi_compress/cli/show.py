@@ -190,7 +190,8 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
     if run.tuned:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
         yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}, by {run.tuned['merit']}: {tried}"
-    for name in sorted(n for n in set(last).difference(named("counter", "evaluation", "model")) if not np.all(np.isnan(run.trace[n]))):
+    further = set(last).difference(named("counter", "evaluation", "model"))
+    for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 

@@ -16,7 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="job files, or result files")
     to = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
     parser.add_argument("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=to)
-    by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, model_seconds, round, or another column (default: wire_bits_up)"
+    by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, model_seconds, round, or another (default: wire_bits_up)"
     parser.add_argument("--by", default="wire_bits_up", metavar="COLUMN", help=by)
     add_choice(parser)
     add_results(parser)

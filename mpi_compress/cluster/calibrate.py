@@ -55,13 +55,10 @@ class Link:
     def toml(self, remark: str) -> str:
         both = {"affine": self.affine, "packet": self.packet}
         fits = {name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error} for name, fit in both.items()}
+        compute = {} if self.nonzero is None else {"compute": {"nonzero": self.nonzero}}
         points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
         outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
-        return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, **self._compute, "points": points, "outliers": outliers})
-
-    @property
-    def _compute(self) -> Mapping[str, Any]:
-        return {} if self.nonzero is None else {"compute": {"nonzero": self.nonzero}}
+        return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, **compute, "points": points, "outliers": outliers})
 
 
 def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
@@ -101,7 +98,8 @@ def seconds_a_nonzero() -> float:
     """The time of a gradient of the logistic loss on sparse rows, a nonzero of them: the median of some, in this process."""
     rows, columns, each = 2000, 5000, 50
     places = np.sort(np.random.default_rng(0).integers(0, columns, (rows, each)), axis=1)
-    held = (np.arange(0, rows * each + 1, each, dtype=np.uint64), places.ravel().astype(np.uint32), np.full(rows * each, each**-0.5))
+    starts = np.arange(0, rows * each + 1, each, dtype=np.uint64)
+    held = (starts, places.ravel().astype(np.uint32), np.full(rows * each, each**-0.5))
     f = Objective(Rows(held, np.where(np.arange(rows) % 2, 1.0, -1.0), columns), losses["logistic"](), 1.0 / rows, 0.0)
     times = []
     for k in range(_GRADIENTS + 1):  # the first one compiles

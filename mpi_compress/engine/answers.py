@@ -23,7 +23,7 @@ class OneToAll:
     second: float = 0.0
 
     def made(self, s: States, arrived: Sequence[Message], uplink: Link, downlink: Link) -> list[Message]:
-        """The messages, at ranks with the master's part. If the update cannot be finite, it is not computed, and they are refused."""
+        """The messages, at ranks with the master's part. If the update is not finite, they are refused, and say so."""
         ups = [m.content or (None if m.is_refused else uplink.unpack(m)) for m in arrived]
         distinct = {id(c): c for c in ups}.values()  # silent workers hosted together share one
         if not all(c is not None and c.is_finite() for c in distinct):

@@ -14,6 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
+from mpi_compress.algorithms.tuned_link import follows_link
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
@@ -203,7 +204,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "L_source": p.problem.smoothness.source,
         "f_star_source": p.problem.f_star_source,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
-        **({"links": p.spec.cost.shown, "follows_link": p.algorithm.follows_link} if isinstance(p.spec.cost, Clocked) else {}),
+        **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
         "versions": _versions(),
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",

@@ -1,7 +1,7 @@
 """Which method is fastest to a target on links of a model with a clock, and at which bandwidth that changes.
 
-A method whose messages do not depend on the link sends the same on every link, so that on steady, equal links of bandwidth B it takes
-fixed + bits/B seconds: what it computes, and the latency of the messages that are waited for; and their bits.
+A method whose messages do not depend on the link sends the same on every link. On steady, equal links of bandwidth B it takes
+fixed + bits/B seconds: what it computes and the latency of the messages that are waited for, and their bits.
 """
 
 import json
@@ -45,7 +45,8 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
         reached = [need for need in needs if need.seconds < np.inf]
         if len(needs) < 2 or not reached:
             continue
-        yield f"on links of {group[0].attrs['links']}, by the model: {reached[0].label} is fastest to {target}, in {reached[0].seconds:.4g} s"
+        best = reached[0]
+        yield f"on links of {group[0].attrs['links']}, by the model: {best.label} is fastest to {target}, in {best.seconds:.4g} s"
         steady = [need for need in reached if not need.follows_link]
         for need in needs[1:]:
             yield f"  {_compared(need, steady[0] if steady else None)}"

@@ -57,7 +57,7 @@ def test_kimad_fills_its_deadline_and_no_more():
             left, link = 0.1 - 2e-6 * f.rows.nonzeros, cost.at(second, i)
             T = int(budgets[k, i])
             assert T == 2 or link.cost(planned(done.method, T)) <= left
-            assert T == p.dim or link.cost(planned(done.method, T + 1)) > left
+            assert p.dim == T or link.cost(planned(done.method, T + 1)) > left
     assert len(set(budgets[:, 0].tolist())) > 1
 
 

@@ -74,9 +74,9 @@ class Trace(Clocked):
 
     @property
     def shown(self) -> str:
-        rates, latencies = (sorted({row[i] for table in self._tables for row in table}) for i in (2, 1))
-        ends = [(rates[0], rates[-1]) if len(rates) > 1 else (rates[0],), (latencies[0], latencies[-1]) if len(latencies) > 1 else (latencies[0],)]
-        return f"{' to '.join(map(rate_text, ends[0]))} and {' to '.join(f'{1e3 * each:.4g} ms' for each in ends[1])}"
+        rates, latencies = ([row[i] for table in self._tables for row in table] for i in (2, 1))
+        ends = [rate_text(each(rates)) for each in (min, max)], [f"{1e3 * each(latencies):.4g} ms" for each in (min, max)]
+        return " and ".join(" to ".join(dict.fromkeys(each)) for each in ends)
 
     def computing(self, nonzeros: float) -> float:
         return self._pace * nonzeros
