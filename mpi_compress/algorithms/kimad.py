@@ -36,7 +36,7 @@ class Kimad(WholeStart):
     master answers   c ← (1/n) Σ c_i
     everyone         g ← g + c;  x ← x − γ g
 
-    C(T) is the cost of a message of T coordinates. The model "trace" knows the link of the moment and the time of a gradient. Another
+    C(T) is the cost of a message of T coordinates. "trace" knows the link of the moment and a gradient's time. Another
     model has the same C in every round, and the deadline is in its unit. A worker whose link is too slow for `least` is late.
 
     Every message contracts at least as top-`least` does, with δ = least/d, so that EF21's Theorem 1 holds: γ ≤ 1/(L + L̃ √(β/θ)),
