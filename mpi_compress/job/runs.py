@@ -77,8 +77,7 @@ class RunSpec:
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
             deciding["data"].pop(key, None)
-        file = getattr(self.cost, "file", None) if is_ours(self.cost) else None
-        others = [] if file is None else [digest(Path(file))]
+        others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         of_problem = (self.loss, self.penalty, self.partition)
@@ -230,8 +229,9 @@ def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
     cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
-    if isinstance(cost.get("file"), str) and isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])):
-        cost["file"] = _here_or_beside(cost["file"], folder)
+    for key in ("file", "compute") if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
+        if isinstance(cost.get(key), str):
+            cost[key] = _here_or_beside(cost[key], folder)
     return {"name" if k == "model" else k: v for k, v in cost.items()}
 
 

@@ -37,7 +37,8 @@ def one_run(runs: Sequence[Run], figure: FigureTable) -> tuple[Run, dict[str, An
             own = FigureTable(X, y, yscale=figure.yscale if y in figure.y else None)
             xscale, yscale = scales(own)
             title = f"{name_of(run)}, by each way of counting"
-            axes: dict[str, Any] = {"x": X, "y": y, "xscale": xscale, "yscale": yscale, "bounds": [], "xlabel": None, "ylabel": None}
+            axes: dict[str, Any] = {"x": X, "y": y, "xscale": xscale, "yscale": yscale, "bounds": []}
+            axes |= {"xlabel": None, "ylabel": None}
             values = {"round": run.trace["round"].astype(float), y: np.asarray(run.column(y), dtype=float)}
             values |= {name: run.trace[name].astype(float) for name in columns}
             return run, {"kind": "lines", "title": title, **axes}, values
