@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
+
+A_JOB = "a job file, or one of the package's by its name (`mpi-compress list jobs`)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_job(parser: argparse.ArgumentParser) -> None:
     """A job, which of its runs, and what is set in them: for `load`."""
-    parser.add_argument("job", metavar="JOB", help="a job file")
+    parser.add_argument("job", type=named, metavar="JOB", help=A_JOB)
     add_choice(parser)
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
     add_results(parser, "where results go")
