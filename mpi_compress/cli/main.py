@@ -21,6 +21,7 @@ COMMANDS = {
     "submit": "SLURM: one array task a run, resumable",
     "plot": "draw a job's figure, or results",
     "table": "what each method needed to reach a target",
+    "watch": "what is running, redrawn: rounds, losses, bits a second, and the figure",
     "check": "a job's claims against its results",
     "report": "every figure, claim and table in one self-contained page",
     "reproduce": "run many jobs, except what is done, and write their report",
