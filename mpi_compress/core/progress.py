@@ -30,7 +30,7 @@ class Progress:
         self._begun = self._reported = time.monotonic()
         self._first: int | None = None  # round of this process, which may go on with a run
         self._loss = float("nan")
-        if not quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        if not quiet and has_bar():
             from tqdm import tqdm  # takes 0.05 s to import
 
             self._bar = tqdm(total=rounds, desc=self._label, unit="round", leave=False)
@@ -71,6 +71,11 @@ class Progress:
             return ""
         whole = left * self._rounds / (self._rounds - k) if self._rounds is not None and k < self._rounds else 0.0
         return f", about {time_text(left + whole * (self._turn.of - self._turn.number))} for all" if whole else ""
+
+
+def has_bar() -> bool:
+    """True if progress is a bar: on a terminal, and in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def time_text(seconds: float) -> str:

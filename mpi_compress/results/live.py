@@ -49,9 +49,9 @@ class Seen:
 
 def bits_a_second(run: Run) -> float:
     """Bits sent up in a second of the algorithm, over the last tenth of the rows; NaN if that is not known."""
-    bits, seconds = run.trace.get("wire_bits_up", ()), run.timing.get("seconds", ())
-    if len(bits) < 2:
+    if "wire_bits_up" not in run.trace or len(run.trace["wire_bits_up"]) < 2:
         return math.nan
+    bits, seconds = run.trace["wire_bits_up"], run.timing["seconds"]
     before = len(bits) - 1 - max(1, len(bits) // 10)
     time = float(seconds[-1] - seconds[before])
     return float(bits[-1] - bits[before]) / time if time > 0 else math.nan
