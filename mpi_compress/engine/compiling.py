@@ -1,12 +1,12 @@
 """Says that kernels are being compiled, which takes half a minute on a machine that runs a job for the first time."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mpi_compress.core.progress import has_bar, print_line, time_text
+from mpi_compress.core.progress import print_line, time_text
+from mpi_compress.core.terminal import bar, has_bar
 from mpi_compress.kernels import compilations
 
 TEXT = "compiling kernels (once on this machine)"
@@ -51,9 +51,7 @@ class Compiling:
 
     def _show(self) -> None:
         if self._bar is None:
-            from tqdm import tqdm  # takes 0.05 s to import
-
-            self._bar = tqdm(bar_format="{desc}", leave=False, file=sys.stderr)
+            self._bar = bar(bar_format="{desc}")
         self._bar.set_description_str(f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}")
 
 
