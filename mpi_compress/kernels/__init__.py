@@ -157,10 +157,10 @@ def compilations(begun: Callable[[], None], ended: Callable[[], None]) -> Iterat
         listening.append((events, Listener()))
         events.register("numba:compile", listening[0][1])
 
-    if _waiting:
-        _registrations.append(listen)
-    else:
+    if "numba" in sys.modules:
         listen()
+    else:
+        _registrations.append(listen)
     try:
         yield
     finally:
