@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-SHIPPED = {"jobs": "*.toml", "docs": "*.md"}
+SHIPPED = {"jobs": ("*.toml",), "docs": ("*.md", "*.ipynb")}
 """Folders of the top level that an installed package has inside; `mpi_compress.core.shipped` finds them in either place."""
 
 IMAGE = re.compile(r"!\[[^]]*\]\((?!https?:)[^)]*\)\n*")
@@ -28,8 +28,8 @@ class BuildWithFolders(build_py):
         return [*super().get_outputs(include_bytecode), *(str(target) for _, target in self._shipped() if not self.editable_mode)]
 
     def _shipped(self) -> Iterator[tuple[Path, Path]]:
-        for folder, pattern in SHIPPED.items():
-            for source in sorted((HERE / folder).rglob(pattern)):
+        for folder, patterns in SHIPPED.items():
+            for source in sorted(file for pattern in patterns for file in (HERE / folder).rglob(pattern)):
                 if "_build" not in source.parts:
                     yield source, Path(self.build_lib, "mpi_compress", source.relative_to(HERE))
 
