@@ -1,6 +1,7 @@
 """What the commands' parsers share: errors of one line, and the arguments of several commands."""
 
 import argparse
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.shipped import named
 
@@ -37,8 +38,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if rank() == 0:
-            print_line(f"{self.prog}: {message}; `{self.prog} --help` explains")
+            print_line(f"{self.prog}: {_with_nearest(message)}; `{self.prog} --help` explains")
         sys.exit(EXIT_USER_ERROR)
+
+
+def _with_nearest(message: str) -> str:
+    """A message of argparse; of a wrong choice, one that also says what was probably meant."""
+    wrong = re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message)
+    if wrong is None:
+        return message
+    return f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
 
 
 def add_job(parser: argparse.ArgumentParser) -> None:

@@ -33,6 +33,8 @@ def act(options: Namespace) -> int:
     targets = [target_of(text) for text in options.to]
     if options.table and not targets:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
+    if options.table and Path(options.table).suffix not in comparison_text.WRITERS:
+        raise UserError(f"-o {options.table}: a table is written as one of {', '.join(comparison_text.WRITERS)}")
     runs = found(options.what, options)
     warn_of_mixtures(runs)
     if not targets:
@@ -59,8 +61,6 @@ def _write(table: "Comparison", file: Path) -> None:
     from mpi_compress.cli.files import ask_for_folder, text_file
     from mpi_compress.figures.comparison_text import WRITERS
 
-    if file.suffix not in WRITERS:
-        raise UserError(f"-o {file}: a table is written as one of {', '.join(WRITERS)}")
     ask_for_folder(file)
     text_file(file, WRITERS[file.suffix](table))
     print(file)
