@@ -147,7 +147,7 @@ def compilations(begun: Callable[[], None], ended: Callable[[], None]) -> Iterat
     def listen() -> None:
         events: Any = import_module("numba.core.event")
 
-        class Listener(events.Listener):  # type: ignore[misc]
+        class Listener(events.Listener):
             def on_start(self, event: Any) -> None:
                 begun()
 
