@@ -50,7 +50,7 @@ def act(options: Namespace) -> int:
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     """The names of all parts, kind by kind; too many are counted."""
     others = {"jobs": f"{len(shipped_jobs())}, of the papers' figures and tables", "columns": "those that results can have"}
-    for kind, members in {**parts, **dict.fromkeys(others, {})}.items():
+    for kind, members in {**parts, **{name: {} for name in others}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
         print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
