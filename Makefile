@@ -2,13 +2,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 RUNS := .venv/runs
+# the demo has 4 workers and a master; more ranks than cores would wait for each other
+RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
 .PHONY: demo figures test test-slow test-cluster lint bench docs clean mistakes
 
 demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
-	$(BIN)/mpiexec -n 5 $(BIN)/mpi-compress run jobs/demo.toml
+	$(BIN)/mpiexec -n $(RANKS) $(BIN)/mpi-compress run jobs/demo.toml
 	$(BIN)/mpi-compress plot jobs/demo.toml
 
 figures: $(INSTALLED)      ## all jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 from import_graph import FLOORS
 
 from mpi_compress.job import tables
+from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import Stop
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.problem.datasets.table import DataTable
@@ -119,6 +120,17 @@ def test_the_page_of_job_files_names_every_key():
         for key in fields(record):
             if key.name not in ("stand_in_for", "parameters"):
                 assert f"`{key.name}`" in text, f"{record.__name__}: {key.name}"
+
+
+def test_the_job_that_readme_shows_is_the_demo():
+    def plain(text: str) -> list[str]:
+        return [line for line in (re.sub(r"\s*#.*", "", line) for line in text.splitlines()) if line]
+
+    (shown,) = [block for language, block in FENCED.findall((ROOT / "README.md").read_text()) if language == "toml" and "[data]" in block]
+    whole = iter(plain((ROOT / "jobs" / "demo.toml").read_text()))
+    assert [line for line in plain(shown) if line not in whole] == []  # in this order
+    assert "without its costs, two of its runs" in (ROOT / "README.md").read_text()
+    assert shown.count("[[run]]") == len(load_job(ROOT / "jobs" / "demo.toml").runs) - 2
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)

@@ -1,22 +1,35 @@
-"""What users install."""
+"""What users install, and what they can build from."""
 
 import os
 import subprocess
 import sys
+import tarfile
 import venv
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+QUIET = ["--quiet", "--disable-pip-version-check"]
+SETTINGS = ["--set", "stop.rounds=4", "--set", "data.samples=40", "--quiet"]
+"""Makes the demo's runs small."""
 
 
 @pytest.mark.slow
 def test_a_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    quiet = ["--quiet", "--disable-pip-version-check"]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *quiet, "--no-deps", "--wheel-dir", tmp_path, root], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *QUIET, "--no-deps", "--wheel-dir", tmp_path, ROOT], check=True)
     (wheel,) = tmp_path.glob("mpi_compress-*.whl")
     venv.create(tmp_path / "clean", with_pip=True)
     bin_ = tmp_path / "clean" / "bin"
-    subprocess.run([bin_ / "python", "-m", "pip", "install", *quiet, f"{wheel}[mpich]"], check=True)
+    subprocess.run([bin_ / "python", "-m", "pip", "install", *QUIET, f"{wheel}[mpich]"], check=True)
+    environment = {**os.environ, "MPI_COMPRESS_CACHE": str(tmp_path / "cache")}
+    environment.pop("PYTHONPATH", None)  # a checkout's
+
+    def typed(*line):
+        done = subprocess.run([str(part) for part in line], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
     job = tmp_path / "job.toml"
     job.write_text(
         '[data]\ngenerator = "gspar"\nsamples = 40\ndim = 8\n[workers]\ncount = 3\n[algorithm]\nname = "cat"\n[stop]\nrounds = 4\n'
@@ -24,11 +37,33 @@ def test_a_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
     results = []
     for launcher in ([], [bin_ / "mpiexec", "-n", "3"]):
         out = tmp_path / f"out{len(launcher)}"
-        done = subprocess.run(
-            [*launcher, bin_ / "mpi-compress", "run", job, "--out", out, "--quiet"],
-            cwd=tmp_path, env={**os.environ, "MPI_COMPRESS_CACHE": str(tmp_path / "cache")}, capture_output=True, text=True,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, "")
+        typed(*launcher, bin_ / "mpi-compress", "run", job, "--out", out, "--quiet")
         results += (out / "job").glob("*.h5")
-    shown = subprocess.run([bin_ / "mpi-compress", "show", *results], capture_output=True, text=True, check=True).stdout
-    assert "equal, bit for bit: 5 rows" in shown
+    assert "equal, bit for bit: 5 rows" in typed(bin_ / "mpi-compress", "show", *results)
+    for name in ("demo", "jobs/demo.toml"):  # the package's, and its results here
+        typed(bin_ / "mpi-compress", "run", name, *SETTINGS)
+    assert list((tmp_path / "results" / "demo").glob("CAT*.h5"))
+    jobs = {line.split()[0] for line in typed(bin_ / "mpi-compress", "list", "jobs").splitlines()[1:]}
+    assert jobs == {f.relative_to(ROOT / "jobs").with_suffix("").as_posix() for f in (ROOT / "jobs").rglob("*.toml")}
+    documentation = Path(typed(bin_ / "mpi-compress", "--help").partition("Documentation: ")[2].partition(",")[0])
+    assert documentation.is_relative_to(tmp_path)
+    assert documentation.read_text() == (ROOT / "docs" / "tutorial.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_source_distribution_tests_and_documents_itself(tmp_path):
+    venv.create(tmp_path / "build", with_pip=True)
+    python = tmp_path / "build" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", *QUIET, "setuptools>=68"], check=True)
+    code = f"from setuptools.build_meta import build_sdist; build_sdist({str(tmp_path)!r})"
+    subprocess.run([python, "-c", code], cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("mpi_compress-*/")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [name for name in tracked if name != ".gitignore" and not (unpacked / name).exists()] == []
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    collected = subprocess.run(collect, cwd=unpacked, env=environment, capture_output=True, text=True)
+    assert collected.returncode == 0, collected.stdout

@@ -4,12 +4,13 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import add_choice, add_results, load_one
+from mpi_compress.cli.parsing import A_JOB, add_choice, add_results, load_one
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.shipped import named
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="a job file")
+    parser.add_argument("job", type=named, metavar="JOB", help=A_JOB)
     add_choice(parser)
     add_results(parser)
 

@@ -3,18 +3,20 @@
 import inspect
 import json
 import textwrap
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.shipped import shipped_jobs
 
 _MANY = 40  # names of one kind
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, datasets or columns"
+    kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, datasets, columns or jobs"
     parser.add_argument("what", nargs="?", metavar="KIND|PART", help=f"{kinds}; or a part's name")
 
 
@@ -25,11 +27,14 @@ def act(options: Namespace) -> int:
     if what is None:
         _print_names(parts)
         return 0
+    if what == "jobs":
+        print("jobs:", *_jobs(), sep="\n")
+        return 0
     named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
     if what not in (*parts, "columns"):
         if not any(named.values()):
             raise UserError(
-                nearest(what, {*parts, "columns", *(key for members in parts.values() for key in members)}, "part or kind")
+                nearest(what, {*parts, "columns", "jobs", *(key for members in parts.values() for key in members)}, "part or kind")
             )
         parts = {kind: members for kind, members in named.items() if members}
         what = None
@@ -44,11 +49,20 @@ def act(options: Namespace) -> int:
 
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     """The names of all parts, kind by kind; too many are counted."""
-    for kind, members in {**parts, "columns": {}}.items():
+    others = {"jobs": f"{len(shipped_jobs())}, of the papers' figures and tables", "columns": "those that results can have"}
+    for kind, members in {**parts, **{name: {} for name in others}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
-        text = ", ".join(names) or "those that results can have"
+        text = ", ".join(names) or others[kind]
         print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
     print("`mpi-compress list KIND` describes these parts, `list NAME` one of them")
+
+
+def _jobs() -> Iterator[str]:
+    """A line for each of the package's jobs: its name, its title, and its paper."""
+    for name, file in shipped_jobs().items():
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        paper = tables.get("paper", "")
+        yield f"  {name:22s} {tables['title']}" + (f" [{paper}]" if paper and paper not in tables["title"] else "")
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:

@@ -4,7 +4,7 @@ import io
 import os
 import signal
 import sys
-from argparse import Action, ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import mpi_compress as mc
 from mpi_compress.cli.parsing import Parser
 from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.core.shipped import shipped
 
 COMMANDS = {
     "new": "write a job, a compressor and a README to begin with",
@@ -20,6 +21,7 @@ COMMANDS = {
     "submit": "SLURM: one array task a run, resumable",
     "plot": "draw a job's figure, or results",
     "table": "what each method needed to reach a target",
+    "watch": "what is running, redrawn: rounds, losses, bits a second, and the figure",
     "check": "a job's claims against its results",
     "report": "every figure, claim and table in one self-contained page",
     "reproduce": "run many jobs, except what is done, and write their report",
@@ -31,7 +33,12 @@ COMMANDS = {
 }
 """A command's name, which is also that of its module, and its line in `--help`."""
 
-_FIRST = "To begin: `mpi-compress new first`, `cd first`, `mpi-compress run job.toml`; `mpi-compress COMMAND --help` explains"
+_FIRST = f"""\
+To begin:
+  mpi-compress new first         then `cd first` and `mpi-compress run job.toml`
+  mpi-compress list jobs         the papers' jobs, such as `mpi-compress run cat/fig1`
+  mpi-compress COMMAND --help    what a command takes
+Documentation: {shipped("docs") / "tutorial.md"}, and the pages beside it"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # labels in letters that a terminal does not have
-    parser = Parser(prog="mpi-compress", description=mc.__doc__, epilog=_FIRST)
+    parser = Parser(prog="mpi-compress", description=mc.__doc__, epilog=_FIRST, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():

@@ -1,6 +1,7 @@
 """What the commands' parsers share: errors of one line, and the arguments of several commands."""
 
 import argparse
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -9,11 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpi_compress.core.ending import EXIT_USER_ERROR, rank
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
+
+A_JOB = "a job file, or one of the package's by its name (`mpi-compress list jobs`)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,13 +38,21 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if rank() == 0:
-            print_line(f"{self.prog}: {message}; `{self.prog} --help` explains")
+            print_line(f"{self.prog}: {_with_nearest(message)}; `{self.prog} --help` explains")
         sys.exit(EXIT_USER_ERROR)
+
+
+def _with_nearest(message: str) -> str:
+    """A message of argparse; of a wrong choice, one that also says what was probably meant."""
+    wrong = re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message)
+    if wrong is None:
+        return message
+    return f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
 
 
 def add_job(parser: argparse.ArgumentParser) -> None:
     """A job, which of its runs, and what is set in them: for `load`."""
-    parser.add_argument("job", metavar="JOB", help="a job file")
+    parser.add_argument("job", type=named, metavar="JOB", help=A_JOB)
     add_choice(parser)
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
     add_results(parser, "where results go")

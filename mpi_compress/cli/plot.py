@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mpi_compress.cli.parsing import add_choice, add_results, load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="a job file, or result files")
+    parser.add_argument("what", nargs="+", type=named, metavar="JOB|RESULT.h5", help="a job file, or result files")
     add_choice(parser)
     add_results(parser)
     parser.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")

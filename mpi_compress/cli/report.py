@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import add_choice, overrides_of
+from mpi_compress.core.shipped import named
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -13,7 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def add_page(parser: ArgumentParser) -> None:
     """The jobs, and the page about them, without what `reproduce` does not take."""
-    parser.add_argument("jobs", nargs="*", metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
+    parser.add_argument("jobs", nargs="*", type=named, metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
     parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
     parser.add_argument("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown")

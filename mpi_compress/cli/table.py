@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mpi_compress.cli.parsing import add_choice, add_results
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from mpi_compress.figures.comparison import Comparison
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="job files, or result files")
+    parser.add_argument("what", nargs="+", type=named, metavar="JOB|RESULT.h5", help="job files, or result files")
     to = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
     parser.add_argument("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=to)
     by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, model_seconds, round, or another (default: wire_bits_up)"
@@ -32,6 +33,8 @@ def act(options: Namespace) -> int:
     targets = [target_of(text) for text in options.to]
     if options.table and not targets:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
+    if options.table and Path(options.table).suffix not in comparison_text.WRITERS:
+        raise UserError(f"-o {options.table}: a table is written as one of {', '.join(comparison_text.WRITERS)}")
     runs = found(options.what, options)
     warn_of_mixtures(runs)
     if not targets:
@@ -58,8 +61,6 @@ def _write(table: "Comparison", file: Path) -> None:
     from mpi_compress.cli.files import ask_for_folder, text_file
     from mpi_compress.figures.comparison_text import WRITERS
 
-    if file.suffix not in WRITERS:
-        raise UserError(f"-o {file}: a table is written as one of {', '.join(WRITERS)}")
     ask_for_folder(file)
     text_file(file, WRITERS[file.suffix](table))
     print(file)

@@ -16,8 +16,10 @@ from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 EXIT_USER_ERROR, EXIT_FAILED, EXIT_KEYBOARD = 2, 3, 130
+INTERRUPTED = "interrupted"
 _HEARD = 0.3  # seconds: a launcher that sees an abort at once may drop the text printed before it
 _TURN = 2 * _HEARD  # between ranks that fail together
+_PATIENT = 3.0  # seconds in which rank 0, unless it is busy, reports a signal that has reached all ranks, and aborts them
 
 
 class SharedUserError(UserError):
@@ -52,13 +54,15 @@ def run_to_the_end(main: Callable[[], int]) -> int:
 
 def _status_and_text(error: BaseException) -> tuple[int, str]:
     """The exit status for an exception, and the text that reports it."""
+    if isinstance(error.__cause__, Interrupted | KeyboardInterrupt):  # Python wraps one that comes while a class is made
+        error = error.__cause__
     match error:
         case UserError():
             return EXIT_USER_ERROR, str(error)
         case Interrupted():
             return EXIT_STOPPED, f"stopped by {error} while it was being prepared; run the same command again to go on"
         case KeyboardInterrupt():
-            return EXIT_KEYBOARD, "interrupted"
+            return EXIT_KEYBOARD, INTERRUPTED
         case SystemExit():  # in a user's part: the other ranks would wait
             return EXIT_FAILED, f"something called sys.exit({error.code!r})"
         case MemoryError():
@@ -83,7 +87,8 @@ def _end_all_ranks(status: int, text: str) -> int:
             return status  # singletons started by mistake
         _report(text)
         return status
-    time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0))
+    signalled = status in (EXIT_STOPPED, EXIT_KEYBOARD)  # as a rule with all others, of which rank 0 reports it
+    time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0) + (_PATIENT if signalled and mpi.COMM_WORLD.rank else 0.0))
     _report(text if status in (EXIT_USER_ERROR, EXIT_STOPPED) else f"rank {mpi.COMM_WORLD.rank}: {text}")
     time.sleep(_HEARD)
     mpi.COMM_WORLD.Abort(status)

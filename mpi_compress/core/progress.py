@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, otherwise plain lines, at most one a minute."""
+"""The progress of a run: a bar on a terminal, also on that of mpiexec, otherwise plain lines, at most one a minute."""
 
 import os
 import sys
@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
+
+from mpi_compress.core.terminal import bar, has_bar
 
 _SECONDS_BETWEEN_LINES = 60.0
 
@@ -30,10 +32,8 @@ class Progress:
         self._begun = self._reported = time.monotonic()
         self._first: int | None = None  # round of this process, which may go on with a run
         self._loss = float("nan")
-        if not quiet and (sys.stderr.isatty() or "ipykernel" in sys.modules):
-            from tqdm import tqdm  # takes 0.05 s to import
-
-            self._bar = tqdm(total=rounds, desc=self._label, unit="round", leave=False)
+        if not quiet and has_bar():
+            self._bar = bar(total=rounds, desc=self._label, unit="round")
 
     def __enter__(self) -> "Progress":
         return self

@@ -15,6 +15,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import Turn, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
+from mpi_compress.engine import compiling
 from mpi_compress.engine.hosting import HostedRows, try_metrics
 from mpi_compress.engine.played_before import done as played_before
 from mpi_compress.engine.playing import AGAIN, How, play
@@ -68,7 +69,7 @@ def run(
     watch, job = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job)
     own = ranks or ranks_of(comm)
     how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, AGAIN if interrupts else _CALL_AGAIN)
-    with nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
+    with compiling.shown(quiet or not own.is_root), nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
         runs = _run(job, Path(out), how)
     if ranks is None:
         own.close()

@@ -12,6 +12,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import frozen_places, import_plugin
 from mpi_compress.core.registry import checked
+from mpi_compress.core.shipped import like, named
 from mpi_compress.job import claims
 from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
 from mpi_compress.job.from_python import as_toml, named_tables
@@ -72,8 +73,8 @@ def load_job(
     """Read a job, and build every part of every run.
 
     Args:
-        job: a job file, or a dict of the same tables, where `run` and `claim` are lists of dicts. Files that a dict names are
-            looked for in the current folder.
+        job: a job file; one of the package's by its name, such as "cat/fig1"; or a dict of the same tables, where `run` and
+            `claim` are lists of dicts. Files that a dict names are looked for in the current folder.
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
         only: take the runs of this label.
         index: take the run of this number.
@@ -90,7 +91,7 @@ def load_job(
         return _job(*named_tables(job, name), Path(), overrides, only, index, full)
     if not isinstance(job, str | Path):
         raise UserError(f"load_job: {job!r:.60} was given; it should be a job file or a dict of its tables")
-    path = Path(job)
+    path = Path(named(str(job)))
     tables = _toml(frozen / FROZEN_JOB if frozen else path)
     try:
         where = job_name(path) if name is None else named_tables({}, name)[1]
@@ -119,7 +120,7 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: there is no such job file") from None
+        raise UserError(f"{path}: there is no such job file{like(path)}") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a job file is wanted") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -15,7 +15,8 @@ for each kernel, and for what their files use of Numba; they import it from here
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial, update_wrapper
 from importlib import import_module
 from pathlib import Path
@@ -136,6 +137,37 @@ def overload(called: Callable, **options: Any) -> Callable:
         return choose
 
     return put
+
+
+@contextmanager
+def compilations(begun: Callable[[], None], ended: Callable[[], None]) -> Iterator[None]:
+    """Call these before and after each kernel that is compiled, for Numba's cache lacks it; those that it calls are within it."""
+    listening: list[tuple[Any, Any]] = []
+
+    def listen() -> None:
+        events: Any = import_module("numba.core.event")
+
+        class Listener(events.Listener):
+            def on_start(self, event: Any) -> None:
+                begun()
+
+            def on_end(self, event: Any) -> None:
+                ended()
+
+        listening.append((events, Listener()))
+        events.register("numba:compile", listening[0][1])
+
+    if "numba" in sys.modules:
+        listen()
+    else:
+        _registrations.append(listen)
+    try:
+        yield
+    finally:
+        for events, listener in listening:
+            events.unregister("numba:compile", listener)
+        if not listening:
+            _registrations.remove(listen)
 
 
 def side_by_side(v: Any) -> None:

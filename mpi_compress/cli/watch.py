@@ -1,0 +1,148 @@
+"""`mpi-compress watch JOB|RESULT|FOLDER…`"""
+
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mpi_compress.cli.parsing import add_choice, add_results, load_one
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
+from mpi_compress.core.shipped import named
+from mpi_compress.core.signals import Interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mpi_compress.figures.redrawn import Redrawn
+    from mpi_compress.job.tables import FigureTable
+    from mpi_compress.results.live import Seen
+
+_HOME, _REST = "\x1b[H", "\x1b[J"  # of a terminal: go to its first letter, clear what follows
+_NAP = 0.1  # seconds
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("what", nargs="+", type=named, metavar="JOB|RESULT|FOLDER", help="a job, or results and folders of them")
+    add_choice(parser)
+    add_results(parser)
+    parser.add_argument("--x", metavar="COLUMN", help="of the figure, such as wire_bits_up, cost_up, round, seconds")
+    parser.add_argument("--y", metavar="COLUMN", help="of the figure, such as loss, suboptimality, grad_norm")
+    figure = "also draw the figure into this .png, .pdf or .svg, again and again (default: in a window, where there is a screen)"
+    parser.add_argument("-o", dest="figure", metavar="FIGURE", help=figure)
+    every = 'the time between two looks (default: "2 s", or "1 min" where this prints into a file)'
+    parser.add_argument("--every", metavar="TIME", help=every)
+    parser.add_argument("--once", action="store_true", help="look once, and end")
+
+
+def act(options: Namespace) -> int:
+    from mpi_compress.results.live import Live
+
+    find, figure = _what(options)
+    pause, live = _pause(options.every), Live(find)
+    drawing = _drawing(options, figure)
+    before: list[list[str]] | None = None
+    problem = ""
+    with Interrupts().caught((signal.SIGINT, signal.SIGTERM)) as interrupts, interrupts.in_rounds():
+        while not interrupts.wish():
+            seen = live.look()
+            if (cells := [each.cells for each in seen]) != before:
+                problem = drawing.draw([each.run for each in seen if each.run and each.has_rows]) if drawing else ""
+                _print(seen, cells, problem, first=before is None)
+                before = cells
+            if options.once or (seen and all(each.is_whole for each in seen)):
+                break
+            _wait(pause, interrupts, drawing)
+        else:
+            print_line("mpi-compress: watch ends; the runs go on")
+            return 0
+    if problem and options.figure:
+        raise UserError(problem)
+    return 0
+
+
+def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], FigureTable]":
+    """What finds the result files by now, with their labels; and how to draw them."""
+    from mpi_compress.job.tables import FigureTable
+    from mpi_compress.results.files import result_file
+
+    asked: dict[str, Any] = {key: getattr(options, key) for key in ("x", "y") if getattr(options, key) is not None}
+    if any(name.endswith(".toml") for name in options.what):
+        if len(options.what) > 1:
+            raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
+        job, out = load_one(options.what[0], options), Path(options.out)
+        runs = [(spec.label, spec.run_id) for spec in job.runs]
+        return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
+    if options.set or options.only or options.full:
+        raise UserError(f"{shlex.join(options.what)}: --set, --only and --full are about a job, and results were given")
+    for name in options.what:
+        if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
+            raise UserError(f"{name}: there is no such job, result or folder")
+    return lambda: _in_places(options.what), FigureTable().changed(**asked)
+
+
+def _in_places(names: Sequence[str]) -> Mapping[Path, str]:
+    """The results that are, or are begun, in files and folders."""
+    found: dict[Path, str] = {}
+    for place in map(Path, names):
+        files = sorted([*place.rglob("*.h5"), *place.rglob("*.h5.part")]) if place.is_dir() else [place]
+        found |= {file.with_suffix("") if file.suffix == ".part" else file: "" for file in files}
+    return found
+
+
+def _pause(text: str | None) -> float:
+    """Seconds between two looks."""
+    from mpi_compress.core.expressions import seconds
+
+    try:
+        return seconds(text) if text else (2.0 if sys.stdout.isatty() else 60.0)
+    except ValueError as error:
+        raise UserError(f"--every: {error}") from None
+
+
+def _drawing(options: Namespace, figure: "FigureTable") -> "Redrawn | None":
+    """What draws the figure: into a file, or a window; None where there is neither."""
+    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not options.figure and (options.once or not has_screen or not sys.stdout.isatty()):
+        return None
+    from mpi_compress.cli.files import ask_for_folder
+    from mpi_compress.figures.redrawn import Redrawn, window
+
+    if options.figure:
+        ask_for_folder(Path(options.figure))
+        return Redrawn(figure, Path(options.figure))
+    shown = window()
+    return None if shown is None else Redrawn(figure, shown)
+
+
+def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: bool) -> None:
+    """A table of the runs; on a terminal in the place of the one before."""
+    from mpi_compress.figures.comparison_text import plain
+    from mpi_compress.results.live import HEADS
+
+    counts = {status: sum(each.status == status for each in seen) for status in dict.fromkeys(each.status for each in seen)}
+    end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {status}" for status, n in counts.items()) or "no results yet")
+    lines = [*(plain(HEADS, cells) if cells else []), end, *([f"figure: {problem}"] if problem else [])]
+    if sys.stdout.isatty():
+        width, height = shutil.get_terminal_size()
+        lines = [line[: width - 1] for line in lines[-(height - 2) :]]
+        clear = f"\x1b[2J{_HOME}" if first else _HOME
+        print(clear + "\n".join([*(f"{line}\x1b[K" for line in lines), "Ctrl-C ends this, and no run"]) + _REST, flush=True)
+    else:
+        print(*lines, sep="\n", flush=True)
+
+
+def _wait(pause: float, interrupts: Interrupts, drawing: "Redrawn | None") -> None:
+    """Let a time pass, unless this is asked to end; a window answers meanwhile."""
+    end = time.monotonic() + pause
+    while time.monotonic() < end and not interrupts.wish():
+        if drawing is not None and drawing.has_window:
+            drawing.answer(_NAP)
+        else:
+            time.sleep(_NAP)

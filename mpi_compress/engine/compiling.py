@@ -1,0 +1,70 @@
+"""Says that kernels are being compiled, which takes half a minute on a machine that runs a job for the first time."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mpi_compress.core.progress import print_line, time_text
+from mpi_compress.core.terminal import bar, has_bar
+from mpi_compress.kernels import compilations
+
+TEXT = "compiling kernels (once on this machine)"
+_WORTH_SAYING = 1.0  # seconds of compiling
+_SECONDS_BETWEEN_LINES = 60.0
+
+
+class Compiling:
+    """Counts the kernels that are compiled: in a bar that is there while they are, or one line, and then one a minute."""
+
+    def __init__(self) -> None:
+        self.count, self.seconds = 0, 0.0
+        self._depth, self._begun, self._said = 0, 0.0, -_SECONDS_BETWEEN_LINES
+        self._bar: Any = None
+
+    def begun(self) -> None:
+        """A kernel is about to be compiled."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._begun = time.monotonic()
+        if self.seconds < _WORTH_SAYING:
+            return
+        if has_bar():
+            self._show()
+        elif self._begun - self._said >= _SECONDS_BETWEEN_LINES:
+            self._said = self._begun
+            print_line(f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}")
+
+    def ended(self) -> None:
+        """It is compiled."""
+        self._depth -= 1
+        self.count += 1
+        if self._depth == 0:
+            self.seconds += time.monotonic() - self._begun
+            if self._bar is not None:
+                self._bar.clear()
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self) -> None:
+        if self._bar is None:
+            self._bar = bar(bar_format="{desc}")
+        self._bar.set_description_str(f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}")
+
+
+@contextmanager
+def shown(quiet: bool) -> Iterator[None]:
+    """Report what is compiled within this block, unless `quiet`, or MPI_COMPRESS_COMPILING=silent: where output is compared."""
+    if quiet or os.environ.get("MPI_COMPRESS_COMPILING") == "silent":
+        yield
+        return
+    seen = Compiling()
+    try:
+        with compilations(seen.begun, seen.ended):
+            yield
+    finally:
+        seen.close()

@@ -1,0 +1,165 @@
+"""`watch` prints and draws what runs have come to while they are played."""
+
+import os
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+from helpers.running import After
+
+import mpi_compress as mc
+from mpi_compress.cli import watch
+from mpi_compress.cli.main import main
+from mpi_compress.core.signals import Stopped
+from mpi_compress.figures import redrawn
+from mpi_compress.job.tables import FigureTable
+
+JOB = """
+[data]
+generator = "gspar"
+samples = 40
+dim = 8
+[objective]
+mu = "1e-2 L"
+[workers]
+count = 2
+[stop]
+rounds = 30
+[[run]]
+label = "done"
+algorithm = { name = "gd" }
+[[run]]
+label = "stopped"
+algorithm = { name = "gd", step = "0.5/L" }
+[[run]]
+label = "later"
+algorithm = { name = "gd", step = "0.1/L" }
+"""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A folder with a job of which one run is done, one is stopped, and one is to do."""
+    folder = tmp_path_factory.mktemp("watched")
+    file = folder / "job.toml"
+    file.write_text(JOB)
+    mc.run(mc.load_job(file, only="done"), out=folder / "results")
+    with pytest.raises(Stopped):
+        mc.run(mc.load_job(file, only="stopped"), out=folder / "results", interrupts=After(2))
+    return folder
+
+
+@pytest.fixture
+def job(played, tmp_path, monkeypatch):
+    """The same in a folder of the test's own, which is the current one."""
+    shutil.copytree(played, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "job.toml"
+
+
+def rows(text):
+    """The cells of a printed table, by label."""
+    return {line.split()[0]: line.split() for line in text.splitlines()[1:]}
+
+
+def test_a_table_has_what_each_run_has_come_to(job, tmp_path, capsys):
+    assert main(["watch", "job.toml", "--once"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split("  ")[0] == "label"
+    found = rows(out)
+    assert found["done"][1:5] == ["complete", "30", "of", "30"]
+    assert found["stopped"][1] == "stopped"
+    assert 0 < int(found["stopped"][2]) < 30
+    assert found["done"][-1].endswith("bit")  # a second
+    assert found["later"] == ["later", "to", "do"]
+    assert out.splitlines()[-1].endswith("1 complete, 1 stopped, 1 to do")
+    assert main(["watch", "results", "--once", "-o", "live.png"]) == 0  # what lies in a folder, and its figure
+    assert set(rows(capsys.readouterr().out)) >= {"done", "stopped"}
+    assert (tmp_path / "live.png").read_bytes().startswith(b"\x89PNG")
+    assert [file.name for file in tmp_path.glob(".*")] == []
+
+
+def test_it_ends_with_the_last_run_and_prints_what_changes(job, capsys):
+    def play():
+        mc.run(job)
+
+    player = threading.Thread(target=play)
+    player.start()
+    assert main(["watch", "job.toml", "--every", "0.1 s", "-o", "live.svg"]) == 0
+    player.join()
+    assert capsys.readouterr().out.splitlines()[-1].endswith("3 complete")
+
+
+def test_ctrl_c_ends_it_in_a_line(job, capsys):
+    def press():
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    assert main(["watch", "job.toml", "--every", "20 s"]) == 0
+    presser.join()
+    told = capsys.readouterr()
+    assert told.err == "mpi-compress: watch ends; the runs go on\n"
+    assert told.out.count("label") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (["nothing.h5"], "nothing.h5: there is no such job, result or folder"),
+        (["job.toml", "results"], "takes one job, or results of any number, not both"),
+        (["results", "--only", "done"], "are about a job, and results were given"),
+        (["job.toml", "--every", "soon"], "--every: "),
+        (["job.toml", "--once", "-o", "a.gif"], "-o a.gif: a figure is written as one of"),
+        (["job.toml", "--once", "-o", "a.png", "--y", "lss"], "did you mean 'loss'?"),
+    ],
+)
+def test_wrong_input_is_one_line(line, says, job, capsys):
+    assert main(["watch", *line]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert says in told
+
+
+def test_on_a_terminal_the_table_keeps_its_place(job, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["watch", "job.toml", "--once"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("\x1b[2J\x1b[H")
+    assert max(len(line) for line in out.replace("\x1b[2J\x1b[H", "").replace("\x1b[K", "").splitlines()) <= 40
+    assert "Ctrl-C ends this, and no run" in out
+
+
+def test_a_window_shows_the_figure_as_a_picture(job):
+    import matplotlib.pyplot as plt
+
+    assert redrawn.window() is None  # there is no screen
+    shown = plt.figure()
+    drawing = redrawn.Redrawn(FigureTable(), shown)
+    assert drawing.draw([]) == "no run has a row yet"
+    for _ in range(2):
+        assert drawing.draw([mc.read(file) for file in job.parent.rglob("done*.h5")]) == ""
+    assert drawing.has_window
+    ((image,),) = [axes.images for axes in shown.axes]
+    assert image.get_array().std() > 0
+    assert len(plt.get_fignums()) == 1
+    plt.close(shown)
+    assert not drawing.has_window
+
+
+def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tmp_path):
+    from mpi_compress.results.live import Live
+
+    (file,) = tmp_path.rglob("done*.h5")
+    live = Live(lambda: watch._in_places([str(file)]))
+    (whole,) = live.look()
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    assert live.look() == [whole]
+    (begun,) = Live(lambda: {tmp_path / "none.h5": "x"}).look()
+    assert (begun.status, begun.run, begun.cells[1:]) == ("to do", None, ["to do", "", "", "", ""])

@@ -1,0 +1,76 @@
+"""A first run on a machine says that kernels are compiled, and other runs do not."""
+
+import numba
+import pytest
+
+from mpi_compress.engine import compiling
+from mpi_compress.kernels import compilations
+
+
+def test_what_is_compiled_is_noticed_and_what_was_is_not():
+    @numba.njit
+    def inner(x):
+        return x + 1
+
+    @numba.njit
+    def outer(x):
+        return inner(x) * 2
+
+    seen = []
+    with compilations(lambda: seen.append("begun"), lambda: seen.append("ended")):
+        assert outer(1) == 4
+        assert seen[:2] == ["begun", "begun"]  # one within the other
+        assert seen.count("begun") == seen.count("ended") == 2
+        assert outer(2) == 6
+    assert len(seen) == 4
+    assert outer(1.5) == 5.0
+    assert len(seen) == 4
+
+
+@pytest.fixture
+def now(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(compiling.time, "monotonic", lambda: now[0])
+    return now
+
+
+def compile_kernels(seen, now, count, seconds):
+    for _ in range(count):
+        seen.begun()
+        seen.begun()  # one that it calls
+        now[0] += seconds
+        seen.ended()
+        seen.ended()
+
+
+def test_lines_come_once_it_takes_a_second_and_then_once_a_minute(now, capsys):
+    seen = compiling.Compiling()
+    compile_kernels(seen, now, 2, 0.4)
+    assert capsys.readouterr().err == ""
+    compile_kernels(seen, now, 20, 5.0)
+    text = "compiling kernels (once on this machine)"
+    assert capsys.readouterr().err.splitlines() == [f"{text}: 6 so far, in 6 s", f"{text}: 30 so far, in 1.1 min"]
+
+
+def test_a_bar_is_there_while_kernels_are_compiled(now, capsys, monkeypatch):
+    monkeypatch.setattr(compiling, "has_bar", lambda: True)
+    seen = compiling.Compiling()
+    compile_kernels(seen, now, 3, 2.0)
+    seen.begun()
+    assert capsys.readouterr().err.rstrip().endswith("compiling kernels (once on this machine): 6 so far, in 6 s")
+    seen.ended()
+    assert capsys.readouterr().err.strip("\r ") == ""  # and gone
+    seen.close()
+
+
+@pytest.mark.parametrize(("quiet", "variable", "said"), [(True, "", 0), (False, "silent", 0), (False, "", 1)])
+def test_a_quiet_run_says_nothing(quiet, variable, said, monkeypatch, capsys):
+    @numba.njit
+    def kernel(x):
+        return x + 1
+
+    monkeypatch.setenv("MPI_COMPRESS_COMPILING", variable)
+    monkeypatch.setattr(compiling, "_WORTH_SAYING", 0.0)
+    with compiling.shown(quiet):
+        kernel(1)
+    assert capsys.readouterr().err.count("compiling kernels (once on this machine)") == said

@@ -1,0 +1,67 @@
+"""The notebook of docs/ runs: its cells one by one in this process, and in Jupyter's kernel where that is installed."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+NOTEBOOK = Path(__file__).parent.parent / "docs" / "notebook.ipynb"
+
+
+def cells() -> list[str]:
+    """The source of each cell of code."""
+    return ["".join(cell["source"]) for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+def played(source: str, names: dict) -> object:
+    """The value that a cell shows: that of its last line, if it is an expression without a semicolon."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";") else None
+    exec(compile(tree, NOTEBOOK.name, "exec"), names)
+    return None if last is None else eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
+
+
+def test_its_cells_run_and_show_tables_and_numbers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    job, runs, bits, plot = (played(source, names) for source in cells())
+    for shown in (job, runs):
+        assert shown._repr_html_().startswith("<")
+        assert "top 4" in shown._repr_html_()
+    assert [run.status for run in runs] == ["complete", "complete"]
+    assert bits["top 4"] < bits["gradient descent"]
+    assert plot is None
+    lines = capsys.readouterr().err.splitlines()
+    assert sum(": complete" in line for line in lines) == 2  # quiet=False
+
+
+def test_a_notebook_shows_a_bar(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ipykernel", object())
+    names: dict = {}
+    for source in cells()[:2]:
+        played(source, names)
+    err = capsys.readouterr().err
+    assert "top 4 (run 2 of 2):   0%|" in err
+    assert "150" in err
+
+
+def test_it_holds_no_outputs():
+    notebook = json.loads(NOTEBOOK.read_text())
+    assert not [cell for cell in notebook["cells"] if cell.get("outputs") or cell.get("execution_count")]
+
+
+@pytest.mark.slow
+def test_it_runs_in_jupyters_kernel(tmp_path):
+    nbclient = pytest.importorskip("nbclient", reason="Jupyter's kernel is tried where nbclient and ipykernel are installed")
+    pytest.importorskip("ipykernel")
+    import nbformat
+
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in shown)
+    assert sum("text/html" in output.get("data", {}) for output in shown) >= 2
+    assert "run 2 of 2" in "".join(output.get("text", "") for output in shown)  # the bar
