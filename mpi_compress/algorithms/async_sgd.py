@@ -1,6 +1,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -27,13 +28,13 @@ class AsyncSGD(SharedMemoryMethod):
     worker, again and again     g ← the gradient of a minibatch of its shard, at whatever x holds meanwhile
                                 x_j ← x_j − γ Q(g)_j, at once for each coordinate j that Q kept
 
-    With `locked`, as GSpar §4.2 describes its threads, each coordinate has a lock, taken by compare-and-swap: a worker takes it to read
-    the coordinate, which may block another's write to it, and to write it. Without, reads take no lock, and a write is one
+    With `locked`, as GSpar §4.2 describes its threads, each coordinate has a lock, taken by compare-and-swap: a worker takes it to
+    read the coordinate, which may block another's write to it, and to write it. Without, reads take no lock, and a write is one
     compare-and-swap of the coordinate.
 
     No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (writes that another worker was
-    faster than, with `locked` tries to take a lock that another held) are counted over all workers. γ_k is the step of a worker's own k-th update. A round is n updates, whoever makes
-    them. Results depend on timing, except in one process, where workers take turns.
+    faster than, with `locked` tries to take a lock that another held) are counted over all workers. γ_k is the step of a worker's
+    own k-th update. A round is n updates, whoever makes them. Results depend on timing, except in one process, where workers take turns.
 
     With `pool` = m, m random numbers are drawn for each worker before the clock starts, and its compressor reads them again and
     again, as in GSpar §4.2; without it, every update draws its own.
@@ -68,8 +69,8 @@ class AsyncSGD(SharedMemoryMethod):
         held = c.sparse()
         indices, values = (np.arange(c.dim, dtype=np.uint32), c.dense()) if held is None else (held.indices, held.values)
         if self.locked:
-            step = -self.gamma(t.k)
-            shared.retries[i] += _persist(lambda at: add_locked(shared.locks, indices, values, step, at, _TRIES, shared.x), indices.size)
+            write = partial(add_locked, shared.locks, indices, values, -self.gamma(t.k))
+            shared.retries[i] += _persist(lambda at: write(at, _TRIES, shared.x), indices.size)
         else:
             shared.retries[i] += add_shared(indices, values, -self.gamma(t.k), shared.x)
         shared.writes[i] += indices.size
