@@ -32,9 +32,9 @@ class AsyncSGD(SharedMemoryMethod):
     read the coordinate, which may block another's write to it, and to write it. Without, reads take no lock, and a write is one
     compare-and-swap of the coordinate.
 
-    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (writes that another worker was
-    faster than, with `locked` tries to take a lock that another held) are counted over all workers. γ_k is the step of a worker's
-    own k-th update. A round is n updates, whoever makes them. Results depend on timing, except in one process, where workers take turns.
+    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (writes that another worker was faster
+    than, with `locked` tries to take a lock that another held) are counted over all workers. γ_k is the step of a worker's own k-th
+    update. A round is n updates, whoever makes them. Results depend on timing, except in one process, where workers take turns.
 
     With `pool` = m, m random numbers are drawn for each worker before the clock starts, and its compressor reads them again and
     again, as in GSpar §4.2; without it, every update draws its own.

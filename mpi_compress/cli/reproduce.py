@@ -34,7 +34,8 @@ def act(options: Namespace) -> int:
     try:
         status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, print_line)
     except Interrupted as interrupted:
-        print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on; `mpi-compress report` draws what is done")
+        print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
+        print_line("`mpi-compress report` draws what is done")
         return EXIT_STOPPED
     report_command.act(options)
     failed = [file for file, found in status.items() if found not in (0, 2)]

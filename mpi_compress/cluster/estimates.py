@@ -1,7 +1,7 @@
 """What jobs will take: rounds, time, memory and disk, before anything is run.
 
-A round's time is measured: by a run's own trace as far as it has come, else by the run of the same label at the job's usual size, in
-proportion to the nonzeros of the sets. Where neither was played, no time is given.
+A round's time is measured: by a run's own trace as far as it has come, else by the run of the same label at the job's usual size,
+in proportion to the nonzeros of the sets. Where neither was played, no time is given.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,9 +55,11 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
         yield each.line
     known = [e.seconds for e in found if e.runs and e.seconds == e.seconds]
     unknown = sum(e.runs > 0 for e in found) - len(known)
-    lacking = f", and {unknown} jobs whose rounds were not measured; at its usual size a job measures them" if unknown else ""
+    time = [f"about {_duration(fsum(known))} on one core"] if known else []
+    time += [f"{unknown} jobs whose rounds were not measured, which a job's usual size does"] if unknown else []
     most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
-    yield f"together about {_duration(fsum(known))} on one core{lacking}; {memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
+    room = f"{memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
+    yield f"together {', '.join([*time, room])}" if time else "all is done"
 
 
 def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
@@ -66,7 +68,8 @@ def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
     own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
     left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
     seconds = fsum(left[s.run_id] * measured.round_seconds(s, own[s.run_id], shapes.of(s)) for s in to_do)
-    memory, sets = 0.0, {}
+    memory = 0.0
+    sets: dict[Path, float] = {}
     for spec in to_do:
         if shape := shapes.of(spec):
             memory = max(memory, memory_needs.PROCESS + memory_needs.needs(spec, shape, 1)[0])
@@ -80,8 +83,11 @@ class _Measured:
     """The seconds of a round at a job's usual size, by label."""
 
     def __init__(self, usual: Job | None, out: Path):
-        self._shapes, self._found = memory_needs.Shapes(), {}
-        for spec in usual.runs if usual else ():
+        self._shapes = memory_needs.Shapes()
+        self._found: dict[str, tuple[RunSpec, Run]] = {}
+        if usual is None:
+            return
+        for spec in usual.runs:
             with suppress(UserError):
                 self._found.setdefault(spec.label, (spec, read(result_file(usual.name, spec.label, spec.run_id, out))))
 
@@ -89,11 +95,11 @@ class _Measured:
         """NaN where nothing was measured, or a set's size is not known."""
         if begun is not None:
             return _seconds(begun)
-        small, run = self._found.get(spec.label, (None, None))
-        usual = self._shapes.of(small) if small else None
-        if run is None or usual is None or shape is None:
+        if spec.label not in self._found or shape is None:
             return nan
-        return _seconds(run) * max(1.0, shape.nonzeros / usual.nonzeros)
+        small, run = self._found[spec.label]
+        usual = self._shapes.of(small)
+        return nan if usual is None else _seconds(run) * max(1.0, shape.nonzeros / usual.nonzeros)
 
 
 def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
