@@ -33,12 +33,14 @@ class Shared:
     def within(cls, memory: NDArray[np.float64], n: int) -> "Shared":
         """Lies in 2d + 3n words of memory that are 0."""
         x, locks = memory[: -3 * n].reshape(2, -1)
-        return cls(x, *memory[-3 * n :].view(np.int64).reshape(3, n), locks)
+        updates, writes, retries = memory[-3 * n :].view(np.int64).reshape(3, n)
+        return cls(x, updates, writes, retries, locks)
 
     @classmethod
     def begun_at(cls, x0: Vector, n: int) -> "Shared":
         """As n workers find it before their first update."""
-        return cls(x0, *np.zeros((3, n), dtype=np.int64), np.zeros(x0.size))
+        updates, writes, retries = np.zeros((3, n), dtype=np.int64)
+        return cls(x0, updates, writes, retries, np.zeros(x0.size))
 
 
 def run(
