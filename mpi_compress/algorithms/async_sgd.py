@@ -1,5 +1,7 @@
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,9 +11,13 @@ from mpi_compress.algorithms.base import SharedMemoryMethod, algorithms, whole_g
 from mpi_compress.algorithms.sampling import Sampling, check_batch
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
+from mpi_compress.exchange.host import rest
+from mpi_compress.kernels.locks import add_locked, read_locked
 from mpi_compress.kernels.vectors import add_shared
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
+
+_TRIES = 1000  # to take a lock before a worker naps: who holds it may have no core meanwhile
 
 
 @algorithms.register("async-sgd")
@@ -22,9 +28,13 @@ class AsyncSGD(SharedMemoryMethod):
     worker, again and again     g ← the gradient of a minibatch of its shard, at whatever x holds meanwhile
                                 x_j ← x_j − γ Q(g)_j, at once for each coordinate j that Q kept
 
-    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (writes that another worker was
-    faster than) are counted over all workers. γ_k is the step of a worker's own k-th update. A round is n updates, whoever makes
-    them. Results depend on timing, except in one process, where workers take turns.
+    With `locked`, as GSpar §4.2 describes its threads, each coordinate has a lock, taken by compare-and-swap: a worker takes it to
+    read the coordinate, which may block another's write to it, and to write it. Without, reads take no lock, and a write is one
+    compare-and-swap of the coordinate.
+
+    No message is sent, so no bits are counted; `updates`, `coordinate_writes` and `retries` (writes that another worker was faster
+    than, with `locked` tries to take a lock that another held) are counted over all workers. γ_k is the step of a worker's own k-th
+    update. A round is n updates, whoever makes them. Results depend on timing, except in one process, where workers take turns.
 
     With `pool` = m, m random numbers are drawn for each worker before the clock starts, and its compressor reads them again and
     again, as in GSpar §4.2; without it, every update draws its own.
@@ -37,6 +47,7 @@ class AsyncSGD(SharedMemoryMethod):
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # must be "worker"; left out: as [objective] says
     average: Average = "last"  # must be "last": there are no rounds to average over
+    locked: bool = False  # true: coordinates are read and written under locks, as by the threads of GSpar §4.2
     pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
 
     def check(self) -> None:
@@ -53,12 +64,23 @@ class AsyncSGD(SharedMemoryMethod):
             )
 
     def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
-        c = self.up.compress(f.gradient(shared.x, self.rows(f, t)), t)
+        x = self._read(shared, i) if self.locked else shared.x
+        c = self.up.compress(f.gradient(x, self.rows(f, t)), t)
         held = c.sparse()
         indices, values = (np.arange(c.dim, dtype=np.uint32), c.dense()) if held is None else (held.indices, held.values)
-        shared.retries[i] += add_shared(indices, values, -self.gamma(t.k), shared.x)
+        if self.locked:
+            write = partial(add_locked, shared.locks, indices, values, -self.gamma(t.k))
+            shared.retries[i] += _persist(lambda at: write(at, _TRIES, shared.x), indices.size)
+        else:
+            shared.retries[i] += add_shared(indices, values, -self.gamma(t.k), shared.x)
         shared.writes[i] += indices.size
         shared.updates[i] += 1
+
+    def _read(self, shared: Any, i: int) -> Vector:
+        """A copy of x (d,), each coordinate read under its lock."""
+        x = np.empty(shared.x.size)
+        shared.retries[i] += _persist(lambda at: read_locked(shared.locks, shared.x, at, _TRIES, x), x.size)
+        return x
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
         shared, i = worker
@@ -69,3 +91,18 @@ class AsyncSGD(SharedMemoryMethod):
 
     def iterate(self, node: Any) -> Vector:
         return node.x
+
+
+def _persist(go_on: Callable[[int], tuple[int, int]], end: int) -> int:
+    """Call `go_on` from coordinate to coordinate until the end, with naps while a lock is not to be had; the tries that failed."""
+    at = failed = 0
+    began: float | None = None
+    while at < end:
+        reached, tries = go_on(at)
+        failed += tries
+        if reached < end:
+            now = time.perf_counter()
+            began = now if began is None or reached > at else began
+            rest(now - began)
+        at = reached
+    return failed

@@ -20,18 +20,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress import report
-    from mpi_compress.cluster import reproduce
+    from mpi_compress.cluster import estimates, reproduce
 
     if options.at_once < 1:
         raise UserError(f"--at-once {options.at_once}: at least 1 job is wanted")
     files = report.job_files(options.jobs)
     report.plotting_library()  # what is not installed is reported before hours of running, not after
+    if options.full:
+        for line in estimates.text([*estimates.estimates(files, Path(options.out), True)]):
+            print_line(line)
     if options.get:
         reproduce.get_missing(files, print_line)
     try:
         status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, print_line)
     except Interrupted as interrupted:
         print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
+        print_line("`mpi-compress report` draws what is done")
         return EXIT_STOPPED
     report_command.act(options)
     failed = [file for file, found in status.items() if found not in (0, 2)]

@@ -20,18 +20,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("results", nargs="+", metavar="RESULT.h5", help="one, two that are compared, or any number")
     parser.add_argument("--csv", action="store_true", help="its rows as CSV: all columns of the trace, and seconds")
     parser.add_argument("--split", metavar="FIGURE", help="draw which rows each worker had, to a .png, .pdf or .svg")
+    parser.add_argument("--bounds", metavar="FIGURE", help="draw CAT's table 1, the bounds on its rounds, likewise")
 
 
 def act(options: Namespace) -> int:
     from mpi_compress.results.reader import read
 
     runs = [read(file) for file in options.results]
-    if len(runs) > 1 and (options.csv or options.split):
-        raise UserError(f"show {'--csv' if options.csv else '--split'}: takes one result; without it several are compared")
+    if len(runs) > 1 and (options.csv or options.split or options.bounds):
+        option = "--csv" if options.csv else "--split" if options.split else "--bounds"
+        raise UserError(f"show {option}: takes one result; without it several are compared")
     if options.csv:
         sys.stdout.writelines(runs[0].to_csv())
-    elif options.split:
-        return _draw_split(runs[0], options)
+    elif options.split or options.bounds:
+        return _draw(runs[0], options)
     else:
         print(*(summary(runs[0]) if len(runs) == 1 else _compared(runs)), sep="\n")
     return 0
@@ -72,15 +74,18 @@ def _setting(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _draw_split(run: "Run", options: Namespace) -> int:
+def _draw(run: "Run", options: Namespace) -> int:
     import matplotlib as mpl
 
     mpl.use("agg")
+    from mpi_compress.figures.bounds_table import draw_bounds
     from mpi_compress.figures.plotting import save
     from mpi_compress.figures.splits import draw_split
 
-    save(draw_split(run), Path(options.split), option="--split")
-    print(options.split)
+    for option, draw, file in (("--split", draw_split, options.split), ("--bounds", draw_bounds, options.bounds)):
+        if file:
+            save(draw(run), Path(file), option=option)
+            print(file)
     return 0
 
 

@@ -99,12 +99,12 @@ class _Processes:
 
 
 def _command(job: Job) -> list[str]:
-    """One process; mpiexec where workers share memory, which run at the same time only on ranks of their own."""
+    """One process; mpiexec where workers share memory, which run at the same time only on ranks of their own: one for each."""
     run = [sys.executable, "-m", "mpi_compress", "run", "--quiet"]
     ranks = [spec.workers.count for spec in job.runs if spec.algorithm.shares_memory]
     beside = Path(sys.executable).with_name("mpiexec")
     mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
-    return [mpiexec, "-n", str(min(ranks)), *run] if ranks and mpiexec else [*run, "--one-process"]
+    return [mpiexec, "-n", str(max(ranks)), *run] if ranks and mpiexec else [*run, "--one-process"]
 
 
 def measures_seconds(job: Job) -> bool:

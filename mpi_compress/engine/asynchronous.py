@@ -26,12 +26,21 @@ class Shared:
     x: Vector  # (d,) the iterate
     updates: NDArray[np.int64]  # (n,) of each worker so far; only the worker's own rank writes its number here and in the next two
     writes: NDArray[np.int64]  # (n,) coordinates written
-    retries: NDArray[np.int64]  # (n,) writes that another rank's write came before
+    retries: NDArray[np.int64]  # (n,) writes that another rank's write came before; with locks, tries to take one that was held
+    locks: Vector  # (d,) 1 where a worker holds the coordinate's lock, 0 elsewhere
 
     @classmethod
     def within(cls, memory: NDArray[np.float64], n: int) -> "Shared":
-        """Lies in d + 3n words of memory that are 0."""
-        return cls(memory[: -3 * n], *memory[-3 * n :].view(np.int64).reshape(3, n))
+        """Lies in 2d + 3n words of memory that are 0."""
+        x, locks = memory[: -3 * n].reshape(2, -1)
+        updates, writes, retries = memory[-3 * n :].view(np.int64).reshape(3, n)
+        return cls(x, updates, writes, retries, locks)
+
+    @classmethod
+    def begun_at(cls, x0: Vector, n: int) -> "Shared":
+        """As n workers find it before their first update."""
+        updates, writes, retries = np.zeros((3, n), dtype=np.int64)
+        return cls(x0, updates, writes, retries, np.zeros(x0.size))
 
 
 def run(
@@ -44,7 +53,7 @@ def run(
     """
     exchange, objectives, stop = observer.exchange, observer.objectives, observer.stop
     n = exchange.n
-    shared = Shared.within(exchange.memory(x0.size + 3 * n), n)
+    shared = Shared.within(exchange.memory(2 * x0.size + 3 * n), n)
     workers: dict[int, Any] = {i: (shared, i) for i in objectives}
     pools = {i: _pool(algorithm.pool, streams, i) for i in objectives}
     k = _begin(shared, pools, exchange, x0, keeper)
@@ -65,7 +74,7 @@ def run(
 
 def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange, x0: Vector, keeper: Keeper | None) -> int:
     """Put the first state, or the one that was saved, into the shared memory; returns its round."""
-    first = States(0, Shared(x0, *np.zeros((3, exchange.n), dtype=np.int64)), None, dict.fromkeys(pools, 0))
+    first = States(0, Shared.begun_at(x0, exchange.n), None, dict.fromkeys(pools, 0))
     begin = first if keeper is None else keeper.restore(first)
     for pool, at in zip(pools.values(), begin.workers.values(), strict=True):
         if pool:

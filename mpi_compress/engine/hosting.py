@@ -131,7 +131,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
     """
     algorithm = p.spec.algorithm.within(p.algorithm.setting)
     if algorithm.shares_memory:
-        shared = asynchronous.Shared(_start(p), *np.zeros((3, p.spec.workers.count), dtype=np.int64))
+        shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
         return States(0, shared, None, {0: 0}, {0: None})
     up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
     try:

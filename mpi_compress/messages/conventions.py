@@ -33,12 +33,23 @@ def _cheapest(link: Link, c: Compressed) -> float:
     return c.paper_bits(32, False) + (min(K * log2(d), (d - K) * log2(d), d) if chosen else 0.0)
 
 
+def _gspar(link: Link, c: Compressed) -> float:
+    """GSpar §2.3: its hybrid in the shorter of two forms, the string at its entropy; others as the codec counts them."""
+    fpp = link.codec.float_format.bits
+    if isinstance(c, WithScalar | WithSize):
+        return c.paper_bits(fpp) - c.vector.paper_bits(fpp) + _gspar(link, c.vector)
+    if isinstance(c, Blocks):
+        return sum(_gspar(link, part) for part in c.parts)
+    return c.coded_bits(fpp) if isinstance(c, Hybrid) else link.paper_bits(c)
+
+
 CONVENTIONS: dict[str, Convention] = {
     "cat": Convention("bits_cat", lambda link, c: c.paper_bits(link.codec.float_format.bits, True)),  # CAT eq. 5
     "values-only-32": Convention("bits_values_32", lambda _, c: c.paper_bits(32, False), True),  # EF21, MARINA, DASHA
     "values-only-64": Convention("bits_values_64", lambda _, c: c.paper_bits(64, False), True),  # 3PC, on quadratics
     "values+indices": Convention("bits_values_indices", lambda _, c: c.paper_bits(32, True)),
     "min(k log2 d, …)": Convention("bits_cheapest_indices", _cheapest),  # FL_playground
+    "gspar": Convention("bits_gspar", _gspar),
 }
 """By the names that jobs use; "..." will do for "…"."""
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,15 @@ class Bound:
         return self.plain, self.plain / self.gain, self.plain / self.worst_gain
 
 
+class TableRow(NamedTuple):
+    """A row of CAT table 1."""
+
+    kind: str  # "µ-convex", "convex" or "non-convex"
+    eps: float  # ε
+    needed: int  # rounds to come within ε
+    bound: Bound
+
+
 @dataclass(frozen=True)
 class Table:
     """CAT table 1 for one run: its constants, and the rows of bounds."""
@@ -108,8 +118,14 @@ class Table:
         return min((self.bound(kind, eps) for kind in ("µ-convex", "convex")), key=lambda b: np.nan_to_num(b.plain, nan=math.inf))
 
     def lines(self) -> Iterator[str]:
-        """Bounds beside the rounds that were needed, for some accuracies that were reached."""
+        """The rows as text, for `show`."""
         yield f"{'':10s}{'':12s}{'ε':>9s}{'needed':>9s}{'no compression':>16s}{'data-dependent':>16s}{'worst case':>13s}"
+        for kind, eps, needed, bound in self.rows():
+            plain, data, worst = bound.rounds
+            yield f"{'':10s}{kind:12s}{eps:9.2g}{needed:9d}{plain:16.3g}{data:16.3g}{worst:13.3g}"
+
+    def rows(self) -> Iterator[TableRow]:
+        """Bounds beside the rounds that were needed, for some accuracies that were reached."""
         rounds, trace = self.run.trace["round"], self.run.trace
         for kind, reached, first in (
             ("µ-convex", trace["suboptimality"], self.start),
@@ -119,9 +135,7 @@ class Table:
             for eps in _levels(reached, first):
                 b = self.bound(kind, eps)
                 if math.isfinite(b.plain):
-                    needed = rounds[np.flatnonzero(reached <= eps)[0]]
-                    plain, data, worst = b.rounds
-                    yield f"{'':10s}{kind:12s}{eps:9.2g}{needed:9d}{plain:16.3g}{data:16.3g}{worst:13.3g}"
+                    yield TableRow(kind, eps, int(rounds[np.flatnonzero(reached <= eps)[0]]), b)
 
 
 def _smallest_budget(run: Result) -> float:

@@ -104,6 +104,7 @@ COLUMNS = (
     Column("bits_values_64", "float64", "bit", "bits sent up, 64 a value (3PC)", "convention"),
     Column("bits_values_indices", "float64", "bit", "bits sent up, 32 a value, and its index", "convention"),
     Column("bits_cheapest_indices", "float64", "bit", "bits sent up, 32 a value, and the cheapest index set", "convention"),
+    Column("bits_gspar", "float64", "bit", "bits sent up, GSpar's string at its entropy", "convention"),
     Column("model_seconds", "float64", "s", "time by the model of the links", "model"),
     Column("model_fixed", "float64", "s", "of it computing and latency", "model"),
     Column("model_bits", "float64", "bit", "bits of the messages that were waited for", "model"),

@@ -15,6 +15,7 @@ from helpers.running import BIN, After, command
 
 import mpi_compress as mc
 from mpi_compress.core.signals import Stopped
+from mpi_compress.kernels.locks import add_locked, read_locked
 from mpi_compress.kernels.vectors import add_shared
 
 JOB = """
@@ -35,20 +36,26 @@ ADD_FROM_ALL = """
 import sys
 import numpy as np
 from mpi4py import MPI
+from mpi_compress.algorithms.async_sgd import _persist
 from mpi_compress.exchange.mpi import PointToPoint
+from mpi_compress.kernels.locks import add_locked
 from mpi_compress.kernels.vectors import add_shared
 
 exchange = PointToPoint(MPI.COMM_WORLD, MPI.COMM_WORLD.size, True)
-x = exchange.memory(16)
+memory = exchange.memory(48)
+x, locks, y = memory.reshape(3, 16)
 indices = np.arange(16, dtype=np.uint32)
 add_shared(indices, np.zeros(16), 1.0, x)  # compiled before all begin
+add_locked(locks, indices, np.zeros(16), 1.0, 0, 1000, y)
 exchange.meet()
 retries = 0
 for turn in range(int(sys.argv[1])):
     retries += add_shared(indices, np.full(16, float(exchange.n_ranks)), 2.0, x)
+    if turn % 10 == 0:
+        _persist(lambda at: add_locked(locks, indices, np.full(16, float(exchange.n_ranks)), 2.0, at, 1000, y), 16)
 exchange.meet()
 if exchange.is_root:
-    print(x.tolist())
+    print([x.tolist(), y.tolist(), locks.tolist()])
 exchange.close()
 """
 
@@ -65,13 +72,37 @@ def test_additions_are_those_of_numpy():
     np.testing.assert_array_equal(x, [0.0, 0.0, 2.0, 3.0, -np.inf, 5.0])
 
 
+def test_a_lock_that_another_holds_stops_reads_and_writes_until_it_is_free():
+    x, locks, seen = np.arange(6.0), np.zeros(6), np.full(6, np.nan)
+    locks[3] = 1.0
+    assert read_locked(locks, x, 0, 5, seen) == (3, 5)
+    np.testing.assert_array_equal(seen, [0.0, 1.0, 2.0, np.nan, np.nan, np.nan])
+    indices = np.array([1, 3, 4], dtype=np.uint32)
+    assert add_locked(locks, indices, np.ones(3), 2.0, 0, 7, x) == (1, 7)
+    np.testing.assert_array_equal(x, [0.0, 3.0, 2.0, 3.0, 4.0, 5.0])
+    locks[3] = 0.0
+    assert read_locked(locks, x, 3, 5, seen) == (6, 0)
+    assert add_locked(locks, indices, np.ones(3), 2.0, 1, 7, x) == (3, 0)
+    np.testing.assert_array_equal(x, [0.0, 3.0, 2.0, 5.0, 6.0, 5.0])
+    np.testing.assert_array_equal(seen, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    assert not locks.any()
+
+
+def test_workers_that_take_turns_do_with_locks_what_they_do_without(tmp_path):
+    free = mc.run(mc.load_job(job_in(tmp_path)), out=tmp_path)
+    locked = mc.run(mc.load_job(job_in(tmp_path), {"algorithm.locked": True}), out=tmp_path)
+    for one, other in zip(free, locked, strict=True):
+        np.testing.assert_array_equal(one.x, other.x)
+        assert other.trace["retries"][-1] == 0
+
+
 def test_no_addition_of_any_rank_is_lost(tmp_path):
-    """Whole numbers add up exactly, in any order."""
+    """Whole numbers add up exactly, in any order; under locks, too, which are free in the end."""
     script = tmp_path / "add.py"
     script.write_text(ADD_FROM_ALL)
     line = [BIN / "mpiexec", "-n", "4", sys.executable, script, "20000"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True)
-    assert json.loads(done.stdout) == [20000 * 4 * 2.0 * 4] * 16
+    assert json.loads(done.stdout) == [[20000 * 4 * 2.0 * 4] * 16, [2000 * 4 * 2.0 * 4] * 16, [0.0] * 16]
 
 
 def test_in_one_process_workers_take_turns(tmp_path):
@@ -86,9 +117,10 @@ def test_in_one_process_workers_take_turns(tmp_path):
     assert dense.trace["wire_bits_up"][-1] == 0
 
 
-def test_on_several_ranks_every_update_counts(tmp_path):
+@pytest.mark.parametrize("locked", ["false", "true"])
+def test_on_several_ranks_every_update_counts(locked, tmp_path):
     job = job_in(tmp_path, count=8, rounds=200, every=50)
-    assert command("run", job, "--out", tmp_path, "--quiet", ranks=3).returncode == 0
+    assert command("run", job, "--out", tmp_path, "--quiet", "--set", f"algorithm.locked={locked}", ranks=3).returncode == 0
     for label in ("dense", "gspar"):
         run = mc.read(next((tmp_path / "job").glob(f"{label}-*.h5")))
         wanted = 8 * run.trace["round"]

@@ -12,7 +12,7 @@ from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.conventions import CONVENTIONS, conventions_of
-from mpi_compress.messages.kinds import Blocks, Dense, SignSparse, Sparse, WithScalar
+from mpi_compress.messages.kinds import Blocks, Dense, Hybrid, Levels, SignSparse, Sparse, WithScalar
 from mpi_compress.messages.link import Link
 from mpi_compress.results.columns import COLUMNS
 
@@ -34,17 +34,35 @@ def test_each_convention_has_a_column_and_each_column_a_convention():
 def test_conventions_by_hand():
     d, K = 1000, 7
     few = Sparse(d, np.arange(K, dtype=np.uint32), np.ones(K))
-    assert counted(few) == [K * (10 + 64), 32 * K, 64 * K, K * (32 + 10), 32 * K + K * log2(d)]
-    assert counted(few, "random-k", k=7)[-1] == 32 * K  # the seed says which
+    assert counted(few) == [K * (10 + 64), 32 * K, 64 * K, K * (32 + 10), 32 * K + K * log2(d), K * (10 + 64)]
+    assert counted(few, "random-k", k=7)[4] == 32 * K  # the seed says which
     many = Sparse(d, np.arange(500, dtype=np.uint32), np.ones(500))
-    assert counted(many)[-1] == 32 * 500 + d
+    assert counted(many)[4] == 32 * 500 + d
     nearly = Sparse(d, np.arange(998, dtype=np.uint32), np.ones(998))
-    assert counted(nearly)[-1] == 32 * 998 + 2 * log2(d)
-    assert counted(Dense(np.ones(d))) == [64 * d, 32 * d, 64 * d, 32 * d, 32 * d]
+    assert counted(nearly)[4] == 32 * 998 + 2 * log2(d)
+    assert counted(Dense(np.ones(d))) == [64 * d, 32 * d, 64 * d, 32 * d, 32 * d, 64 * d]
     signs = SignSparse(d, few.indices, np.ones(K, dtype=bool), 1.0)
-    assert counted(signs) == [64 + K * 10, 32, 64, 32 + K * 10, 32 + K * log2(d)]
-    assert counted(WithScalar(0.5, few))[-1] == 32 + 32 * K + K * log2(d)
+    assert counted(signs) == [64 + K * 10, 32, 64, 32 + K * 10, 32 + K * log2(d), 64 + K * 10]
+    assert counted(WithScalar(0.5, few))[4] == 32 + 32 * K + K * log2(d)
     assert counted(Blocks((few, few), "fixed")) == [2 * bits for bits in counted(few)]
+
+
+def test_gspars_string_is_counted_at_its_entropy():
+    """§2.3: Σ d_ℓ log2(d/d_ℓ), at most 2d, unless the indices are shorter; one float for the magnitude, one for each value."""
+    d, b = 16, 64
+    at = np.arange(8, dtype=np.uint32)
+    even = Hybrid(d, at[:4], np.ones(4), at[4:], np.array([True, True, False, False]), 1.0)
+    string = 8 * log2(2) + 4 * log2(4) + 2 * 2 * log2(8)
+    assert counted(even)[-1] == string + 4 * b + b < even.paper_bits(b) == 2 * d + 4 * b + b
+    assert counted(WithScalar(0.5, even))[-1] == string + 6 * b
+    assert counted(Blocks((even, even), "fixed"))[-1] == 2 * (string + 5 * b)
+    one = Hybrid(d, at[:1], np.ones(1), at[:0], np.zeros(0, dtype=bool), 0.0)
+    assert counted(one)[-1] == 1 * log2(d) + 2 * b  # the index alone: Σ would be 5.4
+    quarters = Hybrid(d, at[:4], np.ones(4), np.arange(4, 12, dtype=np.uint32), np.arange(8) < 4, 1.0)
+    assert counted(quarters)[-1] == 2 * d + 5 * b  # the bound is reached
+    levels = Levels(np.ones(d, dtype=np.int8), np.ones(1), d)
+    link = Link(compressors["qsgd"](levels=1), codecs["entropy"](float=32, element_bits=2.0), d)
+    assert CONVENTIONS["gspar"].bits(link, levels) == 2 * d
 
 
 def job(tmp_path, runs, **tables):

@@ -34,6 +34,16 @@ class Hybrid(Compressed):
         indices = self.elements * log2(self.dim) if indices_counted else 0.0
         return self.indices.size * fpp + fpp + min(indices, 2 * self.dim)
 
+    def coded_bits(self, fpp: int) -> float:
+        """The shorter of GSpar §2.3's two forms, the string entropy coded: min{(s + r) log2 d, Σ d_ℓ log2(d/d_ℓ)} + s·b + b.
+
+        d_ℓ are the coordinates that are 0, +magnitude, −magnitude, or have a value. `paper_bits` has the paper's bound on it, 2d.
+        """
+        s, r, minus = self.indices.size, self.sign_indices.size, int(np.count_nonzero(self.negative))
+        counts = (self.dim - s - r, r - minus, minus, s)
+        string = sum(count * log2(self.dim / count) for count in counts if count)
+        return min((s + r) * log2(self.dim), string) + s * fpp + fpp
+
     def is_finite(self) -> bool:
         return isfinite(self.magnitude) and bool(kernels.all_finite(self.values))
 

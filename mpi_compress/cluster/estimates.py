@@ -1,0 +1,127 @@
+"""What jobs will take: rounds, time, memory and disk, before anything is run.
+
+A round's time is measured: by a run's own trace as far as it has come, else by the run of the same label at the job's usual size,
+in proportion to the nonzeros of the sets. Where neither was played, no time is given.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import fsum, nan
+from pathlib import Path
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.engine import memory_needs
+from mpi_compress.figures.outcomes import has_full, loaded
+from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.problem.datasets.store import cached_file
+from mpi_compress.results.files import part_of, result_file
+from mpi_compress.results.reader import Run, read
+
+_BYTES_OF_A_ROW = 8 * 40  # as many numbers
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the runs of a job that are to do will take, at most: a run may stop before its last round."""
+
+    file: Path
+    runs: int  # to do
+    rounds: int
+    seconds: float  # on one core; NaN: nothing was measured
+    memory: float  # bytes, in one process
+    disk: float  # bytes of results, and of data that are not cached; not of downloads
+
+    @property
+    def line(self) -> str:
+        if not self.runs:
+            return f"{self.file}: done"
+        time = "a time not measured yet" if self.seconds != self.seconds else f"about {_duration(self.seconds)}"
+        memory, disk = memory_needs.gib(self.memory), memory_needs.gib(self.disk)
+        return f"{self.file}: {self.runs} runs, at most {self.rounds:,} rounds, {time}, {memory} of memory, {disk} of disk"
+
+
+def estimates(files: Sequence[Path], out: Path, full: bool) -> Iterator[Estimate]:
+    """The estimate of each job that can be read; `full`: at full size, where it has one."""
+    for file in files:
+        with suppress(UserError):
+            yield _estimate(file, loaded(file, full), loaded(file, False) if full and has_full(file) else None, out)
+
+
+def text(found: Sequence[Estimate]) -> Iterator[str]:
+    """A line for each job, and one for all."""
+    for each in found:
+        yield each.line
+    known = [e.seconds for e in found if e.runs and e.seconds == e.seconds]
+    unknown = sum(e.runs > 0 for e in found) - len(known)
+    time = [f"about {_duration(fsum(known))} on one core"] if known else []
+    time += [f"{unknown} jobs whose rounds were not measured, which a job's usual size does"] if unknown else []
+    most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
+    room = f"{memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
+    yield f"together {', '.join([*time, room])}" if time else "all is done"
+
+
+def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
+    shapes, measured = memory_needs.Shapes(), _Measured(usual, out)
+    to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
+    own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
+    left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
+    seconds = fsum(left[s.run_id] * measured.round_seconds(s, own[s.run_id], shapes.of(s)) for s in to_do)
+    memory = 0.0
+    sets: dict[Path, float] = {}
+    for spec in to_do:
+        if shape := shapes.of(spec):
+            memory = max(memory, memory_needs.PROCESS + memory_needs.needs(spec, shape, 1)[0])
+            cache = cached_file(spec.data, spec.folder, spec.split, spec.labels)
+            sets[cache] = 0.0 if cache.exists() else shape.bytes(spec.data.dtype)
+    rows = sum((s.stop.rounds or 0) // s.log.every + 1 for s in to_do)
+    return Estimate(file, len(to_do), sum(left.values()), seconds, memory, fsum(sets.values()) + rows * _BYTES_OF_A_ROW)
+
+
+class _Measured:
+    """The seconds of a round at a job's usual size, by label."""
+
+    def __init__(self, usual: Job | None, out: Path):
+        self._shapes = memory_needs.Shapes()
+        self._found: dict[str, tuple[RunSpec, Run]] = {}
+        if usual is None:
+            return
+        for spec in usual.runs:
+            with suppress(UserError):
+                self._found.setdefault(spec.label, (spec, read(result_file(usual.name, spec.label, spec.run_id, out))))
+
+    def round_seconds(self, spec: RunSpec, begun: Run | None, shape: memory_needs.Shape | None) -> float:
+        """NaN where nothing was measured, or a set's size is not known."""
+        if begun is not None:
+            return _seconds(begun)
+        if spec.label not in self._found or shape is None:
+            return nan
+        small, run = self._found[spec.label]
+        usual = self._shapes.of(small)
+        return nan if usual is None else _seconds(run) * max(1.0, shape.nonzeros / usual.nonzeros)
+
+
+def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
+    """What a run has played so far, if that is a round or more."""
+    with suppress(UserError):
+        run = read(part_of(result_file(job.name, spec.label, spec.run_id, out)))
+        return run if _last(run) > 0 else None
+    return None
+
+
+def _last(run: Run | None) -> int:
+    """The last round of what was played."""
+    return int(run.trace["round"][-1]) if run is not None and len(run.trace.get("round", ())) else 0
+
+
+def _seconds(run: Run) -> float:
+    """Seconds of a round, in the mean."""
+    return float(run.column("seconds")[-1]) / last if (last := _last(run)) else nan
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.2g} {unit}" if seconds < 100 * size else f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,53 @@
+"""What jobs will take, by the rounds that were measured."""
+
+import math
+import re
+
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.cluster.estimates import estimates, text
+
+JOB = """
+data = { generator = "gspar", samples = 64, dim = 32 }
+algorithm = { name = "gd" }
+stop = { rounds = 50 }
+[full]
+data.samples = 640
+stop.rounds = 200
+[[run]]
+label = "one"
+[[run]]
+label = "two"
+algorithm = { name = "gd", step = "0.5/L" }
+"""
+
+
+def test_time_follows_from_the_rounds_at_the_usual_size_and_what_is_done_takes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "job.toml"
+    file.write_text(JOB)
+    (unknown,) = estimates([file], tmp_path, True)
+    assert (unknown.runs, unknown.rounds) == (2, 400)
+    assert math.isnan(unknown.seconds)
+    assert unknown.disk >= 640 * 32 * 8
+    assert "not measured" in next(text([unknown]))
+    usual = mc.run(mc.load_job(file), out=tmp_path, quiet=True)
+    (known,) = estimates([file], tmp_path, True)
+    each = [run.column("seconds")[-1] / 50 for run in usual]
+    assert known.seconds == pytest.approx(10 * 200 * sum(each))  # ten times the nonzeros
+    assert known.memory > 2**27
+    mc.run(mc.load_job(file, full=True, only="one"), out=tmp_path, quiet=True)
+    (half,) = estimates([file], tmp_path, True)
+    assert (half.runs, half.rounds) == (1, 200)
+    assert half.seconds == pytest.approx(10 * 200 * each[1])
+    mc.run(mc.load_job(file, full=True), out=tmp_path, quiet=True)
+    assert [*text([*estimates([file], tmp_path, True)])] == [f"{file}: done", "all is done"]
+
+
+def test_lines_can_be_read(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(JOB)
+    first, last = text([*estimates([file], tmp_path, True)])
+    assert re.fullmatch(r".*job.toml: 2 runs, at most 400 rounds, a time not measured yet, 0\.\d+ GiB of memory, \S+ GiB of disk", first)
+    assert last.startswith("together 1 jobs whose rounds were not measured")
