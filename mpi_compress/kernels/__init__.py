@@ -110,7 +110,7 @@ def _compiled(function: Callable, options: dict[str, Any]) -> Any:
     return made
 
 
-kernel = _decorator(error_model="numpy")
+kernel = _decorator(error_model="numpy", fastmath=False)  # said, or a kernel would take its caller's
 inlined_kernel = _decorator(error_model="numpy", inline="always")
 REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 reassociating_kernel = _decorator(**REASSOCIATING)
