@@ -1,10 +1,11 @@
 """Value and gradient of the losses of whole shards, in one pass over blocks of rows.
 
-A matrix is as in `kernels.rows`. One of sparse rows may instead have values (N,), fewer than nnz: then all values of a row are equal.
+A matrix is as in `kernels.rows`. That of sparse rows may have values (N,), fewer than nnz: then those of a row are equal.
 
-For a block the margins come first, then all losses, then the rows are added to the gradient. No bit depends on the size of a block, nor
-on what is fetched ahead. The order of additions: the products of a sparse row go to four sums a, b, c, d in turn, those after its last
-whole four to a, and a_i · x = ((b + c) + d) + a; sparse rows are added to the gradient one after another, dense ones four at once.
+For a block the margins come first, then all losses, then the rows are added to the gradient. No bit depends on the size of a block,
+nor on what is fetched ahead. The order of additions: the products of a sparse row go to four sums a, b, c, d in turn, those after
+its last whole four to a, and a_i · x = ((b + c) + d) + a; sparse rows are added to the gradient one after another, dense ones four
+at once. A product of a sparse row is not rounded before it is added.
 """
 
 import numpy as np

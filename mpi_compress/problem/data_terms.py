@@ -8,7 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mpi_compress.kernels import rows as kernels, shards
+from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels import shards
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.problem.losses import Loss

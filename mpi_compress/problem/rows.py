@@ -55,7 +55,7 @@ class Rows:
         return Rows((ends.astype(np.uint64), indices[places], values[places]), self.labels[chosen], self.dim)
 
     def compact(self) -> tuple[NDArray, ...]:
-        """The matrix as `kernels.shards` reads it fastest: with one value a row (N,), if each row has equal values and there are fewer."""
+        """The matrix as `kernels.shards` reads it fastest: one value a row (N,), if a row's are all equal and that makes fewer."""
         if len(self.matrix) == 1 or len(self) >= self.matrix[2].size:
             return self.matrix
         indptr, indices, values = self.matrix

@@ -1,5 +1,6 @@
 """Value and gradient of a shard against the order of additions as it is written down, in exact arithmetic rounded where it is said."""
 
+import itertools
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -51,7 +52,7 @@ def computed(matrix, labels, mu, x, cuts=None) -> tuple[np.ndarray, np.ndarray]:
     return values, gradients
 
 
-@pytest.mark.parametrize("n, dim", [(1, 3), (40, 9), (700, 30), (130, 70_000)])  # one block, many, and x so long that rows are fetched ahead
+@pytest.mark.parametrize(("n", "dim"), [(1, 3), (40, 9), (520, 20), (40, 70_000)])  # one block, two, and x so long that fetching ahead pays
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("equal", [False, True])
 def test_gradient_of_a_shard_has_the_bits_of_the_stated_order_of_additions(n, dim, dtype, equal):
@@ -73,7 +74,7 @@ def test_shards_together_have_the_bits_of_each_alone(equal):
     matrix, labels = shard(rng, 600, 20, equal=equal)
     whole, x, cuts = Rows(matrix, labels, 20), rng.standard_normal(20), [0, 3, 3, 520, 602]
     values, gradients = computed(whole.compact(), labels, 0.0, x, cuts)
-    for i, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (start, stop) in enumerate(itertools.pairwise(cuts)):
         alone = whole.cut(start, stop)
         value, gradient = np.zeros(1), np.zeros((1, 20))
         ends = np.array([0, len(alone)], dtype=np.uint64)
@@ -101,10 +102,10 @@ def ulps(found: float, exact: Decimal) -> float:
 
 def test_exponential_and_logarithm_are_within_an_ulp():
     rng = np.random.default_rng(7)
-    for t in np.concatenate([[0.0, 1e-300, 511.9], np.exp(rng.uniform(-30, 6.2, 300)), rng.uniform(0, 5, 300)]):
+    for t in np.concatenate([[0.0, 1e-300, 511.9], np.exp(rng.uniform(-30, 6.2, 100)), rng.uniform(0, 5, 100)]):
         assert ulps(exponential(-t), exactly(lambda d: (-d).exp(), t)) < 0.52
     edges = [1e-300, 2.0**-29, 2.0**-29 * 0.999, 0.41421, 0.41422, 1 - 2.0**-20, 1 - 2.0**-19, 1 - 2.0**-53, 1.0]
-    for e in np.concatenate([edges, np.exp(-rng.uniform(0, 25, 300)), rng.random(300)]):
+    for e in np.concatenate([edges, np.exp(-rng.uniform(0, 25, 100)), rng.random(100)]):
         assert ulps(log_of_one_plus(e), exactly(lambda d: (1 + d).ln() if d > Decimal(10) ** -40 else d, e)) < 1.0
     assert log_of_one_plus(0.0) == 0.0
 
