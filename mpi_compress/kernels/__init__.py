@@ -1,6 +1,7 @@
 """Numba kernels: plain functions on C-contiguous arrays, no objects, files or prints. Each has a NumPy twin in its test.
 
-`kernel` compiles with the disk cache and without fast-math: the result is that of the loop as it is written, on any rank.
+`kernel` compiles with the disk cache and without fast-math, also where its caller has it: the result is that of the loop as
+it is written, on any rank.
 `reassociating_kernel` lets sums be reordered so that they use vector registers; it is for values that one node computes and no
 other recomputes. NaN and infinity still propagate. It is always inlined: otherwise several copies of it, each optimised by itself,
 would exist, and which one runs would depend on what was compiled in this process and what was cached.
@@ -111,7 +112,7 @@ def _compiled(function: Callable, options: dict[str, Any]) -> Any:
     return made
 
 
-kernel = _decorator(error_model="numpy")
+kernel = _decorator(error_model="numpy", fastmath=False)
 inlined_kernel = _decorator(error_model="numpy", inline="always")
 REASSOCIATING: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 reassociating_kernel = _decorator(**REASSOCIATING)

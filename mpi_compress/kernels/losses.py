@@ -6,6 +6,7 @@ All of them stay finite for any finite margin.
 import numpy as np
 
 from mpi_compress.kernels import kernel
+from mpi_compress.kernels.exponential import LIMIT, exponential, log_of_one_plus
 
 LOGISTIC, LOGISTIC_BASE2, SQUARED_HINGE, LEAST_SQUARES, HINGE, SMOOTH_HINGE, SQUARED_SIGMOID = CODES = range(7)
 _LN2 = np.log(2.0)
@@ -16,9 +17,10 @@ def loss_and_slope(loss, y, m):
     """ℓ(y, m) and ∂ℓ/∂m; for the hinge a subgradient, 0 at its corner. NaN for a code without a branch."""
     if loss == LOGISTIC or loss == LOGISTIC_BASE2:
         z = y * m
-        e = np.exp(-abs(z))
-        value = np.log1p(e) + max(-z, 0.0)
-        slope = -y * e / (1.0 + e) if z >= 0.0 else -y / (1.0 + e)
+        near = abs(z) < LIMIT
+        e = exponential(-abs(z)) if near else np.exp(-abs(z))
+        value = (log_of_one_plus(e) if near else e) + max(-z, 0.0)
+        slope = (-y * e if z >= 0.0 else -y) / (1.0 + e)
         if loss == LOGISTIC_BASE2:
             return value / _LN2, slope / _LN2
         return value, slope
@@ -37,7 +39,8 @@ def loss_and_slope(loss, y, m):
         short = max(short, 0.0)
         return 0.5 * short * short, -y * short
     if loss == SQUARED_SIGMOID:
-        e = np.exp(-abs(y * m))
+        z = abs(y * m)
+        e = exponential(-z) if z < LIMIT else np.exp(-z)
         s = (e if y * m >= 0.0 else 1.0) / (1.0 + e)  # σ(−y m)
         return s * s, -2.0 * y * s * s * (1.0 - s)
     return np.nan, np.nan
@@ -45,9 +48,26 @@ def loss_and_slope(loss, y, m):
 
 @kernel
 def losses_and_slopes(loss, labels, margins, values, slopes):
-    """values (N,), slopes (N,): ℓ and ∂ℓ/∂m of every sample."""
-    for i in range(values.size):
-        values[i], slopes[i] = loss_and_slope(loss, labels[i], margins[i])
+    """values (N,), slopes (N,): ℓ and ∂ℓ/∂m of every sample, to the bits of `loss_and_slope`.
+
+    The logistic loss is computed for several samples at once; those with a margin beyond the LIMIT are computed again, alone.
+    """
+    if loss == LOGISTIC or loss == LOGISTIC_BASE2:
+        unit = 1.0 if loss == LOGISTIC else _LN2
+        far = 0
+        for i in range(values.size):
+            z = labels[i] * margins[i]
+            far += not abs(z) < LIMIT
+            e = exponential(-abs(z))
+            values[i] = (log_of_one_plus(e) + max(-z, 0.0)) / unit
+            slopes[i] = (-labels[i] * e if z >= 0.0 else -labels[i]) / (1.0 + e) / unit
+        if far > 0:
+            for i in range(values.size):
+                if not abs(labels[i] * margins[i]) < LIMIT:
+                    values[i], slopes[i] = loss_and_slope(loss, labels[i], margins[i])
+    else:
+        for i in range(values.size):
+            values[i], slopes[i] = loss_and_slope(loss, labels[i], margins[i])
 
 
 @kernel

@@ -7,6 +7,7 @@ kernels are written once, over `row_dot` and `row_add`; values may be float32 or
 import numpy as np
 
 from mpi_compress.kernels import REASSOCIATING, kernel, overload
+from mpi_compress.kernels.exponential import fma
 from mpi_compress.kernels.losses import loss_and_slope
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -18,37 +19,46 @@ def in_kernels(choose):
 
 
 @kernel
-def _sparse_dot(start, stop, indices, values, x):
+def sparse_dot(start, stop, indices, values, x):
+    """Σ values_p x_{indices_p} over start ≤ p < stop, in four sums, each product added with one rounding."""
     a = b = c = d = 0.0
     p = start
     whole = start + ((stop - start) & ~_THREE)
     while p < whole:
-        a += values[p] * x[indices[p]]
-        b += values[p + _ONE] * x[indices[p + _ONE]]
-        c += values[p + _TWO] * x[indices[p + _TWO]]
-        d += values[p + _THREE] * x[indices[p + _THREE]]
+        a = fma(values[p], x[indices[p]], a)
+        b = fma(values[p + _ONE], x[indices[p + _ONE]], b)
+        c = fma(values[p + _TWO], x[indices[p + _TWO]], c)
+        d = fma(values[p + _THREE], x[indices[p + _THREE]], d)
         p += _FOUR
     while p < stop:
-        a += values[p] * x[indices[p]]
+        a = fma(values[p], x[indices[p]], a)
         p += _ONE
-    return (a + b) + (c + d)
+    return ((b + c) + d) + a
 
 
 @kernel
-def _sparse_add(start, stop, indices, values, scale, out):
-    for p in range(start, stop):
-        out[indices[p]] += scale * values[p]
+def sparse_add(start, stop, indices, values, scale, out):
+    """out_{indices_p} += scale · values_p over start ≤ p < stop, with one rounding each."""
+    p = start
+    whole = start + ((stop - start) & ~_THREE)
+    while p < whole:
+        for q in range(p, p + _FOUR):
+            out[indices[q]] = fma(scale, values[q], out[indices[q]])
+        p += _FOUR
+    while p < stop:
+        out[indices[p]] = fma(scale, values[p], out[indices[p]])
+        p += _ONE
 
 
 @in_kernels
 def row_dot(matrix, i, x):
     """a_i · x. Only the node that hosts a row computes it, so a dense row's additions may be reassociated.
 
-    A sparse row's are spread over four sums by hand: the compiler would gather by vector instructions, which takes twice as
-    long.
+    A sparse row's are spread over four sums by hand, in the order that `kernels.shards` states: the compiler would gather by vector
+    instructions, which takes twice as long.
     """
     if len(matrix) == 3:
-        return lambda matrix, i, x: _sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
+        return lambda matrix, i, x: sparse_dot(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], x)
 
     def dense(matrix, i, x):
         row = matrix[0][i]
@@ -64,7 +74,7 @@ def row_dot(matrix, i, x):
 def row_add(matrix, i, scale, out):
     """out += scale · a_i."""
     if len(matrix) == 3:
-        return lambda matrix, i, scale, out: _sparse_add(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], scale, out)
+        return lambda matrix, i, scale, out: sparse_add(matrix[0][i], matrix[0][i + _ONE], matrix[1], matrix[2], scale, out)
 
     def dense(matrix, i, scale, out):
         row = matrix[0][i]
@@ -92,45 +102,6 @@ def row_add_with(matrix, i, scale, c, x, out):
 
 
 @in_kernels
-def four_dots(matrix, i, x, out):
-    """out (4,) = a_i · x … a_{i+3} · x; dense rows side by side, so that x is read once."""
-
-    def sparse(matrix, i, x, out):
-        for r in range(_FOUR):
-            out[r] = row_dot(matrix, i + r, x)
-
-    def dense(matrix, i, x, out):
-        a, b, c, d = matrix[0][i], matrix[0][i + _ONE], matrix[0][i + _TWO], matrix[0][i + _THREE]
-        s = t = u = v = 0.0
-        for j in range(x.size):
-            s += a[j] * x[j]
-            t += b[j] * x[j]
-            u += c[j] * x[j]
-            v += d[j] * x[j]
-        out[0], out[1], out[2], out[3] = s, t, u, v
-
-    return sparse if len(matrix) == 3 else dense
-
-
-@in_kernels
-def add_four(matrix, i, scales, out):
-    """out += Σ scales_r · a_{i+r} for four rows; dense ones side by side, so that `out` is read and written once."""
-
-    def sparse(matrix, i, scales, out):
-        for r in range(_FOUR):
-            if scales[r] != 0.0:
-                row_add(matrix, i + r, scales[r], out)
-
-    def dense(matrix, i, scales, out):
-        a, b, c, d = matrix[0][i], matrix[0][i + _ONE], matrix[0][i + _TWO], matrix[0][i + _THREE]
-        s, t, u, v = scales[0], scales[1], scales[2], scales[3]
-        for j in range(out.size):
-            out[j] += (s * a[j] + t * b[j]) + (u * c[j] + v * d[j])
-
-    return sparse if len(matrix) == 3 else dense
-
-
-@in_kernels
 def row_square(matrix, i):
     """‖a_i‖²."""
 
@@ -148,46 +119,6 @@ def row_square(matrix, i):
         return total
 
     return sparse if len(matrix) == 3 else dense
-
-
-@kernel
-def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
-    """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
-
-    The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
-    The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
-    """
-    numbers = np.empty(4)  # of four rows: margins, then their weights
-    for shard in range(values.size):
-        gradient, stop = gradients[shard], cuts[shard + 1]
-        gradient[:] = 0.0
-        total, lost = 0.0, 0.0
-        for i in range(cuts[shard], stop, _FOUR):
-            some = min(_FOUR, stop - i)
-            if some == _FOUR:
-                four_dots(matrix, i, x, numbers)
-            else:
-                for r in range(some):
-                    numbers[r] = row_dot(matrix, i + r, x)
-            for r in range(some):
-                value, slope = loss_and_slope(loss, labels[i + r], numbers[r])
-                sum_ = total + value
-                lost += (total - sum_) + value if total >= value else (value - sum_) + total
-                total = sum_
-                numbers[r] = weight * slope
-            if some == _FOUR:
-                add_four(matrix, i, numbers, gradient)
-            else:
-                for r in range(some):
-                    row_add(matrix, i + r, numbers[r], gradient)
-        if abs(total) < np.inf:  # or infinity would become NaN
-            total += lost
-        squares = 0.0
-        if mu != 0.0:
-            for j in range(x.size):
-                gradient[j] += mu * x[j]
-                squares += x[j] * x[j]
-        values[shard] = weight * total + 0.5 * mu * squares
 
 
 @kernel

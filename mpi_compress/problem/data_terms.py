@@ -1,6 +1,7 @@
 """The part of f_i that the rows of a shard give: fused passes of a loss with a kernel, a loss in NumPy, or a model."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import rows as kernels
+from mpi_compress.kernels import shards
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.problem.losses import Loss
@@ -60,9 +62,13 @@ class FusedMargins(DataTerm):
         self._cuts = np.array([0, len(rows)], dtype=np.uint64)
         self._value = np.zeros(1)
 
+    @cached_property
+    def _matrix(self) -> tuple[NDArray, ...]:
+        return self.rows.compact()
+
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
-        kernels.losses_and_gradients(
-            self.rows.matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
+        shards.losses_and_gradients(
+            self._matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
             gradient.reshape(1, -1),
         )  # fmt: skip
         return float(self._value[0])

@@ -54,6 +54,19 @@ class Rows:
         places = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
         return Rows((ends.astype(np.uint64), indices[places], values[places]), self.labels[chosen], self.dim)
 
+    def compact(self) -> tuple[NDArray, ...]:
+        """The matrix as `kernels.shards` reads it fastest: one value a row (N,), if a row's are all equal and that makes fewer."""
+        if len(self.matrix) == 1 or len(self) >= self.matrix[2].size:
+            return self.matrix
+        indptr, indices, values = self.matrix
+        starts = indptr.astype(np.int64)
+        lengths = starts[1:] - starts[:-1]
+        firsts = values[np.minimum(starts[:-1], values.size - 1)]
+        for n in (min(16, len(self)), len(self)):  # in most sets the first rows already differ
+            if not np.array_equal(np.repeat(firsts[:n], lengths[:n]), values[: starts[n]]):
+                return self.matrix
+        return indptr, indices, firsts
+
     def dense(self) -> NDArray[np.float64]:
         """The samples as an array (N, d), for few or short rows."""
         if len(self.matrix) == 1:

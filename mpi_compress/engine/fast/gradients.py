@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.kernels.rows import losses_and_gradients
+from mpi_compress.kernels.shards import losses_and_gradients
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.data_terms import FusedMargins
 from mpi_compress.problem.objective import Evaluated, Objective, Point
@@ -32,7 +32,7 @@ class GradientsTogether:
 
     def __init__(self, objectives: Sequence[Objective], whole: Rows):
         first = objectives[0]
-        self.objectives, self._whole = objectives, whole
+        self.objectives, self._whole, self._matrix = objectives, whole, whole.compact()
         self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
         self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
         for f, gradient in zip(objectives, self._gradients, strict=True):
@@ -81,7 +81,7 @@ class GradientsTogether:
         for each in self.objectives:
             each.drop()
         losses_and_gradients(
-            whole.matrix, whole.labels, self._cuts, f.loss.kernel, f.weight, f.mu, x, self._values, self._gradients
+            self._matrix, whole.labels, self._cuts, f.loss.kernel, f.weight, f.mu, x, self._values, self._gradients
         )
         if f.penalty is not None:
             self._values += f.penalty.value(x)

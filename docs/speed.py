@@ -1,0 +1,38 @@
+"""The page docs/speed.md: what `python -m benchmarks losses` finds on this machine; python docs/speed.py > docs/speed.md
+
+Start it in the repository's folder, with MPI_COMPRESS_DATA naming the folder of the published sets.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import losses
+
+PAGE = """# Speed
+
+Made by `python docs/speed.py > docs/speed.md`; `python -m benchmarks` prints more. Compare columns, not milliseconds: they are medians of turns in one
+process, on one thread of whatever machine the page was made on, beside other programs.
+
+## Loss and gradient of a shard
+
+*fused*: one pass over the rows by `mpi_compress.kernels.shards`. *SciPy*: `A @ x`, the log-loss in NumPy, `A.T @ slopes`, in the floats of the data;
+the fused pass adds in float64 always. *NumPy / fused*: a loss of one's own with `value_and_slope`.
+
+What makes the pass fast changes no bit of a result, and the order of additions is written down in `mpi_compress/kernels/shards.py`:
+
+- Rows are taken in blocks. All losses of a block are computed at once, by an exponential and a logarithm of our own: four at a time on a processor with
+  AVX2, the same bits on every processor.
+- If x has more than 65,536 coordinates, what nonzeros further on touch is fetched ahead, of x as of the gradient.
+- If the values of each row are equal, as in sets of zeros and ones, one value a row is read (8 bytes a row more in memory).
+"""
+
+
+def main() -> None:
+    print(PAGE)
+    losses.main()
+
+
+if __name__ == "__main__":
+    main()

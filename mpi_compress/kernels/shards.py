@@ -1,0 +1,205 @@
+"""Value and gradient of the losses of whole shards, in one pass over blocks of rows.
+
+A matrix is as in `kernels.rows`. That of sparse rows may have values (N,), fewer than nnz: then those of a row are equal.
+
+For a block the margins come first, then all losses, then the rows are added to the gradient. No bit depends on the size of a block,
+nor on what is fetched ahead. The order of additions: the products of a sparse row go to four sums a, b, c, d in turn, those after
+its last whole four to a, and a_i · x = ((b + c) + d) + a; sparse rows are added to the gradient one after another, dense ones four
+at once. A product of a sparse row is not rounded before it is added.
+"""
+
+import numpy as np
+
+from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, types
+from mpi_compress.kernels.exponential import fma
+from mpi_compress.kernels.losses import losses_and_slopes
+from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
+
+_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_FAR = 2**16  # coordinates: from there on x and the gradient are not cached together
+_AHEAD = np.uint64(192)  # nonzeros: what they touch is fetched that early
+_BLOCK, _FAR_BLOCK = 512, 64  # rows
+_CACHED = 2**14  # numbers in a block of dense rows
+
+
+@intrinsic
+def fetch(typing, v, j):
+    """Ask for the cache line of v_j, which will be read soon."""
+
+    def generate(context, builder, signature, arguments):
+        at = builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
+        index, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, index, index, index])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [builder.bitcast(at, byte), index(0), index(3), index(1)])
+        return context.get_dummy_value()
+
+    return types.void(v, types.uint64), generate
+
+
+@kernel
+def _sparse_dots(indptr, indices, values, x, out):
+    for r in range(np.uint64(out.size)):
+        out[r] = sparse_dot(indptr[r], indptr[r + _ONE], indices, values, x)
+
+
+@kernel
+def _far_dots(indptr, indices, values, x, gradient, out):
+    """`_sparse_dots` where neither x nor the gradient is cached: what rows further on touch in both is fetched meanwhile."""
+    last = np.uint64(indices.size) - _FOUR
+    for r in range(np.uint64(out.size)):
+        a = b = c = d = 0.0
+        p, stop = indptr[r], indptr[r + _ONE]
+        whole = p + ((stop - p) & ~_THREE)
+        while p < whole:
+            q = min(p + _AHEAD, last)
+            i, j, k, l = indices[q], indices[q + _ONE], indices[q + _TWO], indices[q + _THREE]
+            fetch(x, i)
+            fetch(x, j)
+            fetch(x, k)
+            fetch(x, l)
+            fetch(gradient, i)
+            fetch(gradient, j)
+            fetch(gradient, k)
+            fetch(gradient, l)
+            a = fma(values[p], x[indices[p]], a)
+            b = fma(values[p + _ONE], x[indices[p + _ONE]], b)
+            c = fma(values[p + _TWO], x[indices[p + _TWO]], c)
+            d = fma(values[p + _THREE], x[indices[p + _THREE]], d)
+            p += _FOUR
+        while p < stop:
+            a = fma(values[p], x[indices[p]], a)
+            p += _ONE
+        out[r] = ((b + c) + d) + a
+
+
+@kernel
+def _equal_dots(indptr, indices, values, x, out):
+    """`_sparse_dots` of rows whose values are all equal."""
+    for r in range(np.uint64(out.size)):
+        value = values[r]
+        a = b = c = d = 0.0
+        p, stop = indptr[r], indptr[r + _ONE]
+        whole = p + ((stop - p) & ~_THREE)
+        while p < whole:
+            a = fma(value, x[indices[p]], a)
+            b = fma(value, x[indices[p + _ONE]], b)
+            c = fma(value, x[indices[p + _TWO]], c)
+            d = fma(value, x[indices[p + _THREE]], d)
+            p += _FOUR
+        while p < stop:
+            a = fma(value, x[indices[p]], a)
+            p += _ONE
+        out[r] = ((b + c) + d) + a
+
+
+@kernel
+def _add_sparse(indptr, indices, values, scales, out):
+    for r in range(np.uint64(scales.size)):
+        if scales[r] != 0.0:
+            sparse_add(indptr[r], indptr[r + _ONE], indices, values, scales[r], out)
+
+
+@kernel
+def _add_equal(indptr, indices, values, scales, out):
+    """`_add_sparse` of rows whose values are all equal."""
+    for r in range(np.uint64(scales.size)):
+        if scales[r] != 0.0:
+            value = values[r]
+            for p in range(indptr[r], indptr[r + _ONE]):
+                out[indices[p]] = fma(scales[r], value, out[indices[p]])
+
+
+@in_kernels
+def rows_of_a_block(matrix, dim):
+    """How many rows are read together: a multiple of 4."""
+    if len(matrix) == 3:
+        return lambda matrix, dim: np.uint64(_FAR_BLOCK if dim > _FAR else _BLOCK)
+    return lambda matrix, dim: np.uint64(max(4, min(_BLOCK, _CACHED // max(dim, 1) // 4 * 4)))
+
+
+@in_kernels
+def dots_of_a_block(matrix, i, x, gradient, out):
+    """out_r = a_{i+r} · x; dense rows four by four, so that x is read once for them. `gradient` is what will be added to next."""
+
+    def sparse(matrix, i, x, gradient, out):
+        indptr, indices, values = matrix
+        if values.size < indices.size:
+            _equal_dots(indptr[i:], indices, values[i:], x, out)
+        elif x.size > _FAR:
+            _far_dots(indptr[i:], indices, values, x, gradient, out)
+        else:
+            _sparse_dots(indptr[i:], indices, values, x, out)
+
+    def dense(matrix, i, x, gradient, out):
+        fours = np.uint64(out.size) & ~_THREE
+        for r in range(np.uint64(0), fours, _FOUR):
+            a, b, c, d = matrix[0][i + r], matrix[0][i + r + _ONE], matrix[0][i + r + _TWO], matrix[0][i + r + _THREE]
+            s = t = u = v = 0.0
+            for j in range(x.size):
+                s += a[j] * x[j]
+                t += b[j] * x[j]
+                u += c[j] * x[j]
+                v += d[j] * x[j]
+            out[r], out[r + _ONE], out[r + _TWO], out[r + _THREE] = s, t, u, v
+        for r in range(fours, np.uint64(out.size)):
+            out[r] = row_dot(matrix, i + r, x)
+
+    return sparse if len(matrix) == 3 else dense
+
+
+@in_kernels
+def add_block(matrix, i, scales, out):
+    """out += Σ_r scales_r · a_{i+r}; dense rows four by four, so that `out` is read and written once for them."""
+
+    def sparse(matrix, i, scales, out):
+        indptr, indices, values = matrix
+        if values.size < indices.size:
+            _add_equal(indptr[i:], indices, values[i:], scales, out)
+        else:
+            _add_sparse(indptr[i:], indices, values, scales, out)
+
+    def dense(matrix, i, scales, out):
+        fours = np.uint64(scales.size) & ~_THREE
+        for r in range(np.uint64(0), fours, _FOUR):
+            a, b, c, d = matrix[0][i + r], matrix[0][i + r + _ONE], matrix[0][i + r + _TWO], matrix[0][i + r + _THREE]
+            s, t, u, v = scales[r], scales[r + _ONE], scales[r + _TWO], scales[r + _THREE]
+            for j in range(out.size):
+                out[j] += (s * a[j] + t * b[j]) + (u * c[j] + v * d[j])
+        for r in range(fours, np.uint64(scales.size)):
+            row_add(matrix, i + r, scales[r], out)
+
+    return sparse if len(matrix) == 3 else dense
+
+
+@kernel
+def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
+    """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
+
+    The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
+    The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
+    """
+    most = rows_of_a_block(matrix, x.size)
+    margins, of_rows, slopes = np.empty(most), np.empty(most), np.empty(most)
+    for shard in range(values.size):
+        gradient, stop = gradients[shard], cuts[shard + 1]
+        gradient[:] = 0.0
+        total, lost = 0.0, 0.0
+        for i in range(cuts[shard], stop, most):
+            n = min(most, stop - i)
+            dots_of_a_block(matrix, i, x, gradient, margins[:n])
+            losses_and_slopes(loss, labels[i : i + n], margins[:n], of_rows[:n], slopes[:n])
+            for r in range(n):
+                sum_ = total + of_rows[r]
+                lost += (total - sum_) + of_rows[r] if total >= of_rows[r] else (of_rows[r] - sum_) + total
+                total = sum_
+                slopes[r] *= weight
+            add_block(matrix, i, slopes[:n], gradient)
+        if abs(total) < np.inf:  # or infinity would become NaN
+            total += lost
+        squares = 0.0
+        if mu != 0.0:
+            for j in range(x.size):
+                gradient[j] += mu * x[j]
+                squares += x[j] * x[j]
+        values[shard] = weight * total + 0.5 * mu * squares
