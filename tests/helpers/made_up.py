@@ -31,14 +31,15 @@ def _result(spec, number):
     noisy = "sgd" in spec.algorithm.name or "ef" in spec.algorithm.name
     rough = np.exp(rng.normal(0, 0.6, ROWS)) if noisy else 1.0
     fall = np.exp(-k / (15 + 3 * (number % 9))) + 1e-3 * (number % 5 + 1)
-    trace = {"round": k * 10} | {name: fall * rough * (1 + 0.1 * spec.seed) for name in FALLING} | {name: 0.5 + 0.2 * fall for name in OTHERS}
+    trace = {"round": k * 10} | dict.fromkeys(FALLING, fall * rough * (1 + 0.1 * spec.seed))
+    trace |= dict.fromkeys(OTHERS, 0.5 + 0.2 * fall)
     trace["loss"] = 0.1 + 0.59 * fall / fall[0]
-    trace |= {name: k * 10.0 ** (2 + number % 4) for name in RISING}
+    trace |= dict.fromkeys(RISING, k * 10.0 ** (2 + number % 4))
     budget = float(spec.written.get("algorithm", {}).get("budget", number)) if not isinstance(
         spec.written.get("algorithm", {}).get("budget"), str
     ) else float(number)  # fmt: skip
     trace["budget"] = np.full(ROWS, budget)
-    timing = {name: 0.01 * k * (1 + number % 3) for name in ("seconds", "compute", "pack", "exchange", "update", "evaluate")}
+    timing = dict.fromkeys(("seconds", "compute", "pack", "exchange", "update", "evaluate"), 0.01 * k * (1 + number % 3))
     attrs = {
         "label": spec.label, "status": "complete", "job": spec.toml(), "run_id": spec.run_id, "data": spec.data.shown, "dim": 1000,
         "n_workers": spec.workers.count, "L": 4.0 * number, "L_max": 5.0, "mu": 0.1, "f_star": 0.1,
