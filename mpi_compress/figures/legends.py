@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 INSIDE = 4  # entries that may stand among the curves
-_PLACES = ("upper right", "upper left", "lower left", "lower right", "center right", "center left")
+_PLACES: tuple[Any, ...] = ("upper right", "upper left", "lower left", "lower right", "center right", "center left")
 _AROUND = 2.0  # points between a legend and a curve
 _BETWEEN = 1.5  # of a font's size, between two columns of entries
 
@@ -24,13 +24,20 @@ _BETWEEN = 1.5  # of a font's size, between two columns of entries
 def place(legend: "Legend") -> bool:
     """Put a legend among the curves of its axes where it meets none; False if there is no such place."""
     ax = legend.axes
-    around = _AROUND * ax.get_figure(root=True).dpi / 72.0
+    around = _around(ax)
     for where in _PLACES:
         legend.set_loc(where)
         box = legend.get_window_extent().padded(around)
         if box.height < ax.bbox.height and box.width < ax.bbox.width and not meets(ax, box):
             return True
     return False
+
+
+def _around(ax: "Axes") -> float:
+    """The distance between a legend and a curve, in pixels."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return _AROUND * figure.dpi / 72.0
 
 
 def meets(ax: "Axes", box: "Bbox") -> bool:
@@ -43,7 +50,7 @@ def meets(ax: "Axes", box: "Bbox") -> bool:
         elif _any_in(band.get_offset_transform().transform(np.asarray(band.get_offsets())), box):
             return True
     drawn += [(patch.get_transform().transform_path(patch.get_path()), True) for patch in ax.patches]
-    return any(path.intersects_bbox(box, filled) or _any_in(path.vertices, box) for path, filled in drawn if len(path.vertices))
+    return any(path.intersects_bbox(box, filled) or _any_in(path.vertices, box) for path, filled in drawn if np.size(path.vertices))
 
 
 def _any_in(points: Any, box: "Bbox") -> bool:
@@ -54,7 +61,7 @@ def make_room(legend: "Legend") -> None:
     """Raise the upper end of the y axis until the legend has room above the curves."""
     ax = legend.axes
     legend.set_loc("upper right")
-    around = _AROUND * ax.get_figure(root=True).dpi / 72.0
+    around = _around(ax)
     top = max(0.3, 1.0 - (legend.get_window_extent().height + 3 * around) / ax.bbox.height)
     low, high = ax.get_ylim()
     if ax.get_yscale() == "log":

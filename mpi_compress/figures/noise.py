@@ -10,7 +10,7 @@ from mpi_compress.figures.lines import Line
 _ROWS = 150  # fewer are drawn as they are
 _TURNS = 0.25  # share of rows at which a curve turns up or down, from which on it is noise
 _TRAVEL = 6.0  # heights of the plot that the pen goes up and down
-_WINDOWS = 80  # side by side over the width of a plot
+_WINDOWS = 80  # at most, side by side over the width of a plot
 _FEW = 4  # rows of a window, below which they are drawn as they are
 INNER = (0.1, 0.9)  # quantiles: the band
 
@@ -35,13 +35,14 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Smoothed | None:
     along, height = _on_axis(line.x, xscale), _on_axis(line.y, yscale)
     if line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
         return None
-    edges = np.linspace(along[0], along[-1], _WINDOWS + 1)
+    windows = min(_WINDOWS, along.size // (2 * _FEW))
+    edges = np.linspace(along[0], along[-1], windows + 1)
     inside = np.searchsorted(along, edges)
     inside[-1] = along.size
     rows: list[tuple[float, float, float, float]] = []
-    for i in range(_WINDOWS):
+    for i in range(windows):
         own = slice(inside[i], inside[i + 1])
-        near = slice(inside[max(0, i - 1)], inside[min(_WINDOWS, i + 2)])
+        near = slice(inside[max(0, i - 1)], inside[min(windows, i + 2)])
         if inside[i + 1] - inside[i] >= _FEW:
             rows.append((float(np.median(line.x[own])), float(np.median(line.y[near])), *_band(line, near)))
         else:

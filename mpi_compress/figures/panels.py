@@ -10,7 +10,7 @@ from mpi_compress.figures.axes import LONGEST, heading, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import INSIDE, handles_of, make_room, place, put_below
 from mpi_compress.figures.lines import Line, by_seed, tuned_text, without_common
-from mpi_compress.figures.style import NARROWEST, PAGE, PANEL, look_of
+from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, look_of
 from mpi_compress.figures.units import COSTS, model_of
 from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
@@ -67,7 +67,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     """The panels that have results, in a grid with one legend below; UserError if none has."""
     import matplotlib.pyplot as plt
 
-    width = width or PAGE
+    width = width or PAGE_WIDTH
     each = [_panel(own, chosen) for _, own, chosen in panels(runs, figure)]
     if not each:
         raise UserError("there are no results of the runs that the panels show; `mpi-compress run JOB` makes them")

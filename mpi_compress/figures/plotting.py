@@ -72,7 +72,7 @@ def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width:
     figure = by_cost_model(runs, figure)
     if not figure.panel:
         return _figure_of(_plot(runs, figure, None, look, room or COLUMN))
-    with mpl.rc_context(dict(look.settings)):
+    with mpl.rc_context(look.settings):
         return draw_panels(runs, figure, look.titled, room)
 
 
@@ -102,7 +102,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None", style: St
     import matplotlib.pyplot as plt
 
     _refuse_no_runs(runs)
-    with mpl.rc_context(dict(style.settings)):
+    with mpl.rc_context(style.settings):
         drawn = lines_of(runs, figure)
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))

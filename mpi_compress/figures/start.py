@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -20,7 +22,8 @@ def draw_starts(ax: "Axes", starts: Sequence[tuple[float, tuple[float, float], s
     if not starts:
         return
     first = min(x for _, (x, _), _ in starts)
-    last = max(float(x) for line in ax.lines for x in line.get_xdata() if line.get_transform() == ax.transData)
+    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_transform() == ax.transData]
+    last = max(float(x.max()) for x in drawn if x.size)
     edge = first / max(last / first, 10.0) ** (_ROOM / (1 - _ROOM))
     pieces = [[(edge, y), point] for y, point, _ in starts]
     colours = [colour for *_, colour in starts]

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +13,17 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
-PAGE, PANEL = 6.9, 1.65  # inches: the width of a paper's page, and the height of one of three panels in a row
+PAGE_WIDTH, PANEL = 6.9, 1.65  # inches: the width of a paper's page, and the height of one of three panels in a row
 NARROWEST = 1.9  # inches: a panel; where a figure has no room for more, it has fewer panels in a row
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
     "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.1,
     "lines.markersize": 3.0, "lines.markeredgewidth": 0.0, "axes.grid": True, "axes.linewidth": 0.6, "grid.linewidth": 0.4,
     "grid.alpha": 0.4, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
     "figure.constrained_layout.use": True,
 }  # fmt: skip
-_PAPER = {
+_PAPER: Any = {
     **STYLE, "font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9,
     "xtick.labelsize": 8, "ytick.labelsize": 8, "legend.fontsize": 8, "legend.title_fontsize": 8,
 }  # fmt: skip
@@ -37,7 +36,7 @@ _LEAST, _MOST = 1.5, 20.0  # inches
 class Style:
     """What a figure is for."""
 
-    settings: Mapping[str, Any]  # Matplotlib's
+    settings: Any  # Matplotlib's
     titled: bool  # False: a paper's caption says what a title would
     suffix: str  # of the file
 
