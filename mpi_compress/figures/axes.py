@@ -36,7 +36,7 @@ def name_axes(ax: "Axes", figure: FigureTable, runs: Sequence[Run]) -> None:
 def wrap_names(ax: "Axes", width: float, height: float) -> None:
     """Wrap the names of the axes and the title where they would be wider, or higher, than there is room in inches."""
     for text, room in ((ax.xaxis.label, width), (ax.yaxis.label, height), (ax.title, width)):
-        text.set_text(wrapped(text.get_text(), room, text.get_fontsize()))
+        text.set_text(wrapped(text.get_text(), room, float(text.get_fontsize())))
 
 
 def axis_name(figure: FigureTable, which: Literal["x", "y"]) -> str:

@@ -124,7 +124,7 @@ def _settle(ax: "Axes", entries: Sequence[str], title: str | None, width: float)
     figure = _figure_of(ax)
     given = ax.get_title()
     wrap_names(ax, width - _BESIDE, HEIGHT - 0.5)
-    above = (ax.get_title().count("\n") + 1 if given else 0) * ax.title.get_fontsize() * 1.25 / 72.0
+    above = (ax.get_title().count("\n") + 1 if given else 0) * float(ax.title.get_fontsize()) * 1.25 / 72.0
     figure.set_figheight(HEIGHT + above)
     if len(entries) <= INSIDE and max(map(len, entries)) <= _LONG:
         legend = ax.legend(title=title)
