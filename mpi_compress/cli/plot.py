@@ -25,6 +25,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
     bounds = "drawn dashed over the curves: bound, or lower_up,upper_up"
     parser.add_argument("--bounds", type=lambda s: [name.strip() for name in s.split(",")], metavar="COLUMNS", help=bounds)
+    paper = "paper: Times' letters, no title (a caption says it), a PDF with its fonts (default: screen)"
+    parser.add_argument("--style", choices=("screen", "paper"), default="screen", help=paper)
+    parser.add_argument("--width", metavar="WIDTH", help="3.3in, 84mm, 8.4cm or 239pt (default: 3.3in; with panels 6.9in)")
     parser.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
 
 
@@ -36,7 +39,9 @@ def act(options: Namespace) -> int:
     from mpi_compress.cli.results_of import warn_of_mixtures
     from mpi_compress.figures import plotting as figures
 
+    style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
+    target = target.with_suffix(style.suffix)
     asked = {"x": options.x, "y": options.y, "bounds": options.bounds}
     changed: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
     for key in ("x", "y"):
@@ -47,7 +52,7 @@ def act(options: Namespace) -> int:
         ask_for_folder(target)
     _report_what_is_not_drawn(runs, figure)
     warn_of_mixtures(runs)
-    figures.save(figures.draw(runs, figure.changed(**changed)), target)
+    figures.save(figures.draw(runs, figure.changed(**changed), options.style, width), target)
     for r in runs:
         print(f"{r.file}  {r.label}: {r.status}")
     print(target)

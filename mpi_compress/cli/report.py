@@ -9,6 +9,7 @@ from mpi_compress.core.shipped import named
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_page(parser)
+    parser.add_argument("--title", default="The papers, reproduced", help="of the page (default: The papers, reproduced)")
     add_choice(parser)
 
 
@@ -28,7 +29,7 @@ def act(options: Namespace) -> int:
 
     ask_for_folder(Path(options.page))
     found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)
-    report.write(found, Path(options.page))
+    report.write(found, Path(options.page), options.title)
     if options.table:
         report.write_table(found, Path(options.table))
     if options.gallery:

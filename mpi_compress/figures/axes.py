@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from mpi_compress.figures.lines import by_seed
+from mpi_compress.figures.noise import INNER
+from mpi_compress.figures.units import COSTS, named_model, unit_of
+from mpi_compress.figures.words import number, wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -13,18 +16,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LONGEST = 48  # letters of an entry, on one plot; twice as many on a page
-LINE, _LETTER = 0.16, 0.05  # inches of an entry's text
-INSIDE = 4  # entries that have room among the curves
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # of 1000 to the power
-_SHORT_AXIS = 8  # its end over its begin, where powers of ten make no ticks
+_SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
+_LARGE = 10_000.0  # a number without a unit, from which on an axis has a prefix
 
 
-def name_axes(ax: "Axes", figure: FigureTable) -> None:
+def name_axes(ax: "Axes", figure: FigureTable, runs: Sequence[Run]) -> None:
     """Write the names and units of x and y, once the curves are drawn."""
     for which, scale in zip(_BOTH, scales(figure), strict=True):
-        unit, text = _unit(ax, which, column_of(getattr(figure, which)).unit, scale), axis_name(figure, which)
-        ax.set(**{f"{which}label": f"{text} [{unit}]" if unit and text else text})
+        columns = [c.strip() for c in getattr(figure, which).split(",")]
+        units = {unit_of(column, runs) for column in columns}
+        unit, text = _ticked(ax, which, units.pop() if len(units) == 1 else "", scale), axis_name(figure, which)
+        if getattr(figure, f"{which}label") is None and columns[0] in COSTS and len(columns) == 1 and (model := named_model(runs)):
+            text += f", {model}"
+        ax.set(**{f"{which}label": f"{text} [{unit}]".strip() if unit else text})
+
+
+def wrap_names(ax: "Axes", width: float, height: float) -> None:
+    """Wrap the names of the axes and the title where they would be wider, or higher, than there is room in inches."""
+    for text, room in ((ax.xaxis.label, width), (ax.yaxis.label, height), (ax.title, width)):
+        text.set_text(wrapped(text.get_text(), room, float(text.get_fontsize())))
 
 
 def axis_name(figure: FigureTable, which: Literal["x", "y"]) -> str:
@@ -43,19 +55,23 @@ def scales(figure: FigureTable) -> tuple[str, str]:
     return figure.xscale or xscale, figure.yscale or yscale
 
 
-def _unit(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
+def _ticked(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
     """The unit of an axis, with a prefix where ticks would have many digits without. A short logarithmic axis gets plain ticks."""
     from matplotlib.ticker import MaxNLocator, NullLocator
 
     axis = ax.xaxis if which == "x" else ax.yaxis
     least, most = ax.get_xlim() if which == "x" else ax.get_ylim()
-    if scale == "log" and 0 < least < most < _SHORT_AXIS * least:
+    short = scale == "log" and 0 < least < most < _SHORT_AXIS * least
+    if scale == "log" and not short:
+        return unit
+    if short:
         axis.set_major_locator(MaxNLocator(5))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda value, _: f"{value:.6g}")
-    if scale == "log" or not unit:
-        return unit
     end = max(abs(least), abs(most))
+    if not unit:
+        if short or end >= _LARGE:
+            axis.set_major_formatter(lambda value, _: number(value, end))
+        return ""
     power = min(max(math.floor(math.log10(end) / 3), min(_PREFIXES)), max(_PREFIXES)) if end > 0 else 0
     axis.set_major_formatter(lambda value, _: f"{value / 1000.0**power:.6g}")
     return _PREFIXES[power] + unit
@@ -67,13 +83,10 @@ def entry(label: str, most: int) -> str:
     return label if len(label) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"
 
 
-def abreast(names: Sequence[str], width: float) -> int:
-    """How many entries fit side by side in this width, in rows that are equally full."""
-    most = max(1, int(width / (0.45 + _LETTER * max(map(len, names)))))
-    return math.ceil(len(names) / math.ceil(len(names) / most))
-
-
-def over_seeds(runs: Sequence[Run]) -> str | None:
-    """The legend's title, which says what lines and bands are where there are several seeds."""
-    most = max(map(len, by_seed(runs)))
-    return f"median and range over {most} seeds" if most > 1 else None
+def heading(runs: Sequence[Run], noisy: bool) -> str | None:
+    """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
+    seeds = max(map(len, by_seed(runs)))
+    share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby rows"
+    if seeds > 1:
+        return f"median and range over {seeds} seeds" + (", of nearby rows where it is noise" if noisy else "")
+    return f"median and band of {share} where it is noise" if noisy else None

@@ -1,4 +1,4 @@
-"""The curves of one plot: lines in their colours, dashes and markers, bands over seeds, and bounds."""
+"""The curves of one plot: lines in their colours, dashes and markers, bands over seeds, noise, and bounds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,9 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales
 from mpi_compress.figures.lines import Line, last_points, levels, lines, name_of, shown
+from mpi_compress.figures.noise import smoothed
+from mpi_compress.figures.start import draw_starts
+from mpi_compress.figures.style import look_of
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known
 from mpi_compress.results.reader import Run
@@ -18,10 +21,6 @@ from mpi_compress.results.reader import Run
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish; in grey, line styles and sparse markers do.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SPARSE = 3  # points, up to which each has its marker
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 
@@ -29,40 +28,73 @@ _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the o
 def draw_on(
     ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
     short: Mapping[str, str] | None = None, longest: int = LONGEST,
-) -> None:  # fmt: skip
-    """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look."""
+) -> bool:  # fmt: skip
+    """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look.
+
+    Returns:
+        True if a curve is noise, which is drawn as its running median in a band.
+    """
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     ceiling = math.inf if points else _ceiling(runs, figure)
-    named_already = set()
+    named_already, starts, noisy = set(), [], False
     for line in drawn:
-        look = names.index(line.label)
-        own: dict[str, Any] = {
-            "label": None if line.label in named_already else entry(line.label, longest), "color": COLOURS[look % len(COLOURS)],
-            "linestyle": "-" if figure.bounds else _DASHES[look % len(_DASHES)],
-        }  # fmt: skip
+        look = look_of(number := names.index(line.label))
+        look |= {"linestyle": "-"} if figure.bounds else {}
+        look |= {"label": None if line.label in named_already else entry(line.label, longest)}
         named_already.add(line.label)
         if line.x is None:
-            _draw_level(ax, line, yscale, own)
+            _draw_level(ax, line, yscale, {k: v for k, v in look.items() if k != "marker"})
             continue
         keep = shown(line.x, line.y, xscale, yscale) & (line.y <= ceiling)
-        marker = _MARKERS[(look + look // len(COLOURS)) % len(_MARKERS)]
         each = points or len(np.unique(line.x[keep])) <= _SPARSE
-        ax.plot(line.x[keep], line.y[keep], **own, marker=marker, markevery=None if each else (0.03 + 0.02 * (look % 7), 0.2))
-        if line.least is not None and line.most is not None and np.any(line.least < line.most):
-            ax.fill_between(line.x[keep], line.least[keep], line.most[keep], color=own["color"], alpha=0.2, linewidth=0)
+        noisy |= _draw_curve(ax, line.rows(keep), (xscale, yscale), look, None if each else (0.03 + 0.02 * (number % 7), 0.2))
+        if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, ceiling):
+            first = int(np.argmax(keep))
+            starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
+    _draw_bounds(ax, runs, figure, names, short)
+    ax.set(xscale=xscale, yscale=yscale)
+    draw_starts(ax, starts)
+    name_axes(ax, figure, runs)
+    return noisy
+
+
+def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
+    """True if a line's first row is at x = 0, and could be drawn but for a logarithmic x axis."""
+    assert line.x is not None
+    return bool(line.x[0] == 0 and shown(line.x[:1], line.y[:1], "linear", yscale)[0] and line.y[0] <= ceiling)
+
+
+def _draw_curve(
+    ax: "Axes", line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None
+) -> bool:
+    """Draw a line in its band; True if it is noise: then its rows are faint points behind its running median."""
+    assert line.x is not None
+    smooth = None if every is None else smoothed(line, *axes)
+    x, y, least, most = (line.x, line.y, line.least, line.most) if smooth is None else vars(smooth).values()
+    if smooth is not None:
+        ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
+    ax.plot(x, y, **look, markevery=every)
+    if least is not None and most is not None and np.any(least < most):
+        ax.fill_between(x, least, most, color=look["color"], alpha=0.2, linewidth=0)
+    return smooth is not None
+
+
+def _draw_bounds(
+    ax: "Axes", runs: Sequence[Run], figure: FigureTable, names: Sequence[str], short: Mapping[str, str] | None
+) -> None:
+    """Draw the bounds of each run, dashed, in the colour of its line."""
+    xscale, yscale = scales(figure)
     for number, name in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
         having = [r for r in runs if r.has(name)]
         for line in _taker(figure, short)(having, figure.x, name):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
-                look = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
+                own = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
                 single = "_" if keep.sum() == 1 else None
-                ax.plot(line.x[keep], line.y[keep], color=COLOURS[look % len(COLOURS)], ls=dashes, lw=0.9, marker=single)
+                ax.plot(line.x[keep], line.y[keep], color=look_of(own)["color"], ls=dashes, lw=0.9, marker=single)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=column_of(name).label)
-    ax.set(xscale=xscale, yscale=yscale)
-    name_axes(ax, figure)
 
 
 def lines_of(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | None = None) -> list[Line]:

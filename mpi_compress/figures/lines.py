@@ -26,6 +26,11 @@ class Line:
     least: NDArray[Any] | None = None  # over the seeds
     most: NDArray[Any] | None = None
 
+    def rows(self, keep: NDArray[np.bool_]) -> "Line":
+        """The same line with some of its rows."""
+        x, least, most = (None if values is None else values[keep] for values in (self.x, self.least, self.most))
+        return Line(self.label, x, self.y[keep], least, most)
+
 
 def name_of(run: Run) -> str:
     """A line's name: the run's label, what was overridden in it, as by --set, and what was tuned for it."""

@@ -1,15 +1,18 @@
 """Figures of several panels, a page wide, with one legend."""
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.axes import INSIDE, LINE, LONGEST, abreast, axis_name, entry, over_seeds
-from mpi_compress.figures.curves import COLOURS, draw_on, lines_of
+from mpi_compress.figures.axes import LONGEST, heading, wrap_names
+from mpi_compress.figures.curves import draw_on, lines_of
+from mpi_compress.figures.legends import INSIDE, handles_of, make_room, place, put_below
 from mpi_compress.figures.lines import Line, by_seed, tuned_text, without_common
+from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, look_of
+from mpi_compress.figures.units import COSTS, model_of
+from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PAGE = 6.9  # inches: the width of a paper's page
-_HEIGHT = 1.65  # inches: of one of three panels in a row
+_MODELS = 4  # that have a panel each
+_BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y axis
 
 
 @dataclass(frozen=True)
@@ -41,38 +44,69 @@ def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTabl
             yield panel, replace(figure, **{"title": "", **own}, panel=[]), chosen
 
 
-def draw_panels(runs: Sequence[Run], figure: FigureTable) -> "Figure":
+def by_cost_model(runs: Sequence[Run], figure: FigureTable) -> FigureTable:
+    """The figure with a panel for each cost model, where an axis of costs that the job does not name would mix models."""
+    if figure.panel:
+        tables = [new for panel, own, chosen in panels(runs, figure) for new in _split(panel, own, chosen)]
+        return replace(figure, panel=tables) if len(tables) > len(figure.panel) else figure
+    split = _split(PanelTable(), figure, runs)
+    return replace(figure, title=figure.title, panel=split, columns=2) if len(split) > 1 else figure
+
+
+def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[PanelTable]:
+    """A panel for each cost model of the runs, or the panel itself."""
+    mixed = any(getattr(own, which) in COSTS and getattr(own, f"{which}label") is None for which in ("x", "y"))
+    models = dict.fromkeys(model_of(run) for run in runs) if mixed else {}
+    if not 1 < len(models) <= _MODELS:
+        return [panel]
+    labels = {model: list(dict.fromkeys(run.label for run in runs if model_of(run) == model)) for model in models}
+    return [replace(panel, title=f"{panel.title or ''}\n{model}".strip(), runs=labels[model]) for model in models]
+
+
+def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> "Figure":
     """The panels that have results, in a grid with one legend below; UserError if none has."""
     import matplotlib.pyplot as plt
 
+    width = width or PAGE_WIDTH
     each = [_panel(own, chosen) for _, own, chosen in panels(runs, figure)]
     if not each:
         raise UserError("there are no results of the runs that the panels show; `mpi-compress run JOB` makes them")
     names = list(dict.fromkeys(line.label for panel in each for line in panel.lines))
-    columns = min(figure.columns, len(each))
+    columns = max(1, min(figure.columns, len(each), int(width / NARROWEST)))
     rows = math.ceil(len(each) / columns)
-    bounds = list(dict.fromkeys(bound for panel in each for bound in panel.figure.bounds))
-    side_by_side = abreast([entry(name, 2 * LONGEST) for name in (*names, *bounds)], _PAGE)
-    title = "\n".join(textwrap.fill(line, 110) for line in (figure.title or "").splitlines())
-    texts = math.ceil((len(names) + len(bounds)) / side_by_side) + title.count("\n") + 3
-    height = _HEIGHT * (1.0 if columns > 2 else 1.25)
-    fig, grid = plt.subplots(rows, columns, figsize=(_PAGE, rows * height + texts * LINE), squeeze=False)
+    height = PANEL * (1.0 if columns > 2 else 1.25)
+    fig, grid = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False)
     for ax in grid.flat[len(each) :]:
         ax.remove()
-    handles: dict[str, Any] = {}
-    for i, panel in enumerate(each):
-        ax = grid.flat[i]
-        _draw_panel(ax, panel, names)
-        found = ax.get_legend_handles_labels()
-        handles |= dict(zip(found[1], found[0], strict=True))
-        if i % columns and axis_name(panel.figure, "y") == axis_name(each[i - 1].figure, "y"):
-            ax.set_ylabel("")
-        if i + columns < len(each) and axis_name(panel.figure, "x") == axis_name(each[i + columns].figure, "x"):
-            ax.set_xlabel("")
-    seeds = over_seeds(list({run.file: run for panel in each for run in panel.runs}.values()))
-    fig.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=side_by_side, frameon=False, title=seeds)
-    fig.suptitle(title, fontsize=9)
+    axes = list(grid.flat[: len(each)])
+    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.short, 2 * LONGEST) for ax, p in zip(axes, each, strict=True)]
+    _name_panels(axes, [panel.figure for panel in each], columns, (width / columns - _BESIDE, height - 0.45))
+    all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
+    around = put_below(fig, handles_of(axes), heading(all_runs, any(noisy)))
+    if titled:
+        title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
+        around += (title.get_text().count("\n") + 1) * 0.16
+    lines = sum(max(_lines_around(ax) for ax in axes[row * columns : (row + 1) * columns]) for row in range(rows))
+    fig.set_figheight(rows * height + around + lines * 0.14)
+    _write_notes(fig, axes, each, names)
     return fig
+
+
+def _name_panels(axes: Sequence["Axes"], figures: Sequence[FigureTable], columns: int, room: tuple[float, float]) -> None:
+    """Titles of panels, and names of axes where the panel to the left, or the one below, does not have the same."""
+    for i, (ax, own) in enumerate(zip(axes, figures, strict=True)):
+        ax.set_title(own.title or "")
+        if i % columns and ax.get_ylabel() == axes[i - 1].get_ylabel():
+            ax.set_ylabel("")
+        if i + columns < len(axes) and ax.get_xlabel() == axes[i + columns].get_xlabel():
+            ax.set_xlabel("")
+    for ax in axes:
+        wrap_names(ax, *room)
+
+
+def _lines_around(ax: "Axes") -> int:
+    """Lines of a panel's title and of the name of its x axis beyond one each."""
+    return ax.get_title().count("\n") + ax.get_xlabel().count("\n")
 
 
 def _panel(figure: FigureTable, runs: list[Run]) -> _Panel:
@@ -80,19 +114,25 @@ def _panel(figure: FigureTable, runs: list[Run]) -> _Panel:
     return _Panel(figure, runs, short, lines_of(runs, figure, short))
 
 
-def _draw_panel(ax: "Axes", panel: _Panel, names: Sequence[str]) -> None:
-    """The curves of a panel, and its notes in the curves' colours."""
+def _write_notes(fig: "Figure", axes: Sequence["Axes"], each: Sequence[_Panel], names: Sequence[str]) -> None:
+    """The notes of panels in their curves' colours, where they cover no curve."""
     from matplotlib.lines import Line2D
 
-    draw_on(ax, panel.runs, panel.lines, panel.figure, names, panel.short, 2 * LONGEST)
-    ax.set_title(panel.figure.title or "")
-    notes = _notes(panel.runs, panel.figure)
-    if 0 < len(notes) <= INSIDE:
-        looks = [Line2D([], [], color=COLOURS[names.index(panel.short[label]) % len(COLOURS)]) for label in notes]
-        ax.legend(
-            looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
-            labelspacing=0.2, framealpha=0.7,
-        )  # fmt: skip
+    legends = []
+    for ax, panel in zip(axes, each, strict=True):
+        notes = _notes(panel.runs, panel.figure)
+        if 0 < len(notes) <= INSIDE:
+            looks = [Line2D([], [], color=look_of(names.index(panel.short[label]))["color"]) for label in notes]
+            legends.append(ax.legend(
+                looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
+                labelspacing=0.2, framealpha=0.7,
+            ))  # fmt: skip
+    if legends:
+        with measuring():
+            fig.draw_without_rendering()
+            for legend in legends:
+                if not place(legend):
+                    make_room(legend)
 
 
 def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
@@ -101,6 +141,10 @@ def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
     for group in by_seed(runs):
         run = group[0]
         known = [name for name in figure.notes if name in run.trace]
-        parts = [tuned_text(run), *(f"{column_of(name).short or name} = {run.trace[name][-1]:.3g}" for name in known)]
+        parts = [tuned_text(run), *(f"{column_of(name).short or name} = {_rounded(run.trace[name][-1])}" for name in known)]
         notes[run.label] = ", ".join(part for part in parts if part)
     return {label: note for label, note in notes.items() if note}
+
+
+def _rounded(value: float) -> str:
+    return number(float(f"{value:.3g}"))

@@ -1,20 +1,21 @@
 """Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
-import math
 import re
-import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
-from mpi_compress.figures.axes import INSIDE, LINE, LONGEST, abreast, entry, over_seeds, scales
+from mpi_compress.figures.axes import LONGEST, entry, heading, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
+from mpi_compress.figures.legends import INSIDE, handles_of, place, put_below
 from mpi_compress.figures.lines import Line, shown
-from mpi_compress.figures.panels import draw_panels
+from mpi_compress.figures.panels import by_cost_model, draw_panels
+from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, style_of
+from mpi_compress.figures.words import measuring
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.reader import Run
 
@@ -23,22 +24,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".pdf", ".svg")
-
-COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
-STYLE: Any = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
-    "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.2,
-    "lines.markersize": 3.5, "axes.grid": True, "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.alpha": 0.4,
-    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
-    "figure.constrained_layout.use": True,
-}  # fmt: skip
+_LONG = 32  # letters of an entry that has no room among the curves
+_BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
 
 
 def plot(
     runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
     xscale: Literal["linear", "log"] | None = None, yscale: Literal["linear", "log"] | None = None, title: str | None = None,
     bounds: Sequence[str] = (), rows: Literal["all", "last"] = "all", at: Mapping[str, float] | None = None,
-    xlabel: str | None = None, ylabel: str | None = None,
+    xlabel: str | None = None, ylabel: str | None = None, style: str = "screen", width: str | float | None = None,
 ) -> "Axes":  # fmt: skip
     """Draw y against x: a line for every run, or for all that differ in their seed alone; runs of one label share a line's look.
 
@@ -52,6 +46,10 @@ def plot(
         at: a column and a level, {"loss": 0.4}: not the whole run is drawn but what it took to come down to it. Runs whose x never
             changes, such as the budget of fixed ones, are points on a line; others are levels to compare them with.
         xlabel, ylabel: names of the axes, if not those of the columns.
+        style: "paper": in Times' letters and without a title, for a paper whose caption says it.
+        width: of the figure: "3.3in", "84mm", "8.4cm" or "239pt", or a number of inches.
+
+    On a logarithmic x axis the start at x = 0 is drawn at the edge. A curve that is noise is drawn as its running median in a band.
 
     Raises:
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
@@ -59,18 +57,23 @@ def plot(
     asked = {"xscale": xscale, "yscale": yscale, "title": title, "at": at, "xlabel": xlabel, "ylabel": ylabel}
     given = {key: value for key, value in asked.items() if value is not None}
     figure = checked(FigureTable, {"x": x, "y": y, "bounds": list(bounds), "rows": rows, **given}, "plot")
-    return _plot(runs, figure, ax)
+    return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 
-def draw(runs: Sequence[Run], figure: FigureTable) -> "Figure":
-    """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column."""
+def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None) -> "Figure":
+    """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column.
+
+    A plot of costs by several models, whose axis the job does not name, has a panel for each of them.
+    """
     import matplotlib as mpl
 
-    if not figure.panel:
-        return _figure_of(_plot(runs, figure, None))
+    look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
-    with mpl.rc_context(STYLE):
-        return draw_panels(runs, figure)
+    figure = by_cost_model(runs, figure)
+    if not figure.panel:
+        return _figure_of(_plot(runs, figure, None, look, room or COLUMN))
+    with mpl.rc_context(look.settings):
+        return draw_panels(runs, figure, look.titled, room)
 
 
 def _figure_of(drawn: "Axes | Figure") -> "Figure":
@@ -94,29 +97,43 @@ def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
         raise UserError(f"nothing to draw: no row has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show")
 
 
-def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None") -> "Axes":
+def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None", style: Style, width: float) -> "Axes":
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     _refuse_no_runs(runs)
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(style.settings):
         drawn = lines_of(runs, figure)
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
-        title = "\n".join(textwrap.fill(each, 58) for each in (figure.title or "").splitlines())
-        entries, seeds = [entry(name, LONGEST) for name in (*names, *figure.bounds)], over_seeds(runs)
-        outside = ax is None and (len(entries) > INSIDE or max(map(len, entries)) > 32)
-        side_by_side = abreast(entries, COLUMN)
-        if ax is None:
-            below = math.ceil(len(entries) / side_by_side) + 1 if outside else 0
-            _, ax = plt.subplots(figsize=(COLUMN, HEIGHT + LINE * (title.count("\n") + below)))
-        draw_on(ax, runs, drawn, figure, names)
+        title = (figure.title or "") if style.titled else ""
+        if ax is not None:
+            noisy = draw_on(ax, runs, drawn, figure, names)
+            ax.set_title(title)
+            ax.legend(title=heading(runs, noisy))
+            return ax
+        _, ax = plt.subplots(figsize=(width, HEIGHT))
+        noisy = draw_on(ax, runs, drawn, figure, names)
         ax.set_title(title)
-        if outside:
-            _figure_of(ax).legend(title=seeds, loc="outside lower center", ncols=side_by_side, frameon=False)
-        else:
-            ax.legend(title=seeds)
+        _settle(ax, [entry(name, LONGEST) for name in (*names, *figure.bounds)], heading(runs, noisy), width)
     return ax
+
+
+def _settle(ax: "Axes", entries: Sequence[str], title: str | None, width: float) -> None:
+    """Wrap what is written, and put the legend where it covers nothing: the figure grows by what stands around the plot."""
+    figure = _figure_of(ax)
+    given = ax.get_title()
+    wrap_names(ax, width - _BESIDE, HEIGHT - 0.5)
+    above = (ax.get_title().count("\n") + 1 if given else 0) * float(ax.title.get_fontsize()) * 1.25 / 72.0
+    figure.set_figheight(HEIGHT + above)
+    if len(entries) <= INSIDE and max(map(len, entries)) <= _LONG:
+        legend = ax.legend(title=title)
+        with measuring():
+            figure.draw_without_rendering()
+            if place(legend):
+                return
+        legend.remove()
+    figure.set_figheight(HEIGHT + above + put_below(figure, handles_of([ax]), title))
 
 
 def save(drawn: "Axes | Figure", file: Path, dpi: int = 300, option: str = "-o") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.plotting import COLUMN, HEIGHT, STYLE
+from mpi_compress.figures.style import COLUMN, HEIGHT, STYLE
 from mpi_compress.results import split
 from mpi_compress.results.reader import Run
 

@@ -24,17 +24,18 @@ from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
+TITLE = "The papers, reproduced"
 _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
 _CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not tested": "open", "not run": "open"}
 _WORK = ("compute", "pack", "exchange", "update")
 
 
-def write(found: Sequence[Outcome], target: Path) -> None:
+def write(found: Sequence[Outcome], target: Path, title: str = TITLE) -> None:
     """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
     if not any(o.runs for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
     library = plotting_library()
-    write_text(page(found, library), target, "-o")
+    write_text(page(found, library, title), target, "-o")
 
 
 def plotting_library() -> str:
@@ -47,7 +48,7 @@ def plotting_library() -> str:
     return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
 
 
-def page(found: Sequence[Outcome], library: str) -> str:
+def page(found: Sequence[Outcome], library: str, title: str = TITLE) -> str:
     """The page as text; `library` is the plotting library's script."""
     import jinja2
 
@@ -56,7 +57,7 @@ def page(found: Sequence[Outcome], library: str) -> str:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     groups = _groups([_figure(o) for o in found])
     return environment.from_string(files["template.html"]).render(
-        title="The papers, reproduced",
+        title=title,
         today=date.today().isoformat(),
         version=metadata.version("mpi-compress"),
         groups=groups,

@@ -145,7 +145,7 @@ COLUMNS = (
     Column("worst_case", "float64", "", "worst case T/d", "curves", ""),
     Column("speedup", "float64", "", "SpeedUp(T) = d ᾱ_T / T", "curves", ""),
     Column("predicted_cost", "float64", "", "predicted cost C(T) / ᾱ_T", "curves", ""),
-    Column("predicted_payload", "float64", "", "predicted payload P(T) / ᾱ_T", "curves", ""),
+    Column("predicted_payload", "float64", "bit", "predicted payload P(T) / ᾱ_T", "curves", ""),
     Column("table1", "float64", "", "bound on rounds, data-dependent", "bounds", ""),
     Column("table1_gd", "float64", "", "bound on rounds, no compression", "bounds", ""),
     Column("table1_worst_case", "float64", "", "bound on rounds, worst case", "bounds", ""),

@@ -1,5 +1,7 @@
 """Figures: panels, seeds, names and units of axes."""
 
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -68,7 +70,7 @@ def test_seeds_are_one_line_in_a_band(done):
     np.testing.assert_array_equal(line.x, first[0].trace["round"])
     ax = mc.plot(runs, x="round", y="loss")
     assert len(ax.lines) == len(ax.collections) == 4
-    assert ax.get_legend().get_title().get_text() == "median and range over 3 seeds"
+    assert ax.figure.legends[0].get_title().get_text() == "median and range over 3 seeds"
 
 
 def test_panels_share_looks_and_a_legend(done):
@@ -103,6 +105,19 @@ def test_other_axes_can_be_asked_for(done):
     figure = figures.draw(runs, job.figure.changed(x="round", y="loss"))
     assert [ax.get_xlabel() for ax in figure.axes] == ["", "round", "round"]
     assert figure.axes[0].get_yscale() == "linear"
+
+
+def test_a_figure_for_a_paper(done, capsys):
+    """A PDF as wide as it is asked for, with its fonts."""
+    file, *_ = done
+    asked = ["plot", str(file), "--out", str(file.parent), "--style", "paper"]
+    assert main([*asked, "--width", "84mm"]) == 0
+    written = (file.parent / "job" / "job.pdf").read_bytes()
+    assert b"STIXGeneral" in written
+    assert b"/FontFile2" in written
+    assert float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", written)[1]) / 72 == pytest.approx(84 / 25.4, abs=0.01)
+    assert main([*asked, "--width", "3.3 inch"]) == 2
+    assert "--width: '3.3 inch' was given" in capsys.readouterr().err
 
 
 def test_bounds_have_their_runs_colour_beside_several_columns(done):

@@ -130,6 +130,13 @@ def test_what_users_write_is_text_on_the_page_and_in_its_data(html):
     assert data["figures"]["figure-ht-small"][0]["series"][1]["label"] == HOSTILE
 
 
+def test_the_page_has_a_title_of_its_own(folder, tmp_path):
+    job = str(folder / "jobs" / "ht" / "small.toml")
+    out = str(tmp_path / "r.html")
+    assert main(["report", job, "--out", str(folder / "results"), "-o", out, "--title", "Mine & <b>more</b>"]) == 0
+    assert "<h1>Mine &amp; &lt;b&gt;more&lt;/b&gt;</h1>" in Path(out).read_text()
+
+
 def data_of(html):
     return re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1]
 

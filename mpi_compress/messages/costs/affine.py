@@ -21,5 +21,9 @@ class Affine(CostModel):
         if not self.c1 >= 0 or bits(self.c0) + self.c1 == 0:
             raise ValueError(f"c1 = {self.c1} must be 0 or more, and not 0 together with c0")
 
+    @property
+    def unit(self) -> str:
+        return "bit" if self.c1 == 1 or (self.c1 == 0 and isinstance(self.c0, str)) else ""
+
     def cost(self, payload: Any) -> Any:
         return self.c1 * payload + bits(self.c0)

@@ -20,6 +20,11 @@ class CostModel(Part, ABC):
         file = getattr(self, "file", None)
         return [] if file is None else [file]
 
+    @property
+    def unit(self) -> str:
+        """What C is counted in, for the axes of figures: "bit", "s"; "" where the model does not say."""
+        return ""
+
     @abstractmethod
     def cost(self, payload: Any) -> Any:
         """C(P) for P in bits, a number or an array; per message, because packets round up."""

@@ -20,6 +20,10 @@ class IEEE802154(CostModel):
         if not 23 <= self.overhead <= 82:
             raise ValueError(f"overhead = {self.overhead} bytes; packets have from 23 to 82 of them")
 
+    @property
+    def unit(self) -> str:
+        return "bit"
+
     def cost(self, payload: Any) -> Any:
         room = 8.0 * (_LARGEST_PACKET - self.overhead)
         return payload + 8.0 * self.overhead * np.maximum(1.0, np.ceil(payload / room))

@@ -25,5 +25,9 @@ class Packet(CostModel):
         if isinstance(self.pmax, float | int):
             raise ValueError(f'pmax = {self.pmax} needs a unit, such as "{self.pmax:g} B"')
 
+    @property
+    def unit(self) -> str:
+        return "bit" if isinstance(self.c1, str) else ""
+
     def cost(self, payload: Any) -> Any:
         return bits(self.c1) * np.ceil(payload / bits(self.pmax)) + bits(self.c0)

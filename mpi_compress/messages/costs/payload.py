@@ -9,5 +9,9 @@ from mpi_compress.messages.costs.base import CostModel, costs
 class Payload(CostModel):
     """C = P, in bits: overheads are ignored (CAT eq. 5)."""
 
+    @property
+    def unit(self) -> str:
+        return "bit"
+
     def cost(self, payload: Any) -> Any:
         return payload

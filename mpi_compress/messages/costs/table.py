@@ -48,6 +48,10 @@ class Table(CostModel):
         rising = np.maximum.accumulate(seconds)
         object.__setattr__(self, "_of", {"affine": (c0, c1), "packet": packet, "points": (bits, rising)})
 
+    @property
+    def unit(self) -> str:
+        return "s"
+
     def cost(self, payload: Any) -> Any:
         c0, c1 = self._of["affine"]
         if self.fit == "affine":

@@ -16,5 +16,9 @@ class UDPEthernet(CostModel):
 
     paper: ClassVar[str] = "CAT, after RFC 768 and IEEE 802.3"
 
+    @property
+    def unit(self) -> str:
+        return "bit"
+
     def cost(self, payload: Any) -> Any:
         return payload + _HEADERS * np.maximum(1.0, np.ceil(payload / _PAYLOAD))

@@ -14,5 +14,9 @@ class Wire(CostModel):
 
     on_wire: ClassVar[bool] = True
 
+    @property
+    def unit(self) -> str:
+        return "bit"
+
     def cost(self, payload: Any) -> Any:
         return payload

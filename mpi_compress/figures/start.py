@@ -1,0 +1,55 @@
+"""The start of curves on a logarithmic axis, which has no place for 0: it is drawn at the axis' edge."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROOM = 0.09  # of the axis, between 0 and what comes first
+
+
+def draw_starts(ax: "Axes", starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:
+    """Draw where curves start, at x = 0, at the left edge of a logarithmic x axis, whose tick there says 0.
+
+    Args:
+        starts: for each curve its y at x = 0, its first point (x, y) that the axis can show, and its colour.
+    """
+    from matplotlib.collections import LineCollection
+
+    if not starts:
+        return
+    first = min(x for _, (x, _), _ in starts)
+    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_transform() == ax.transData]
+    last = max(float(x.max()) for x in drawn if x.size)
+    edge = first / max(last / first, 10.0) ** (_ROOM / (1 - _ROOM))
+    pieces = [[(edge, y), point] for y, point, _ in starts]
+    colours = [colour for *_, colour in starts]
+    ax.add_collection(LineCollection(pieces, colors=colours, linewidths=0.7, linestyles=(0, (1, 2)), label="_start"))
+    seen = dict.fromkeys(y for y, *_ in starts)
+    ax.scatter([edge] * len(seen), list(seen), s=9, color="0.2", clip_on=False, zorder=3, label="_start")
+    ax.set_xlim(left=edge)
+    _tick_at(ax, edge, first)
+
+
+def _tick_at(ax: "Axes", edge: float, first: float) -> None:
+    """A tick that says 0 at the edge, and no others before the first point."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator
+
+    class FromZero(LogLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            return [*([edge] if self.major else []), *(x for x in super().tick_values(vmin, vmax) if x >= first * (1 - 1e-9))]
+
+        major = False
+
+    class Zero(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return "0" if abs(x - edge) < 1e-9 * edge else super().__call__(x, pos)
+
+    major, minor = FromZero(), FromZero(subs="auto")
+    major.major = True
+    ax.xaxis.set_major_locator(major)
+    ax.xaxis.set_minor_locator(minor)
+    ax.xaxis.set_major_formatter(Zero())

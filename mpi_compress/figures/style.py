@@ -1,0 +1,70 @@
+"""How figures look: their sizes and fonts on a screen and in a paper, and what tells methods apart."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from mpi_compress.core.errors import UserError
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A4FB5", "#8C5A2B", "#8A8A8A")
+"""Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and grey."""
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+COLUMN, HEIGHT = 3.3, 2.3  # inches: the width of a paper's column, and the height of one plot
+PAGE_WIDTH, PANEL = 6.9, 1.65  # inches: the width of a paper's page, and the height of one of three panels in a row
+NARROWEST = 1.9  # inches: a panel; where a figure has no room for more, it has fewer panels in a row
+
+STYLE: Any = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
+    "legend.title_fontsize": 7, "legend.framealpha": 0.85, "legend.handlelength": 2.6, "lines.linewidth": 1.1,
+    "lines.markersize": 3.0, "lines.markeredgewidth": 0.0, "axes.grid": True, "axes.linewidth": 0.6, "grid.linewidth": 0.4,
+    "grid.alpha": 0.4, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.minor.width": 0.4, "ytick.minor.width": 0.4,
+    "figure.constrained_layout.use": True,
+}  # fmt: skip
+_PAPER: Any = {
+    **STYLE, "font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9,
+    "xtick.labelsize": 8, "ytick.labelsize": 8, "legend.fontsize": 8, "legend.title_fontsize": 8,
+}  # fmt: skip
+
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}  # pt: TeX's point
+_LEAST, _MOST = 1.5, 20.0  # inches
+
+
+@dataclass(frozen=True)
+class Style:
+    """What a figure is for."""
+
+    settings: Any  # Matplotlib's
+    titled: bool  # False: a paper's caption says what a title would
+    suffix: str  # of the file
+
+
+STYLES = {"screen": Style(STYLE, True, ".png"), "paper": Style(_PAPER, False, ".pdf")}
+
+
+def style_of(name: str) -> Style:
+    """A style by its name; UserError if there is none."""
+    if name not in STYLES:
+        raise UserError(f"style: {name!r} was given; it should be one of: {', '.join(STYLES)}")
+    return STYLES[name]
+
+
+def inches(width: "str | float | None", where: str = "width") -> float | None:
+    """A width such as "3.3in", "84 mm", "8.4cm" or "239pt" in inches; UserError if it is none for a figure."""
+    if width is None:
+        return None
+    found = re.fullmatch(r"\s*(\d*\.?\d+)\s*(in|cm|mm|pt)?\s*", str(width))
+    value = float(found[1]) * _INCHES[found[2] or "in"] if found else math.nan
+    if not _LEAST <= value <= _MOST:
+        wanted = f"a width from {_LEAST:g}in to {_MOST:g}in is wanted, such as 3.3in, 84mm, 8.4cm or 239pt"
+        raise UserError(f"{where}: {width!r} was given; {wanted}")
+    return value
+
+
+def look_of(number: int) -> dict[str, Any]:
+    """Colour, dashes and marker of a method by its number; methods that share a colour have other dashes."""
+    turn = number // len(COLOURS)
+    dashes = _DASHES[(number + 3 * turn) % len(_DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "marker": _MARKERS[(number + turn) % len(_MARKERS)]}

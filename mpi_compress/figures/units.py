@@ -1,0 +1,50 @@
+"""Units of columns; what costs are counted in depends on a run's cost model."""
+
+import tomllib
+from collections.abc import Sequence
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.messages.costs import costs
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.reader import Run
+
+COSTS = ("cost_up", "cost_down", "predicted_cost")
+"""Columns that are counted as a run's cost model says."""
+
+
+def unit_of(column: str, runs: Sequence[Run]) -> str:
+    """The unit of a column; of costs that of the runs' cost models, "" where they differ in it or do not say."""
+    if column not in COSTS:
+        return column_of(column).unit
+    units = {_unit(run) for run in runs}
+    return units.pop() if len(units) == 1 else ""
+
+
+def model_of(run: Run) -> str:
+    """A run's cost model as its job writes it, such as "packet, c1 = 128 B, pmax = 128 B"; "payload" where it does not."""
+    table = _table(run)
+    return ", ".join([str(table["model"]), *(f"{key} = {value}" for key, value in table.items() if key != "model")])
+
+
+def named_model(runs: Sequence[Run]) -> str:
+    """The name of the cost model that all of these runs share, or ""."""
+    names = {str(_table(run)["model"]) for run in runs}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _table(run: Run) -> dict[str, object]:
+    table = tomllib.loads(run.attrs.get("job", "")).get("cost") or {}
+    return {"model": "payload", **table}
+
+
+def _unit(run: Run) -> str:
+    """What a run's costs are counted in; "" where its model is not here, or is not known without a file that is gone."""
+    table = _table(run)
+    name = str(table.pop("model"))
+    if name not in costs:
+        return ""
+    try:
+        return costs.build({"name": name, **table}, "cost").unit
+    except UserError:
+        unit = vars(costs[name]).get("unit", "")
+        return unit if isinstance(unit, str) else ""

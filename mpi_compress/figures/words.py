@@ -1,0 +1,76 @@
+"""Words and numbers in figures: how wide a text is, where it wraps, and numbers as they are read aloud."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+
+_LETTER = 0.6  # of a font's size: a letter's width, where Matplotlib cannot measure it
+_POINTS = 72.0  # in an inch
+_PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # of 1000 to the power
+_PLAIN = 10_000.0  # numbers below it are written out
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Passes over letters that the font lacks and mathematics that cannot be read: `plotting.save` reports them."""
+    with warnings.catch_warnings(), suppress(ValueError):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@lru_cache(maxsize=4096)
+def _width(text: str, size: float, family: str) -> float:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    with measuring():
+        font = FontProperties(family=family, size=size)
+        return float(text_to_path.get_text_width_height_descent(text, font, ismath=text.count("$") > 1)[0]) / _POINTS
+    return len(text) * size * _LETTER / _POINTS
+
+
+def width(text: str, size: float) -> float:
+    """How wide a line of text is in the current font, in inches; `size` in points."""
+    import matplotlib as mpl
+
+    return _width(text, size, str(mpl.rcParams["font.family"][0]))
+
+
+def wrapped(text: str, room: float, size: float) -> str:
+    """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself."""
+    return "\n".join(line for given in text.splitlines() for line in _lines(given.split(" "), room, size))
+
+
+def _lines(words: Sequence[str], room: float, size: float) -> list[str]:
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if width(longer, size) <= room:
+            lines[-1] = longer
+            continue
+        lines += [word] if lines[-1] else []
+        lines[-1] = lines[-1] or word
+        while width(lines[-1], size) > room and "$" not in word:
+            whole = lines.pop()
+            fits = max((n for n in range(1, len(whole)) if width(whole[:n], size) <= room), default=1)
+            lines += [whole[:fits], whole[fits:]]
+    return lines
+
+
+def number(value: float, end: float | None = None) -> str:
+    """A number as an axis shows it: "2 M", "0.02", "3·10⁻⁵"; `end`, the axis' largest number, decides about the prefix."""
+    end = abs(value if end is None else end)
+    if value == 0:
+        return "0"
+    if end < _PLAIN:
+        return f"{value:.6g}" if abs(value) >= 1e-3 else _scientific(value)
+    power = min(max(n for n in (0, *_PREFIXES) if 1000.0**n <= end), max(_PREFIXES))
+    return f"{value / 1000.0**power:.6g} {_PREFIXES[power]}"
+
+
+def _scientific(value: float) -> str:
+    digits, power = f"{value:.3e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    shown = f"{float(digits):g}"
+    return f"10{raised}" if shown == "1" else f"{shown}·10{raised}"

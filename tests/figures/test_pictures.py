@@ -1,0 +1,112 @@
+"""How figures are drawn: noise, starts on logarithmic axes, looks, words and numbers, sizes for a paper."""
+
+import itertools
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from helpers.made_up import made_up_results
+from matplotlib.colors import to_rgb
+
+from mpi_compress.figures import noise, plotting, style, words
+from mpi_compress.figures.lines import Line
+from mpi_compress.job.loading import load_job
+
+mpl.use("agg")
+
+JOB = """
+title = "A title that is much too long for a plot which is as wide as the column of a paper, and so it wraps twice"
+data = { generator = "gspar", samples = 60, dim = 10 }
+workers.count = 2
+algorithm = { name = "gd" }
+stop.rounds = 10
+[[run]]
+label = "one"
+[[run]]
+label = "two"
+cost = { model = "packet", c1 = "128 B", pmax = "128 B" }
+[figure]
+x = "wire_bits_up"
+xscale = "log"
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB)
+    return load_job(tmp_path / "job.toml")
+
+
+def test_noise_is_a_running_median_in_a_band():
+    rng, x = np.random.default_rng(1), np.arange(4000.0)
+    level = np.exp(-x / 1500)
+    smooth = noise.smoothed(Line("a", x, level * np.exp(rng.normal(0, 0.5, x.size))), "linear", "log")
+    assert smooth is not None
+    np.testing.assert_allclose(smooth.y, np.exp(-smooth.x / 1500), rtol=0.25)
+    assert np.all(smooth.least < smooth.y)
+    assert np.all(smooth.y < smooth.most)
+    rows = np.interp(x, smooth.x, smooth.most) - level * np.exp(rng.normal(0, 0.5, x.size))
+    assert 0.85 < np.mean(rows > 0) < 0.95
+
+
+@pytest.mark.parametrize("wave", [lambda x: np.exp(-x / 900), lambda x: 1.5 + np.sin(x / 60), lambda x: 1 / (1 + x)])
+def test_smooth_curves_and_slow_waves_are_drawn_as_they_are(wave):
+    x = np.arange(1000.0)
+    assert noise.smoothed(Line("a", x, wave(x)), "linear", "log") is None
+
+
+def test_the_start_is_at_the_edge_of_a_logarithmic_axis(job):
+    figure = plotting.draw(made_up_results(job), job.titled_figure)
+    (ax,) = figure.axes
+    figure.canvas.draw()
+    left = ax.get_xlim()[0]
+    assert 0 < left < min(line.get_xdata().min() for line in ax.lines)
+    assert next(text.get_text() for text in ax.get_xticklabels()) == "0"
+    dots = [tuple(point) for each in ax.collections for point in np.atleast_2d(each.get_offsets())]
+    assert any(x == left and y == pytest.approx(0.69) for x, y in dots)
+
+
+def test_models_of_cost_have_a_panel_each_unless_the_job_names_the_axis(job):
+    runs = made_up_results(job)
+    split = plotting.draw(runs, job.titled_figure.changed(x="cost_up"))
+    assert [ax.get_title() for ax in split.axes] == ["payload", "packet, c1 = 128 B, pmax = 128 B"]
+    assert [ax.get_xlabel().replace("\n", " ") for ax in split.axes] == [
+        "communication cost up, payload [bit]", "communication cost up, packet [bit]"
+    ]  # fmt: skip
+    named = job.titled_figure.changed(x="cost_up")
+    named.__dict__["xlabel"] = "cost"
+    assert len(plotting.draw(runs, named).axes) == 1
+
+
+def test_the_looks_of_forty_methods_differ_and_ten_colours_do():
+    looks = [style.look_of(i) for i in range(40)]
+    assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 40
+    for one, other in itertools.combinations(style.COLOURS, 2):
+        assert np.linalg.norm(np.subtract(to_rgb(one), to_rgb(other))) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("value", "end", "text"),
+    [(2e6, None, "2 M"), (5e5, 2e6, "0.5 M"), (12_345.0, None, "12.345 k"), (1250.0, None, "1250"), (0.985, None, "0.985"),
+     (2e-5, None, "2·10⁻⁵"), (1e-6, None, "10⁻⁶"), (0.0, 1e9, "0")],
+)  # fmt: skip
+def test_numbers_read_aloud(value, end, text):
+    assert words.number(value, end) == text
+
+
+def test_text_wraps_between_words_and_within_one_that_is_too_long():
+    with mpl.rc_context(style.STYLE):
+        lines = words.wrapped("some words and " + "x" * 90, 1.5, 8).splitlines()
+        assert all(words.width(line, 8) <= 1.5 for line in lines)
+    assert "".join(lines) == "some words and" + "x" * 90
+
+
+def test_ticks_of_a_paper_are_large_enough_to_read(job):
+    figure = plotting.draw(made_up_results(job), job.titled_figure, "paper")
+    assert all(text.get_fontsize() >= 7 for ax in figure.axes for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
+    assert figure.axes[0].get_title() == ""
+
+
+@pytest.mark.parametrize(("width", "inches"), [("3.3in", 3.3), ("84 mm", 84 / 25.4), ("8.4cm", 8.4 / 2.54), (3.3, 3.3), (None, None)])
+def test_widths(width, inches):
+    assert style.inches(width) == (None if inches is None else pytest.approx(inches))
