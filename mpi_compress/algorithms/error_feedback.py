@@ -66,7 +66,7 @@ class ErrorFeedback(Descent):
         if node.regime is not None:
             rows = math.ceil(self.setting.numbers["N"] / self.setting.n)
             epoch = 1 if self.batch is None else math.ceil(rows / self.batch)
-            node.regime.hear(self.up.compressor, down, k, epoch, self.gamma(k + 1) < self.gamma(k))
+            node.regime.hear(self.up.compressor.schedule, down, k, epoch, self.gamma(k + 1) < self.gamma(k))
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
         return worker.sizes.tolist()

@@ -112,7 +112,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
     """The run's algorithm, bound to its setting."""
     algorithm, dim = spec.algorithm, problem.dim
     _check_participation(spec, algorithm)
-    up, down = (_link(spec, way, table, dim) for way, table in (("up", spec.up), ("down", spec.down)))
+    up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
     if not is_ours(spec.cost):
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
@@ -168,9 +168,9 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
             )
 
 
-def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
+def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
-    compressor = table.compressor
+    compressor, dim = checked_at(f"{way}.compressor", partial(table.compressor.within_model, problem.block_sizes)), problem.dim
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
     if not spec.algorithm.settles(compressor, way):

@@ -54,6 +54,11 @@ class Problem:
         return dim_of(self.loss, self.data.dim)
 
     @property
+    def block_sizes(self) -> list[int]:
+        """The coordinates of each block of the model, in order; none for a loss of a margin."""
+        return [math.prod(shape) for shape in self.loss.blocks.values()] if isinstance(self.loss, Model) else []
+
+    @property
     def L(self) -> float:
         """The smoothness of f; NaN where it is not known."""
         return self.smoothness.L

@@ -65,6 +65,10 @@ class Compressor(Part, ABC):
         """
         return {}
 
+    def within_model(self, sizes: Sequence[int]) -> "Compressor":
+        """This compressor in a run of a model whose blocks have so many coordinates; none are given for a loss of a margin."""
+        return self
+
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
 
@@ -77,6 +81,11 @@ class Compressor(Part, ABC):
     def follows(self) -> Literal["", "step", "regime"]:
         """What `in_round` takes a parameter from: the step size, or ACCORDION's regime; "": every round has the same parameters."""
         return ""
+
+    @property
+    def schedule(self) -> "Compressor":
+        """The compressor whose parameters say when the regime changes, where it follows one."""
+        return self
 
     def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
         """This compressor with its parameters for a round of step size γ = `step`, in a `critical` regime or not (ACCORDION)."""
