@@ -82,7 +82,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks)
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
-        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt)
+        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
         refuse(shape, solve=not is_large(data) or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
@@ -201,6 +201,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "f_star_source": p.problem.f_star_source,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
         "versions": _versions(),
+        **p.problem.loss.provenance,
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
         "commit": _commit(),

@@ -145,8 +145,10 @@ def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
     """The loss; a model for data of this outline."""
     if not isinstance(spec.loss, Model):
         return spec.loss
-    model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes)
-    return checked_at("objective.model", lambda: model.within(outline))
+    model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes, data.sizes)
+    bound = checked_at("objective.model", lambda: model.within(outline))
+    bound.require()
+    return bound
 
 
 def _refuse_size(gram: float) -> None:

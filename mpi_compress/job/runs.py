@@ -21,7 +21,9 @@ from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.labels import Labels
+from mpi_compress.problem.datasets.published import PUBLISHED
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.metrics import Metric
@@ -245,18 +247,20 @@ def check_trials(spec: RunSpec) -> None:
 
 
 def data_table(table: dict[str, Any], where: str) -> DataTable:
-    """[data]: keys that belong to its generator are the generator's parameters."""
+    """[data]: keys that belong to its generator, or to its format, are their parameters."""
     common = [k for k in parameters(DataTable) if k != "parameters"]
-    name = table.get("generator")
+    kind, registry = ("generator", generators) if "generator" in table else ("format", formats)
+    of_set = PUBLISHED.get(str(table.get("name")))
+    name = table.get(kind, of_set.format if of_set and kind == "format" else None)
     if name is None:
         refuse_unknown(table, common, where)
         return checked(DataTable, table, where)
-    if not isinstance(name, str) or name not in generators:
-        raise UserError(f"{where}.generator: {nearest(str(name), generators, 'generator')}")
-    own = parameters(generators[name])
+    if not isinstance(name, str) or name not in registry:
+        raise UserError(f"{where}.{kind}: {nearest(str(name), registry, kind)}")
+    own = parameters(registry[name])
     refuse_unknown(table, [*common, *own], where)
     values = {k: v for k, v in table.items() if k in own}
-    generators.build({"name": name, **values}, where)
+    registry.build({"name": name, **values}, where)
     rest = {k: v for k, v in table.items() if k not in own}
     return checked(DataTable, {**rest, "parameters": values}, where)
 
