@@ -37,6 +37,7 @@ class DataTable:
     dim: int | None = None  # d, where the largest index present is smaller
     test: str | None = None  # a set, or a file, for test_loss and test_accuracy; "held-out": what the format leaves out of training
     format: str | None = None  # of the file, where its name or the set's does not say it
+    test_rows: int | None = None  # how many of the test set's rows to take, from the first on
     stand_in_for: str | None = None  # the set that was wanted and is not here
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator, or of the format
 
@@ -45,6 +46,8 @@ class DataTable:
             raise ValueError('one of name = "…" (a known set), path = "…" (LIBSVM text) and generator = "…" is needed')
         if self.rows is not None and self.rows < 1:
             raise ValueError(f"rows = {self.rows} must be at least 1")
+        if self.test_rows is not None and (self.test is None or self.test_rows < 1):
+            raise ValueError(f"test_rows = {self.test_rows} must be at least 1, of a test set: test = …")
         if self.dim is not None and not 1 <= self.dim <= libsvm.LARGEST_INDEX:
             raise ValueError(f"dim = {self.dim} must be from 1 to {libsvm.LARGEST_INDEX}")
 

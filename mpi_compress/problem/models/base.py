@@ -84,6 +84,10 @@ class Model(Part, ABC):
             draw: random numbers of this worker and round, equal in all calls of the round; None where f itself is wanted.
         """
 
+    def mean_loss(self, x: Vector, rows: Rows) -> float:
+        """The mean loss of rows at x (d,), of a test set for example; a model that can leave out the gradient says so here."""
+        return self.loss_and_gradient(x, rows, None)[0]
+
     def scores(self, x: Vector, rows: Rows) -> Vector | None:
         """The score of every class (N, classes) of rows, for test_accuracy, or the predicted number (N,); None: there are none."""
         return None

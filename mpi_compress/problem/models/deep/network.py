@@ -89,6 +89,10 @@ class Network(Model):
             gradient += np.asarray(slopes)
         return loss / len(rows), gradient / len(rows)
 
+    def mean_loss(self, x: Vector, rows: Rows) -> float:
+        function, p = compiled(self, self.outline).total, _single(x)
+        return sum(float(function(p, *chunk, _words(None), np.float32(0))) for chunk in self._chunks(rows)) / len(rows)
+
     def all_outputs(self, x: Vector, rows: Rows) -> Vector:
         """The outputs (N, …) for all rows, without dropout."""
         function, p = compiled(self, self.outline).outputs, _single(x)
@@ -116,6 +120,7 @@ class Compiled(NamedTuple):
 
     loss_and_gradient: Any  # (p, a, y, real, words, training) → the sum of losses, and its gradient (d,)
     outputs: Any  # (p, a, real) → (chunk, …)
+    total: Any  # (p, a, y, real, words, training) → the sum of losses
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +143,7 @@ def compiled(network: Network, outline: Outline) -> Compiled:
     def outputs(p: Array, a: Array, real: Array) -> Array:
         return network.outputs(split(p), a, real, Dropout(np.zeros(2, dtype=np.uint32), np.float32(0)))
 
-    return Compiled(jax.jit(loss_and_gradient), jax.jit(outputs))
+    return Compiled(jax.jit(loss_and_gradient), jax.jit(outputs), jax.jit(lambda p, *others: total(split(p), *others)))
 
 
 def _single(x: Vector) -> NDArray[np.float32]:
