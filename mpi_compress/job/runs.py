@@ -178,7 +178,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
-    objective, log = tables.read("objective", ObjectiveTable), tables.read("log", LogTable)
+    objective, stop = tables.read("objective", ObjectiveTable), tables.read("stop", Stop)
+    log = _sampled(tables.read("log", LogTable), stop, at)
     workers, data = tables.read("workers", WorkersTable), data_table(tables["data"], f"{at}data")
     return RunSpec(
         label=label,
@@ -197,13 +198,20 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         down=_link(tables["down"] or algorithm.links.get("down") or _EXACT, f"{at}down"),
         cost=costs.build(cost, f"{at}cost"),
         start=tables.read("start", StartTable),
-        stop=tables.read("stop", Stop),
+        stop=stop,
         log=log,
         metrics=metrics_of(log, f"{at}log.metrics"),
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
         where=at,
     )
+
+
+def _sampled(log: LogTable, stop: Stop, at: str) -> LogTable:
+    """[log]; UserError where it has f at a sample of rows and [stop] asks for a gap."""
+    if log.evaluate is not None and stop.suboptimality is not None:
+        raise UserError(f"{at}log.evaluate = {log.evaluate}: f at a sample of rows has no gap, which stop.suboptimality asks for")
+    return log
 
 
 def _seed(written: Mapping[str, Any], at: str) -> int:

@@ -59,6 +59,16 @@ def _each_message(way: str) -> Callable[[Result], NDArray]:
     return derive
 
 
+def _density(name: str, bits: int) -> Callable[[Result], NDArray]:
+    def derive(run: Result) -> NDArray:
+        rounds = np.maximum(run.trace["round"], 1)
+        return np.where(
+            run.trace["round"] > 0, run.trace[name] / (bits * rounds * run.attrs["n_workers"] * run.attrs["dim"]), np.nan
+        )
+
+    return derive
+
+
 def _both(name: str) -> Callable[[Result], NDArray]:
     return lambda run: run.trace[f"{name}_up"] + run.trace[f"{name}_down"]
 
@@ -99,6 +109,9 @@ COLUMNS = (
     Column("bits_values_64", "float64", "bit", "bits sent up, 64 a value (3PC)", "convention"),
     Column("bits_values_indices", "float64", "bit", "bits sent up, 32 a value, and its index", "convention"),
     Column("bits_cheapest_indices", "float64", "bit", "bits sent up, 32 a value, and the cheapest index set", "convention"),
+    Column("bits_padded", "float64", "bit", "bits sent up, padded to the largest worker (HT's code)", "convention"),
+    Column("average_density", "float64", "", "average density (1/T) Σ k_t/d", "result", "", derive=_density("elements_up", 1)),
+    Column("padded_density", "float64", "", "average density, padding counted", "result", "", derive=_density("bits_padded", 64)),
     Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=_squared("grad_norm")),
     Column("squared_error", "float64", "", "squared error, mean ‖e‖²", "result", "", falls=True, derive=_squared("error_norm")),
     Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),

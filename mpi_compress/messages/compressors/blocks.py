@@ -58,7 +58,7 @@ class BlockWise(AmongWorkers):
             return self
         held = [size for size in sizes if size > 0]
         if not held:
-            raise ValueError('sizes = "model" takes the blocks of a model, and the job has a loss of a margin; give slices or sizes')
+            raise ValueError('sizes = "model" takes the blocks of a model, and a loss of a margin has none; give slices or sizes')
         return self._with(sizes=held)
 
     def _with(self, each: Compressor | None = None, sizes: list[int] | None = None) -> "BlockWise":

@@ -8,7 +8,7 @@ from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 @metrics.register("perplexity")
 @dataclass(frozen=True)
 class Perplexity(Metric):
-    """exp(test_loss) of the test set, whose rows no worker holds: for a model whose loss is the mean −log of words' probabilities."""
+    """exp(test_loss), of rows that no worker holds: for a model whose loss is the mean −log of the words' probabilities."""
 
     def value(self, x: Vector, problem: ProblemView) -> float:
         if problem.held_out is None:

@@ -27,7 +27,7 @@ class Penalty(Part, ABC):
         return replace(self, weight=weight)
 
     def within_model(self, blocks: Mapping[str, tuple[int, ...]]) -> Self:
-        """This penalty for a model whose blocks have these names and shapes; {} for a loss of a margin. ValueError if it does not fit."""
+        """This penalty for a model of these blocks, names and shapes; {} for a loss of a margin. ValueError if it does not fit."""
         return self
 
     @property
