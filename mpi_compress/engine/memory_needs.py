@@ -111,11 +111,12 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
 
 def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
     """d; of a model for classes that are not known yet, the number of features."""
+    if not isinstance(spec.loss, Model):
+        return dim_of(spec.loss, shape.dim)
     try:
-        model = spec.loss.within(Outline(shape.samples, shape.dim, shape.classes, shape.sizes)) if isinstance(spec.loss, Model) else spec.loss
+        return spec.loss.within(Outline(shape.samples, shape.dim, shape.classes, shape.sizes)).dim
     except ValueError:
         return shape.dim
-    return dim_of(model, shape.dim)
 
 
 def short_text(spec: RunSpec, shapes: Shapes | None = None) -> str:

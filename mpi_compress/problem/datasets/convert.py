@@ -74,7 +74,8 @@ class Spool:
     def stated(self) -> tuple[int | None, dict[str, int]]:
         """d and the sizes that the format states."""
         file = self.folder / "stated.json"
-        return tuple(json.loads(file.read_text())) if file.exists() else (None, {})  # type: ignore[return-value]
+        dim, sizes = json.loads(file.read_text()) if file.exists() else (None, {})
+        return dim, sizes
 
     def blocks(self) -> Iterator[ParsedRows]:
         """All blocks, in order."""

@@ -16,14 +16,15 @@ class Published(NamedTuple):
 
 
 _FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+_BATCHES = "cifar-10-batches-bin"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 _WIKI = "https://wikitext.smerity.com/wikitext-2-raw-v1.zip"
 _ML = "https://files.grouplens.org/datasets/movielens/"
 
 PUBLISHED = {
     "austen": Published("text", ("austen.txt",), "717,537 words"),
-    "cifar-10": Published("cifar-10", tuple(f"cifar-10-batches-bin/data_batch_{i}.bin" for i in range(1, 6)), "50,000 images", _CIFAR),
-    "cifar-10.t": Published("cifar-10", ("cifar-10-batches-bin/test_batch.bin",), "10,000 images", _CIFAR),
+    "cifar-10": Published("cifar-10", tuple(f"{_BATCHES}/data_batch_{i}.bin" for i in range(1, 6)), "50,000 images", _CIFAR),
+    "cifar-10.t": Published("cifar-10", (f"{_BATCHES}/test_batch.bin",), "10,000 images", _CIFAR),
     "fashion-mnist": Published("idx", ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"), "60,000 images", _FASHION),
     "fashion-mnist.t": Published("idx", ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"), "10,000 images", _FASHION),
     "movielens-20m": Published("movielens", ("ml-20m/ratings.csv",), "20,000,263 ratings", f"{_ML}ml-20m.zip"),

@@ -167,9 +167,8 @@ def _find_published(name: str, key: str, places: list[Path]) -> Path:
         return found
     known = PUBLISHED[name]
     fetch = f"`mpi-compress data get {name}` fetches it, or put" if known.source else "put"
-    raise UserError(
-        f"{key}: no set '{name}' in {', '.join(map(str, places))}, nor in a folder 'deep' there; {fetch} {known.files[0]} into one of them"
-    )
+    looked = ", ".join(map(str, places))
+    raise UserError(f"{key}: no set '{name}' in {looked}, nor in a folder 'deep' there; {fetch} {known.files[0]} into one of them")
 
 
 def digest(file: Path) -> str:

@@ -35,7 +35,7 @@ class _Ratings(NamedTuple):
 @formats.register("movielens")
 @dataclass(frozen=True)
 class MovieLens(Format):
-    """ratings.csv of a MovieLens release as implicit feedback (He et al. 2017): what was rated has label 1, what was not has label 0.
+    """ratings.csv of a MovieLens release as implicit feedback (He et al. 2017): a rated item has label 1, an unrated one label 0.
 
     A row has two features, its user and its item, users first, each of value 1. Every rating is followed by `negatives` items that
     its user has not rated, drawn once for the whole run. The latest rating of each user with at least two is left out of training;
@@ -48,7 +48,7 @@ class MovieLens(Format):
 
     def __post_init__(self) -> None:
         if self.negatives < 0 or self.test_negatives < 1:
-            raise ValueError(f"negatives = {self.negatives} must be 0 or more and test_negatives = {self.test_negatives} at least 1")
+            raise ValueError(f"negatives = {self.negatives} must be 0 or more, test_negatives = {self.test_negatives} at least 1")
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
         if part > 0:

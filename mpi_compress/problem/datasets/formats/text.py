@@ -16,7 +16,7 @@ _ROWS = 4096  # of a block
 @formats.register("text")
 @dataclass(frozen=True)
 class Text(Format):
-    """Plain text in UTF-8, for word-level language models: a row is `window` + 1 successive words, the last of which begins the next.
+    """Plain text in UTF-8 for word-level language models: a row is `window` + 1 successive words; its last one begins the next row.
 
     Words are in lower case, and a punctuation mark is a word. Word 1, 2, … is the first, second, … most frequent word of the
     training text, of equally frequent ones the alphabetically first; word 0 is every word that is not among them. The label of a

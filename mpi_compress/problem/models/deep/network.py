@@ -39,8 +39,8 @@ class Dropout:
 class Network(Model):
     """A model as a pure function in JAX. Its fields are its parameters.
 
-    x is float64 and is rounded to float32 at the door; the network computes in float32. Rows are evaluated `chunk` at a time and the last
-    chunk is padded, so one compiled function serves every number of rows. Sums over chunks are float64.
+    x is float64 and is rounded to float32 at the door; the network computes in float32. Rows are evaluated `chunk` at a time, and
+    the last chunk is padded, so one compiled function serves any number of rows. Sums over chunks are float64.
     """
 
     chunk: int = 64  # rows that are evaluated at once; best the size of a minibatch
@@ -72,10 +72,11 @@ class Network(Model):
 
     def start(self, rng: Generator) -> Vector:
         """x0 (d,), float32 numbers: as `start_of_block` says."""
-        return np.concatenate([self.start_of_block(*block, rng).ravel() for block in self.blocks.items()]).astype(np.float32) * 1.0
+        each = [self.start_of_block(*block, rng).ravel() for block in self.blocks.items()]
+        return np.concatenate(each).astype(np.float32).astype(np.float64)
 
     def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
-        """x0 of a block: 0 for a vector, else N(0, 2/fan-in), fan-in being the product of all axes but the last (He et al. 2015)."""
+        """x0 of a block: 0 for a vector, else N(0, 2/m), m the product of all axes but the last (He et al. 2015)."""
         if len(shape) < 2:
             return np.zeros(shape)
         return rng.standard_normal(shape) * math.sqrt(2 / max(1, math.prod(shape[:-1])))
