@@ -1,8 +1,8 @@
 """The momentum forms of error feedback. As printed they take twice Algorithm 1's step when λ nears 0.
 
 `direction` = "nesterov" takes λ m in place of m (Sutskever et al. 2013; the usual SGD with Nesterov's momentum), "heavy-ball"
-leaves out the gradient beside m (Polyak 1964). The error e_i is in units of the gradient, whatever the step; it is logged times γ. All
-workers take part in every round.
+leaves out the gradient beside m (Polyak 1964). The error e_i is in units of the gradient, whatever the step; it is logged times
+γ. All workers take part in every round.
 """
 
 from dataclasses import dataclass, field

@@ -39,7 +39,7 @@ class Decreasing:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """γ_k rises linearly from `start` to `a` over the first rounds, and is divided by `by` in each of `falls` (Goyal et al. 2017)."""
+    """γ_k rises linearly from `start` to `a` at first, and is divided by `by` in each of `falls` (Goyal et al. 2017)."""
 
     a: float
     start: float
@@ -125,8 +125,8 @@ def _check_warm_up(step: Mapping[str, Any]) -> None:
     known = set(step) <= {"form", "a", "from", "over", "falls", "by"} and "a" in step and ("from" in step) == ("over" in step)
     if not known or any(type(n) not in (int, float) or not 0 <= n < math.inf for n in numbers) or falls != sorted(falls) or by <= 1:
         raise ValueError(
-            '{ form = "warm-up", a = …, from = …, over = 5, falls = [150, 250], by = 10 }: γ rises from `from` to a in 5 epochs, and '
-            "is divided by 10 after 150 and 250; leave out from and over for no rise"
+            '{ form = "warm-up", a = …, from = …, over = 5, falls = [150, 250], by = 10 }: γ rises from `from` to a in 5 epochs, '
+            "and is divided by 10 after 150 and 250; leave out from and over for no rise"
         )
 
 
