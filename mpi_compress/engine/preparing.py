@@ -25,7 +25,7 @@ from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
@@ -170,7 +170,9 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
 
 def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
-    compressor, dim = checked_at(f"{way}.compressor", partial(table.compressor.within_model, problem.block_sizes)), problem.dim
+    compressor, dim = table.compressor, problem.dim
+    if isinstance(compressor, Composed):
+        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, problem.block_sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
     if not spec.algorithm.settles(compressor, way):

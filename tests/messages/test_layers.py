@@ -99,7 +99,7 @@ def test_blocks_of_the_model_are_its_own_and_empty_ones_are_none():
 def test_accordions_layers_follow_the_regime_of_the_run():
     C = compressors.build(layered({"name": "accordion", "k_min": "5%", "k_max": "30%"}), "up")
     assert C.follows == "regime"
-    assert C.schedule.every == 10
+    assert C.each.every == 10
     sent = [C.in_round(D, 0.1, critical).compress(V, at()).elements for critical in (False, True)]
     assert sent == [sum(max(1, round(share * size)) for size in LAYERS) for share in (0.05, 0.3)]
 

@@ -65,10 +65,6 @@ class Compressor(Part, ABC):
         """
         return {}
 
-    def within_model(self, sizes: Sequence[int]) -> "Compressor":
-        """This compressor in a run of a model whose blocks have so many coordinates; none are given for a loss of a margin."""
-        return self
-
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
 
@@ -81,11 +77,6 @@ class Compressor(Part, ABC):
     def follows(self) -> Literal["", "step", "regime"]:
         """What `in_round` takes a parameter from: the step size, or ACCORDION's regime; "": every round has the same parameters."""
         return ""
-
-    @property
-    def schedule(self) -> "Compressor":
-        """The compressor whose parameters say when the regime changes, where it follows one."""
-        return self
 
     def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
         """This compressor with its parameters for a round of step size γ = `step`, in a `critical` regime or not (ACCORDION)."""
@@ -163,6 +154,16 @@ class AmongWorkers(Compressor):
     @abstractmethod
     def among(self, n: int) -> "AmongWorkers":
         """This compressor in a run of n workers; ValueError where its parameters name another number."""
+
+
+class Composed(Compressor):
+    """A compressor of blocks: another one, `each`, is applied to each of them."""
+
+    each: Compressor
+
+    @abstractmethod
+    def within_model(self, sizes: Sequence[int]) -> "Composed":
+        """This compressor in a run of a model whose blocks have so many coordinates; none are given for a loss of a margin."""
 
 
 class Sized(Compressor):

@@ -5,13 +5,13 @@ from typing import Any, Literal
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, one_of
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor, compressors, one_of
 from mpi_compress.messages.kinds import Blocks, Compressed, Known, Sparse, Vector
 
 
 @compressors.register("blocks")
 @dataclass(frozen=True)
-class BlockWise(AmongWorkers):
+class BlockWise(AmongWorkers, Composed):
     """A compressor for each block of coordinates on its own: blocks of a model by their `sizes`, or `slices` of near-equal length.
 
     δ is the least and ω the largest of the blocks'; variances and bits add up. A share such as k = "1%" is one of each block, and
@@ -70,10 +70,6 @@ class BlockWise(AmongWorkers):
     @property
     def follows(self) -> Literal["", "step", "regime"]:
         return self.each.follows
-
-    @property
-    def schedule(self) -> Compressor:
-        return self.each.schedule
 
     def in_round(self, dim: int, step: float, critical: bool) -> "BlockWise":
         return self._with(each=self.each.in_round(dim, step, critical)) if self.follows else self
