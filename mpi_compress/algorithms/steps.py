@@ -121,7 +121,7 @@ def _checked(step: Any) -> Any:
 
 def _check_warm_up(step: Mapping[str, Any]) -> None:
     over, falls, by = step.get("over", 0), step.get("falls", []), step.get("by", 10)
-    numbers = [over, *falls, by] if isinstance(falls, list) else [None]
+    numbers: list[Any] = [over, *falls, by] if isinstance(falls, list) else [None]
     known = set(step) <= {"form", "a", "from", "over", "falls", "by"} and "a" in step and ("from" in step) == ("over" in step)
     if not known or any(type(n) not in (int, float) or not 0 <= n < math.inf for n in numbers) or falls != sorted(falls) or by <= 1:
         raise ValueError(

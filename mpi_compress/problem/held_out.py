@@ -36,16 +36,18 @@ class HeldOut:
 
     def _at(self, x: Vector) -> tuple[Vector, dict[str, float], Vector | None]:
         if self._seen is None or not are_equal(self._seen[0], x):
-            self._seen = (x.copy(), *(self._of_model(self._loss, x) if isinstance(self._loss, Model) else (self._of_loss(x), None)))
+            loss = self._loss
+            found = self._of_model(loss, x) if isinstance(loss, Model) else (self._of_loss(loss, x), None)
+            self._seen = (x.copy(), *found)
         return self._seen
 
-    def _of_loss(self, x: Vector) -> dict[str, float]:
+    def _of_loss(self, loss: Loss, x: Vector) -> dict[str, float]:
         margins(self._rows.matrix, x, self._margins)
-        if self._loss.kernel is None:
-            value = float(np.mean(self._loss.value_and_slope(self._rows.labels, self._margins)[0]))
+        if loss.kernel is None:
+            value = float(np.mean(loss.value_and_slope(self._rows.labels, self._margins)[0]))
             accuracy = float(np.mean((self._margins > 0) == (self._rows.labels > 0)))
         else:
-            value, accuracy = kernels.mean_loss_and_accuracy(self._loss.kernel, self._rows.labels, self._margins)
+            value, accuracy = kernels.mean_loss_and_accuracy(loss.kernel, self._rows.labels, self._margins)
         return {"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}
 
     def _of_model(self, model: Model, x: Vector) -> tuple[dict[str, float], Vector | None]:
