@@ -1,6 +1,7 @@
 """Tiny networks with rows for them, and whether JAX is installed."""
 
 import importlib.util
+import os
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from mpi_compress.problem.models import Model, Outline, models
 from mpi_compress.problem.rows import Rows
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'mpi-compress[deep]'")
+
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"  # halves the time that XLA compiles
+os.environ["XLA_FLAGS"] = QUICK  # for tests, and for the processes that they start
 
 IMAGES = {"height": 6, "width": 5, "channels": 1}
 WORDS = {"vocabulary": 7, "window": 4}

@@ -1,12 +1,11 @@
 """Networks: gradients against finite differences, losses against plain NumPy, the papers' numbers of parameters, one compilation."""
 
 import importlib
-import subprocess
-import sys
+import os
 
 import numpy as np
 import pytest
-from helpers.networks import CASES, needs_jax, tiny
+from helpers.networks import CASES, QUICK, needs_jax, tiny
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.models import Outline, models
@@ -76,25 +75,13 @@ def test_what_is_computed_in_float32_is_close_and_compiled_once_for_any_number_o
     exact = in_double(model, x, rows, training=0.0)
     assert value == pytest.approx(exact[0] / 8, rel=1e-5)
     np.testing.assert_allclose(gradient, exact[1] / 8, atol=1e-5)
-    sizes = [model.loss_and_gradient(x, rows.cut(0, n), None)[0] for n in (5, 1, 8)] + [
-        model.loss_and_gradient(x, tiny(name, 19)[1], np.random.default_rng(n))[0] for n in (1, 1, 2)
-    ]
-    assert np.isfinite(sizes).all()
-    assert sizes[2] == value
+    few = [model.loss_and_gradient(x, rows.cut(0, n), None)[0] for n in (5, 1, 8)]
+    more = [model.loss_and_gradient(x, tiny(name, 19)[1], np.random.default_rng(seed))[0] for seed in (1, 1, 2)]
+    assert np.isfinite(few).all()
+    assert few[2] == value
     assert function._cache_size() - before <= 2  # float64 above, and float32
-    assert sizes[3] == sizes[4]
-    assert (sizes[4] != sizes[5]) == model.random
-
-
-@needs_jax
-@EACH
-def test_padding_changes_nothing(name):
-    model, rows = tiny(name, 5)
-    x = point(model)
-    value, gradient = model.loss_and_gradient(x, rows, None)
-    exact = in_double(model, x, rows, training=0.0)
-    assert value == pytest.approx(exact[0] / 5, rel=1e-5)
-    np.testing.assert_allclose(gradient, exact[1] / 5, atol=1e-5)
+    assert more[0] == more[1]
+    assert (more[1] != more[2]) == model.random
 
 
 def relu(h):
@@ -181,6 +168,9 @@ def test_the_loss_is_that_of_plain_numpy(name):
     x = point(model)
     losses = PLAIN[name](model.split(x), rows.dense(), rows.labels)
     assert in_double(model, x, rows, training=0.0)[0] == pytest.approx(losses.sum(), rel=1e-9)
+    some = rows.cut(0, 5)  # which are padded
+    losses = PLAIN[name](model.split(x), some.dense(), some.labels)
+    assert model.loss_and_gradient(x, some, None)[0] == pytest.approx(losses.mean(), rel=1e-5)
 
 
 @needs_jax
@@ -188,19 +178,18 @@ def test_scores_are_one_a_class_or_one_a_row():
     for name, shape in (("gspar-cnn", (11, 3)), ("ncf", (11,))):
         model, rows = tiny(name, 11)
         assert model.scores(point(model), rows).shape == shape
+    user, item = model.inputs(rows).T
+    p = model.split(point(model))
+    h = relu(np.hstack([p["deep users"][user], p["deep items"][item]]) @ p["W1"] + p["b1"])
+    s = (np.hstack([p["users"][user] * p["items"][item], h]) @ p["w"])[:, 0] + p["c"]
+    np.testing.assert_allclose(model.scores(point(model), rows), s, rtol=1e-4, atol=1e-6)
 
 
 @needs_jax
-def test_jax_runs_on_one_thread():
-    """XLA's pool would have a thread for each core, and sums that depend on how many there are."""
-    program = (
-        "from helpers.networks import tiny; import os; model, rows = tiny('gspar-cnn', 8)\n"
-        "model.loss_and_gradient(model.start(__import__('numpy').random.default_rng(0)), rows, None)\n"
-        "print(sum('Eigen' in open(f'/proc/self/task/{t}/comm').read() for t in os.listdir('/proc/self/task')), 'NPROC' in os.environ)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd="tests", check=True)
-    print(done.stdout)
-    assert done.stdout.split()[1] == "False"
+def test_the_environment_is_as_before_once_jax_has_started():
+    framework.require()
+    assert "NPROC" not in os.environ
+    assert os.environ["XLA_FLAGS"] == QUICK
 
 
 def test_provenance_names_framework_device_and_instruction_set():
