@@ -86,6 +86,8 @@ class Run:
             return curves[name]
         if name in named("curves", "bounds"):
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
+        if name in named("convention"):
+            raise UserError(f"{self.file}: '{name}' is a way of counting, which this run was not asked for: [log] count names them")
         there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *settled, *curves]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 

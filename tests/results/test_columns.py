@@ -7,6 +7,7 @@ from fixtures import places
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
+from mpi_compress.core.errors import UserError
 from mpi_compress.results.columns import COLUMNS, TAKEN, Column, column_of, dtype_of, listing, schema
 from mpi_compress.results.writer import Recorder, Row
 
@@ -65,12 +66,17 @@ def played(folder, rest):
 
 @pytest.fixture(scope="module")
 def with_theory(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("columns"), 'algorithm = { name = "gd" }\nlog = { theory = true }\n')
+    return played(tmp_path_factory.mktemp("columns"), 'algorithm = { name = "gd" }\nlog = { theory = true, count = ["values-only-32", "values-only-64"] }\n')
 
 
 @pytest.fixture(scope="module")
 def with_errors(tmp_path_factory):
     return played(tmp_path_factory.mktemp("errors"), 'algorithm = { name = "ef" }\nup = { compressor = { name = "top-k", k = 3 } }\n')
+
+
+def test_a_way_of_counting_that_a_run_does_not_have_says_where_it_is_asked_for(with_errors):
+    with pytest.raises(UserError, match=r"'bits_values_32' is a way of counting, which this run was not asked for: \[log\] count"):
+        with_errors.column("bits_32_n")
 
 
 def test_the_listing_has_a_line_for_each_column():
