@@ -1,113 +1,155 @@
-"""How rankings of methods depend on the way bits are counted: python docs/bit_audit.py > docs/bit-audit.md
+"""How rankings of methods depend on the way bits are counted: python docs/bit_audit.py [results] > docs/bit-audit.md
 
-The same runs are counted by each convention of [log] count, by the bytes that were sent, and by these with the headers of UDP on
-Ethernet. Data sets are those of the package, or looked for as jobs look for them; one that is not here is left out.
+Reads the results of the jobs in jobs/literature, whose runs are counted by each convention of [log] count, by the bytes that were sent,
+and by `[cost] model = "udp-ethernet"`, these bytes with the headers of UDP packets on Ethernet. Nothing is run.
 """
 
 import itertools
 import math
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import tomli_w
 
 import mpi_compress as mc
+from mpi_compress.figures.outcomes import job_files, outcomes
+from mpi_compress.messages.conventions import CONVENTIONS
+from mpi_compress.report.fewest import fewest
+from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import Target
 
-CONVENTIONS = {
-    "cat": "bits_cat", "values-only-32": "bits_values_32", "values-only-64": "bits_values_64", "values+indices": "bits_values_indices",
-    "min(k log2 d, …)": "bits_cheapest_indices",
-}  # fmt: skip
 SENT, HEADERS = "sent", "sent, with UDP's headers"
-WAYS = [*CONVENTIONS, SENT, HEADERS]
-SHARE, ROUNDS = 1e-3, 1200  # of ‖∇f(x0)‖², which is to be reached
+COLUMNS = {**{name: each.column for name, each in CONVENTIONS.items()}, SENT: "wire_bits_up", HEADERS: "cost_up"}
+LOOSER = (1.0, 1e1, 1e2, 1e3, 1e4)  # times the job's own target, until half of the methods reach it
+JOBS = Path(__file__).parents[1] / "jobs" / "literature"
 
-RATIO = {"mu": 0.0, "penalty": {"name": "ratio", "weight": 0.1}, "f_star": 0.0}
-PROBLEMS: dict[str, dict[str, Any]] = {
-    "logistic + ratio, generated, d = 100, n = 10": {
-        "data": {"generator": "gspar", "samples": 400, "dim": 100}, "objective": RATIO, "workers": {"count": 10},
-    },
-    "logistic + ratio, mushrooms, n = 20": {"data": {"name": "mushrooms"}, "objective": RATIO, "workers": {"count": 20}},
-    "quadratics, d = 50, n = 10": {
-        "data": {"generator": "least-squares", "samples": 400, "dim": 50, "condition": 100.0, "noise": 0.1},
-        "objective": {"loss": "least-squares", "mu": "1e-2 L"}, "workers": {"count": 10},
-    },
-}  # fmt: skip
-METHODS: dict[str, tuple[dict[str, Any], Any, Any]] = {
-    "EF21, top-1": ({"name": "ef21"}, {"name": "top-k", "k": 1}, {"name": "auto", "float": 32}),
-    "EF21, top 10 %": ({"name": "ef21"}, {"name": "top-k", "k": "10%"}, {"name": "auto", "float": 32}),
-    "EF21, block signs of 16": ({"name": "ef21"}, {"name": "block-sign", "block": 16}, {"name": "packed", "float": 32}),
-    "MARINA, random 10 %": ({"name": "marina"}, {"name": "random-k", "k": "10%"}, {"name": "auto", "float": 32}),
-    "MARINA, PermK": ({"name": "marina"}, "perm-k", {"name": "seeded", "float": 32}),
-    "DIANA, natural": ({"name": "diana"}, "natural", {"name": "entropy", "float": 32}),
-    "GD, floats of 32 bits": ({"name": "gd"}, "identity", {"name": "dense", "float": 32}),
-}
+Bits = Mapping[str, Mapping[str, float]]  # by way of counting, by method
 
 
-def played(problem: Mapping[str, Any], folder: Path) -> dict[str, mc.Run]:
-    """The runs of all methods on a problem, by label."""
-    runs = [
-        {"label": label, "algorithm": algorithm, "up": {"compressor": compressor, "codec": codec}}
-        for label, (algorithm, compressor, codec) in METHODS.items()
+@dataclass(frozen=True)
+class Comparison:
+    """One problem, and the bits of each method up to the target by each way of counting."""
+
+    problem: str
+    target: Target
+    jobs: Sequence[str]
+    bits: Bits  # infinite where a method does not reach the target
+
+    @property
+    def methods(self) -> list[str]:
+        return [*self.bits[SENT]]
+
+    @property
+    def reached(self) -> list[str]:
+        """The methods that reach the target, by what was sent."""
+        return sorted((m for m in self.methods if math.isfinite(self.bits[SENT][m])), key=lambda m: self.bits[SENT][m])
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All pairs of methods that reach the target."""
+        return [*itertools.combinations(self.reached, 2)]
+
+    def flips(self, one: str, other: str) -> int:
+        """How many pairs of methods two ways of counting put in another order, or only one of them in the same place."""
+        a, b = self.bits[one], self.bits[other]
+        return sum(np.sign(a[x] - a[y]) != np.sign(b[x] - b[y]) for x, y in self.pairs)
+
+    def best(self, way: str) -> str:
+        """The method with the fewest bits."""
+        return min(self.reached, key=lambda m: self.bits[way][m])
+
+
+def bits_to(runs: Sequence[Run], target: Target) -> dict[str, float]:
+    """Bits up of all workers up to the target by each way of counting, the median over seeds; infinite where half do not reach it."""
+    rows = [target.row_of(run) for run in runs]
+    return {
+        way: float(np.median([math.inf if row is None else run.column(column)[row] for run, row in zip(runs, rows, strict=True)]))
+        for way, column in COLUMNS.items()
+    }
+
+
+def comparisons(out: Path) -> Iterator[Comparison]:
+    """Those of all problems of the jobs that two methods or more reach a target on."""
+    for row in fewest(outcomes(job_files([str(JOBS)]), out)):
+        counted = {m.label: m.runs for m in row.comparison.methods if all(_is_counted(run) for run in m.runs)}
+        tuned = {run.label for runs in counted.values() for run in runs if run.tuned}
+        counted = {name: runs for name, runs in counted.items() if not any(runs[0].label.startswith(f"{each}, ") for each in tuned)}
+        for times in LOOSER:
+            target = Target(row.comparison.targets[0].column, times * row.comparison.targets[0].level)
+            of = {label: bits_to(runs, target) for label, runs in counted.items()}
+            found = {way: {label: each[way] for label, each in of.items()} for way in COLUMNS}
+            if sum(map(math.isfinite, found[SENT].values())) >= max(2, math.ceil(len(counted) / 2)):
+                jobs = sorted({run.file.parent.name for runs in counted.values() for run in runs})
+                yield Comparison(row.problem, target, jobs, found)
+                break
+
+
+def _is_counted(run: Run) -> bool:
+    """True if a run has all columns, and its cost is that of UDP packets."""
+    return all(run.has(column) for column in COLUMNS.values()) and 'model = "udp-ethernet"' in run.attrs["job"]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table of Markdown, its first column of text and the others of numbers."""
+    yield "| " + " | ".join(heads) + " |"
+    yield "| --- |" + " ---: |" * (len(heads) - 1)
+    yield from ("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _share(n: int, m: int) -> str:
+    return f"{n} of {m} ({n / m:.0%})" if m else "–"
+
+
+def summary(found: Sequence[Comparison]) -> Iterator[str]:
+    """The comparisons in one table, and how often any two ways of counting disagree."""
+    pairs = sum(len(c.pairs) for c in found)
+    yield "\n## Pairs of methods in another order than by the bytes that were sent\n"
+    rows = [
+        [c.problem, str(c.target), str(len(c.pairs)), *(str(c.flips(way, SENT)) for way in COLUMNS if way != SENT)] for c in found
     ]
-    file = folder / "audit.toml"
-    file.write_text(tomli_w.dumps({**problem, "stop": {"rounds": ROUNDS}, "log": {"count": [*CONVENTIONS]}, "run": runs}))
-    return {run.label: run for run in mc.run(mc.load_job(file), out=folder)}
+    total = ["**all**", "", str(pairs), *(_share(sum(c.flips(way, SENT) for c in found), pairs) for way in COLUMNS if way != SENT)]
+    yield from table(["comparison", "target", "pairs", *(way for way in COLUMNS if way != SENT)], [*rows, total])
+    yield "\n## Comparisons in which another method is the cheapest\n"
+    winners = Counter(way for c in found for way in COLUMNS if c.best(way) != c.best(SENT))
+    yield from table(["than by what was"] + [way for way in COLUMNS if way != SENT], [
+        [SENT, *(f"{winners[way]} of {len(found)}" for way in COLUMNS if way != SENT)],
+    ])  # fmt: skip
+    yield f"\n## Any two ways of counting: pairs in another order, of {pairs}\n"
+    yield from table(["", *COLUMNS], [
+        [one, *(str(sum(c.flips(one, other) for c in found)) if one != other else "–" for other in COLUMNS)] for one in COLUMNS
+    ])  # fmt: skip
 
 
-def bits(run: mc.Run) -> dict[str, float]:
-    """Bits up, of all workers, until ‖∇f‖² is the share of its start; infinite where it is not reached."""
-    squares = np.square(run.trace["grad_norm"])
-    reached = np.flatnonzero(squares <= SHARE * squares[0])
-    if not reached.size:
-        return dict.fromkeys(WAYS, math.inf)
-    k = int(reached[0])
-    each = np.diff(run.workers["wire_bits_up"][: k + 1], axis=0).astype(float)
-    headers = mc.costs.costs["udp-ethernet"]().cost(each).sum()
-    columns = {**CONVENTIONS, SENT: "wire_bits_up"}
-    return {**{way: float(run.trace[column][k]) for way, column in columns.items()}, HEADERS: float(headers)}
+def details(c: Comparison) -> Iterator[str]:
+    """The bits of each method of one comparison, with its place in brackets."""
+    yield f"\n## {c.problem}: {c.target}\n"
+    yield f"From {', '.join(f'[{job}](../jobs/literature/{job}.toml)' for job in c.jobs)}.\n"
+    places = {way: sorted(c.reached, key=lambda m, of=of: of[m]) for way, of in c.bits.items()}  # type: ignore[misc]
+    rows = [[m, *(f"{c.bits[way][m]:.3g} ({places[way].index(m) + 1})" for way in COLUMNS)] for m in c.reached]
+    yield from table(["method", *COLUMNS], rows)
+    if missed := [m for m in c.methods if m not in c.reached]:
+        yield f"\nNot reached by: {', '.join(missed)}."
 
 
-def flips(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[int, int]:
-    """How many pairs of methods are in another order, or are equal in one alone, and how many there are; of those that get there."""
-    pairs = [(a, b) for a, b in itertools.combinations(one, 2) if math.isfinite(one[a]) and math.isfinite(one[b])]
-    return sum(np.sign(one[a] - one[b]) != np.sign(other[a] - other[b]) for a, b in pairs), len(pairs)
+def main(out: Path) -> None:
+    found = sorted(comparisons(out), key=lambda c: c.problem)
+    print(f"""# Rankings of methods by the way bits are counted
 
+Papers compare methods by bits that formulas count, and formulas differ. This page counts the same runs, those of
+`jobs/literature/`, in {len(COLUMNS)} ways: by the {len(CONVENTIONS)} conventions of `[log] count` ({{doc}}`jobs` names the source of each), by the bytes that were
+sent with their lengths, and by these in UDP packets on Ethernet, one or more for each message. Bits go up, and are those of all workers up to the
+first logged row in which a method reaches the target, the median over seeds. A method has its theorem's step, or the best of the powers of
+two that its label names, and not both. The target is that of the job, or the tightest of 10, 100, … times it that half of the methods reach. A pair of methods is in another order
+if the two ways of counting do not agree on which one needs fewer bits. In brackets: the place.
 
-def tables(title: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """The lines about one problem."""
-    yield f"\n## {title}\n"
-    yield "| method, bits up to the share | " + " | ".join(WAYS) + " |"
-    yield "| --- |" + " ---: |" * len(WAYS)
-    for label, of in found.items():
-        places = {way: 1 + sum(other[way] < of[way] for other in found.values()) for way in WAYS}
-        cells = [f"{of[way]:.3g} ({places[way]})" if math.isfinite(of[way]) else "not reached" for way in WAYS]
-        yield f"| {label} | " + " | ".join(cells) + " |"
-    by = {way: {label: of[way] for label, of in found.items()} for way in WAYS}
-    yield "\n| pairs in another order | " + " | ".join(WAYS) + " |"
-    yield "| --- |" + " ---: |" * len(WAYS)
-    for reference in (SENT, HEADERS):
-        against = [flips(by[way], by[reference]) for way in WAYS]
-        yield f"| than by what was {reference} | " + " | ".join(f"{n} of {m}" for n, m in against) + " |"
-
-
-def main() -> None:
-    print("# Rankings of methods by the way bits are counted\n")
-    print("Made by `python docs/bit_audit.py > docs/bit-audit.md`: the same runs, with the steps of their theorems, counted up to the round")
-    print(f"in which ‖∇f(x)‖² is {SHARE:g} of its start (of {ROUNDS} rounds at most), by the conventions of `[log] count` (docs/jobs.md), by the bytes that were sent with")
-    print("their lengths, and by these in UDP packets on Ethernet, a packet or more for each message. In brackets: the place.")
-    for title, problem in PROBLEMS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                runs = played(problem, Path(folder))
-            except mc.UserError as error:
-                print(f"left out: {error}", file=sys.stderr)
-                continue
-            print(*tables(title, {label: bits(run) for label, run in runs.items()}), sep="\n")
+`mpi-compress reproduce jobs/literature` and then `python docs/bit_audit.py results > docs/bit-audit.md` make this page anew, from result files alone;
+it was made with mpi_compress {mc.__version__}. To cite it, name this page and the version: CITATION.cff.""")
+    for line in itertools.chain(summary(found), *map(details, found)):
+        print(line)
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "results"))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.algorithms.sampling import Batches
     from mpi_compress.algorithms.steps import Step, step_at
     from mpi_compress.core.errors import CorruptMessage, UserError
+    from mpi_compress.core.expressions import Expression
     from mpi_compress.core.signals import Stopped
     from mpi_compress.core.streams import Round
     from mpi_compress.engine.runner import run
@@ -54,11 +55,11 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
 
 __all__ = [
     "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
-    "Drawn", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Network",
-    "Partition",
-    "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped", "Ternary", "UserError",
-    "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets", "generators", "kinds",
-    "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
+    "Drawn", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model",
+    "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
+    "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
+    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read",
+    "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -70,6 +71,7 @@ _MODULES = {
         "algorithms.sampling": "Batches",
         "algorithms.steps": "Step step_at",
         "core.errors": "CorruptMessage UserError",
+        "core.expressions": "Expression",
         "core.signals": "Stopped",
         "core.streams": "Round",
         "engine.runner": "run",

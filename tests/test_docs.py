@@ -18,6 +18,7 @@ from import_graph import FLOORS
 
 from mpi_compress.job import tables
 from mpi_compress.job.tables import Stop
+from mpi_compress.job.tuning import TuneTable
 from mpi_compress.problem.datasets.table import DataTable
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +26,7 @@ DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
 PARTS = ["own-data.md", "own-algorithm.md", "own-cost-model.md", "own-loss.md", "own-model.md", "own-split.md", "own-compressor.md"]
-RUN = ["tutorial.md", *PARTS, "parts-alone.md", "from-python.md", "results.md"]
+RUN = ["tutorial.md", *PARTS, "deep.md", "parts-alone.md", "from-python.md", "results.md"]
 
 
 def same(wanted: str, got: str) -> bool:
@@ -114,7 +115,7 @@ def test_what_the_page_of_the_house_names_is_there():
 def test_the_page_of_job_files_names_every_key():
     text = (DOCS / "jobs.md").read_text()
     records = [r for r in vars(tables).values() if is_dataclass(r) and r.__module__ == tables.__name__]
-    for record in (*records, DataTable, Stop):
+    for record in (*records, DataTable, Stop, TuneTable):
         for key in fields(record):
             if key.name not in ("stand_in_for", "parameters"):
                 assert f"`{key.name}`" in text, f"{record.__name__}: {key.name}"

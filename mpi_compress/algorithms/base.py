@@ -67,6 +67,7 @@ class Method(Part, ABC):
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
+    plans_by_cost: ClassVar[bool] = False  # True: what it sends depends on the cost model, whatever its `budget`
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
     partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor, n or r; "": all must take part
     step: Any = None  # γ, the step size, where there is one; `within` evaluates it

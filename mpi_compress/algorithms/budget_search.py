@@ -8,19 +8,23 @@ out larger budgets, or else more coordinates are looked at. Neither the hint nor
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities, select
 from mpi_compress.kernels.probabilities import size_of
+from mpi_compress.messages.costs import Clocked, CostModel, at_moment
 from mpi_compress.messages.kinds import Indices, Vector
 
 TIE = 1e-12  # ratios this close, relatively, are equal, and sums have reached a bound: the smallest T among them is taken
 _FIRST_LOOK = 256
 _SLACK = 1 + 1e-13  # for the rounding of bounds
+_LINKS = 16  # searches that are kept where links change: each has C(T) for all T
 _GROWTH = 1.25  # of the blocks of budgets that a bound rules out at once
 
 
@@ -189,3 +193,21 @@ class BudgetSearch:
                     return int(T[np.flatnonzero(hopeful)[-1]])
             low = high
         return 0
+
+
+class Searches:
+    """The search for T by what a message costs in a round: one for the whole run, or where links change one for each link.
+
+    Args:
+        cost: of a message.
+        of: the search by a cost; the latest ones are kept.
+    """
+
+    def __init__(self, cost: CostModel, of: Callable[[CostModel], BudgetSearch]):
+        self._cost = cost
+        self._steady = None if isinstance(cost, Clocked) else of(cost)
+        self._of = lru_cache(_LINKS)(of)
+
+    def at(self, t: Round) -> BudgetSearch:
+        """The search of a worker in its round."""
+        return self._steady or self._of(at_moment(self._cost, t.second, t.who))

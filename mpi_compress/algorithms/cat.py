@@ -11,6 +11,7 @@ from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.budget_search import (
     BudgetSearch,
     Improvement,
+    Searches,
     SignQuantisation,
     Sparsification,
     StochasticSparsification,
@@ -18,12 +19,12 @@ from mpi_compress.algorithms.budget_search import (
     improvement_of,
 )
 from mpi_compress.algorithms.descent import Descent
-from mpi_compress.algorithms.sizes import Mean, SizeScheme, scaled, sizes_of
+from mpi_compress.algorithms.sizes import ANY_ROUND, Mean, SizeScheme, scaled, sizes_of
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.kinds import Compressed, Indices, SignSparse, Sparse, Vector, index_bits
 from mpi_compress.messages.link import Link, Message, ScalarLink, WithScalar
 from mpi_compress.problem.objective import Objective
@@ -200,7 +201,7 @@ class CAT(Descent):
         if self.budget == "cat" and self.setting.cost.on_wire and self.up.planned_wire_bits(1) is None:
             raise ValueError(
                 f'the codec "{self.up.codec.name}" writes as many bits as the set of coordinates happens to need, so the '
-                'cost model "wire" cannot be planned for; use codec "fixed" or "bitmap"'
+                f'cost model "{self.setting.cost.name}" cannot be planned for; use codec "fixed" or "bitmap"'
             )
 
     @cached_property
@@ -210,9 +211,10 @@ class CAT(Descent):
         return SCHEMES[self.up.compressor.name].of(self.up, self.setting.n)
 
     @cached_property
-    def search(self) -> BudgetSearch:
-        assert isinstance(self.scheme, Scheme)
-        return BudgetSearch(self.scheme.improvement(), partial(self.scheme.costs, self.setting.cost), self.setting.dim)
+    def searches(self) -> Searches:
+        scheme, d = self.scheme, self.setting.dim
+        assert isinstance(scheme, Scheme)
+        return Searches(self.setting.cost, lambda cost: BudgetSearch(scheme.improvement(), partial(scheme.costs, cost), d))
 
     def uplink(self, node: Node, k: int) -> Link:
         return self.scheme.link
@@ -228,14 +230,14 @@ class CAT(Descent):
         if isinstance(self.scheme, SizeScheme):
             worker.budget, message = self.scheme.message(g, t)
             return message
-        top, worker.hint = self.chosen(g, worker.hint)
+        top, worker.hint = self.chosen(g, t, worker.hint)
         worker.budget = top.size
         return self.scheme.message(g, top, t)
 
-    def chosen(self, g: Vector, hint: float = np.inf) -> tuple[Indices, float]:
-        """I_T(g) for the budget T that is due to g, and a hint for the next search."""
+    def chosen(self, g: Vector, t: Round, hint: float = np.inf) -> tuple[Indices, float]:
+        """I_T(g) for the budget T that is due to g in a worker's round, and a hint for the next search."""
         if self.budget == "cat":
-            return self.search.best(g, hint)
+            return self.searches.at(t).best(g, hint)
         return select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget), hint
 
     def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
@@ -253,11 +255,11 @@ class CAT(Descent):
         return self.budget if isinstance(self.budget, int) and isinstance(self.scheme, Scheme) else None
 
     def improvement(self, g: Vector) -> float:
-        if not self.is_lemma_step or (self.setting.n > 1 and not self.scheme.is_unbiased):
+        if not self.is_lemma_step or isinstance(self.setting.cost, Clocked) or (self.setting.n > 1 and not self.scheme.is_unbiased):
             return np.nan
         if isinstance(self.scheme, SizeScheme):
             return self.scheme.improvement(g)
-        return improvement_of(self.scheme.improvement(), g, self.chosen(g)[0])
+        return improvement_of(self.scheme.improvement(), g, self.chosen(g, ANY_ROUND)[0])
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return (worker.budget,)

@@ -21,10 +21,11 @@ class HostedWorkers(ABC):
     workers: Mapping[int, Any]  # their own memories
     streams: Streams  # of their random draws
     states: Mapping[int, Any] = field(default_factory=dict)  # of their compressors
+    second: float = 0.0  # of the model's clock as the round begins
 
     def round(self, i: int, k: int) -> Round:
         """Round k as worker i sees it, and as its objective draws by it."""
-        t = Round(k, self.streams, Role.WORKER, i, state=self.states.get(i))
+        t = Round(k, self.streams, Role.WORKER, i, state=self.states.get(i), second=self.second)
         self.objectives[i].round = t
         return t
 

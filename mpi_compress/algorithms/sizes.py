@@ -19,11 +19,11 @@ from mpi_compress.algorithms.budget_search import TIE
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.compressors.base import Sized
-from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.costs import CostModel, at_moment
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, Vector, WithSize
 from mpi_compress.messages.link import ChoosingLink, Link, Message
 
-_ANY_ROUND = Round(0, Streams(0), Role.WORKER)  # for compressors that draw nothing
+ANY_ROUND = Round(0, Streams(0), Role.WORKER)  # for compressors that draw nothing
 Mean = Callable[[Sequence[Compressed]], Compressed]
 
 
@@ -46,12 +46,13 @@ class SizedLink(ChoosingLink):
             return found[0]
         squares = float(np.sum((v / peak) ** 2))
         lost = [float(np.sum(((v - c.dense()) / peak) ** 2)) for c in found]
-        return found[first_best(1 - np.array(lost) / squares, np.array([self._cost(c) for c in found]))]
+        return found[first_best(1 - np.array(lost) / squares, np.array([self._cost(c, t) for c in found]))]
 
-    def _cost(self, c: WithSize) -> float:
-        if self.cost.on_wire:
-            return self.cost.cost(self.encode(c).wire_bits)
-        return self.cost.cost(self.paper_bits(c))
+    def _cost(self, c: WithSize, t: Round) -> float:
+        cost = at_moment(self.cost, t.second, t.who)
+        if cost.on_wire:
+            return cost.cost(self.encode(c).wire_bits)
+        return cost.cost(self.paper_bits(c))
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithSize)
@@ -115,7 +116,7 @@ class DeterministicSizes(SizeScheme):
         peak = float(np.max(np.abs(g)))
         if not 0 < peak < np.inf:
             return np.nan if peak else 1.0
-        lost = (g - self.link.compress(g, _ANY_ROUND).dense()) / peak
+        lost = (g - self.link.compress(g, ANY_ROUND).dense()) / peak
         return float(1 - np.sum(lost**2) / np.sum((g / peak) ** 2))
 
 
@@ -167,8 +168,8 @@ def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme
         return DeterministicSizes(link, cost, sizes)
     if cost.on_wire and size is None:
         raise ValueError(
-            f"the size of '{compressor.name}' is settled before its messages are written, so the cost model \"wire\" cannot be "
-            "planned for; use another one"
+            f"the size of '{compressor.name}' is settled before its messages are written, so the cost model \"{cost.name}\" "
+            "cannot be planned for; use another one"
         )
     return UnbiasedSizes(link, cost, sizes)
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from mpi_compress.algorithms.budget_search import BudgetSearch
+from mpi_compress.algorithms.base import Method
+from mpi_compress.algorithms.budget_search import BudgetSearch, Searches
 from mpi_compress.algorithms.cat import Sparsified
 from mpi_compress.algorithms.sizes import DeterministicSizes, SizedLink, sizes_of
 from mpi_compress.core.streams import Round
@@ -15,17 +16,22 @@ from mpi_compress.messages.link import ChoosingLink, Link
 class TunedTopK(ChoosingLink):
     """The T largest coordinates, T = argmax α(T)/C(T) of each vector (CAT eq. 10)."""
 
-    search: BudgetSearch
+    searches: Searches
 
     def __init__(self, link: Link, cost: CostModel):
         super().__init__(replace(link.compressor, k=1), link.codec, link.dim)  # type: ignore[call-arg]  # its δ holds for every T
         scheme = Sparsified(link)
-        search = BudgetSearch(scheme.improvement(), partial(scheme.costs, cost), link.dim)
-        object.__setattr__(self, "search", search)
+        searches = Searches(cost, lambda now: BudgetSearch(scheme.improvement(), partial(scheme.costs, now), link.dim))
+        object.__setattr__(self, "searches", searches)
 
     def compress(self, v: Vector, t: Round) -> Sparse:
-        top, _ = self.search.best(v)
+        top, _ = self.searches.at(t).best(v)
         return Sparse(v.size, top, v[top])
+
+
+def follows_link(method: Method) -> bool:
+    """True if a method's messages are others on another link: it plans by the cost, as all with budget = "cat" do."""
+    return method.plans_by_cost or getattr(method, "budget", None) == "cat"
 
 
 def tuned(link: Link, cost: CostModel) -> Link:

@@ -53,8 +53,19 @@ def _compared(runs: "Sequence[Run]") -> Iterator[str]:
         yield ""
     if len(runs) > 2 or keys:
         yield from plain(ENDINGS, endings(runs))
+    yield from _fastest(runs)
     if len(runs) == 2:
         yield from difference(*runs)
+
+
+def _fastest(runs: "Sequence[Run]") -> Iterator[str]:
+    """Which is fastest on links of a model with a clock, to the lowest loss that all of them reach."""
+    from mpi_compress.figures.crossings import statements
+    from mpi_compress.results.targets import Target
+
+    ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
+    if len(ends) > 1:
+        yield from statements(runs, Target("loss", max(ends)))
 
 
 def _setting(value: Any) -> str:
@@ -168,13 +179,23 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
     import numpy as np
 
     from mpi_compress.results.columns import named
+    from mpi_compress.results.tuning import AT_END, at_end
 
+    if "model_seconds" in last:
+        yield (
+            f"  model     {last['model_seconds']:.4g} s on links of {run.attrs['links']}: computing and latency "
+            f"{last['model_fixed']:.4g} s, and {bits_text(last['model_bits'])} that were waited for"
+        )
     if settled := json.loads(run.attrs.get("settled", "{}")):
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
     if run.tuned:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
-        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}, by {run.tuned['merit']}: {tried}"
-    for name in sorted(n for n in set(last).difference(named("counter", "evaluation")) if not np.all(np.isnan(run.trace[n]))):
+        budget = "".join(f" after {value:,.0f} {key.replace('_', ' ')}" for key, value in run.tuned.get("budget", {}).items())
+        seeds = f", seeds {', '.join(map(str, run.tuned['seeds']))}" if "seeds" in run.tuned else ""
+        end = f" ({AT_END})" if at_end(run.tuned) else ""
+        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}{end}, by {run.tuned['merit']}{budget}{seeds}: {tried}"
+    further = set(last).difference(named("counter", "evaluation", "model"))
+    for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
         yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 

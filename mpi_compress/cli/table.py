@@ -16,7 +16,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="job files, or result files")
     to = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
     parser.add_argument("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=to)
-    by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, round, or another column (default: wire_bits_up)"
+    by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, model_seconds, round, or another (default: wire_bits_up)"
     parser.add_argument("--by", default="wire_bits_up", metavar="COLUMN", help=by)
     add_choice(parser)
     add_results(parser)
@@ -26,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def act(options: Namespace) -> int:
     from mpi_compress.cli.results_of import found, warn_of_mixtures
     from mpi_compress.figures import comparison, comparison_text
+    from mpi_compress.figures.crossings import statements
     from mpi_compress.results.targets import target_of
 
     targets = [target_of(text) for text in options.to]
@@ -40,6 +41,8 @@ def act(options: Namespace) -> int:
     table = comparison.compare(runs, targets, options.by)
     print(f"{table.caption}:")
     print(*comparison_text.plain(table.heads, table.cells), sep="\n")
+    for line in statements(runs, targets[0]):
+        print(line)
     if options.table:
         _write(table, Path(options.table))
     return 0

@@ -6,6 +6,7 @@ CAT's experiment 1: measure, fit, then tune for the link by `[cost] model = "tab
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.datasets.cache import replace
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
 
 _PACKET_PAYLOADS = np.unique(np.r_[2 ** np.arange(6, 21), 1448, 1460, 1472, 8948, 8960, 8972]) * 8.0  # bits
+_GRADIENTS = 20  # that are timed
 _FAR_OUT = 5.0  # robust standard deviations from the median of its size
 
 
@@ -45,13 +50,15 @@ class Link:
     outliers: list[tuple[float, float]]  # (bits, seconds) of single messages far from their median
     affine: Fit
     packet: Fit
+    nonzero: float | None = None  # seconds of a gradient, a nonzero
 
     def toml(self, remark: str) -> str:
         both = {"affine": self.affine, "packet": self.packet}
         fits = {name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error} for name, fit in both.items()}
+        compute = {} if self.nonzero is None else {"compute": {"nonzero": self.nonzero}}
         points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
         outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
-        return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, "points": points, "outliers": outliers})
+        return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, **compute, "points": points, "outliers": outliers})
 
 
 def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
@@ -85,6 +92,21 @@ def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
         exchange.broadcast(answer if exchange.is_root else None)
     exchange.close()
     return fitted(sizes * 8.0, [np.array(t) for t in times]) if ranks.is_root else None
+
+
+def seconds_a_nonzero() -> float:
+    """The time of a gradient of the logistic loss on sparse rows, a nonzero of them: the median of some, in this process."""
+    rows, columns, each = 2000, 5000, 50
+    places = np.sort(np.random.default_rng(0).integers(0, columns, (rows, each)), axis=1)
+    starts = np.arange(0, rows * each + 1, each, dtype=np.uint64)
+    held = (starts, places.ravel().astype(np.uint32), np.full(rows * each, each**-0.5))
+    f = Objective(Rows(held, np.where(np.arange(rows) % 2, 1.0, -1.0), columns), losses["logistic"](), 1.0 / rows, 0.0)
+    times = []
+    for k in range(_GRADIENTS + 1):  # the first one compiles
+        start = time.perf_counter()
+        f.gradient(np.full(columns, 1e-3 * k))
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[1:])) / f.rows.nonzeros
 
 
 def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
@@ -167,6 +189,8 @@ def lines_about(link: Link) -> list[str]:
         f"packets  {p['c0'] * 1e6:.4g} µs a message, {p['c1'] * 1e6:.4g} µs a packet of {p['pmax'] / 8:.0f} bytes ({link.packet})",
     ]
     lines += [f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms" for bits, seconds in link.outliers[:5]]
+    if link.nonzero is not None:
+        lines.append(f"compute  {link.nonzero * 1e9:.3g} ns a nonzero of a gradient")
     return [*lines, *[f"outliers {len(link.outliers) - 5} more"] * (len(link.outliers) > 5)]
 
 
@@ -177,6 +201,7 @@ def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[An
 
     def finish() -> list[Any]:
         assert link is not None
-        return [*lines_about(link), *write(link, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")]
+        measured = replace_fields(link, nonzero=seconds_a_nonzero())
+        return [*lines_about(measured), *write(measured, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")]
 
     return ranks.on_root(finish)

@@ -118,7 +118,9 @@ Expression = Annotated[float | str, Checked(_formula)]
 
 _UNITS = {"bit": 1, "bits": 1, "B": 8, "kB": 8e3, "KB": 8e3, "MB": 8e6, "GB": 8e9, "KiB": 8 * 2**10, "MiB": 8 * 2**20}
 
-_TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+_RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "B": 8.0, "kB": 8e3, "MB": 8e6, "GB": 8e9}
 
 
 def bits(size: float | str) -> float:
@@ -154,10 +156,34 @@ def seconds(time: float | str) -> float:
     if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", time):
         days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", time)
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-zµ]*)\s*", time)
     if match is None or (match[2] or "s") not in _TIMES:
         raise ValueError(f"'{time}' is no time; write a number and a unit, one of: {', '.join(_TIMES)}; or hours:minutes:seconds")
     return float(match[1]) * _TIMES[match[2] or "s"]
+
+
+def bits_per_second(rate: float | str) -> float:
+    """A bandwidth in bits a second: "40 Mbit/s", or a number of bits a second.
+
+    Raises:
+        ValueError: it is no bandwidth, or not more than 0.
+    """
+    number, unit = (str(rate), "bit") if not isinstance(rate, str) else ("", "")
+    if isinstance(rate, str) and (match := re.fullmatch(r"\s*([0-9.eE+-]+?)\s*([A-Za-z]+)/s\s*|\s*([0-9.eE+-]+)\s*", rate)):
+        number, unit = (match[1], match[2]) if match[2] else (match[3], "bit")
+    try:
+        value = float(number) * _RATES[unit]
+    except (ValueError, KeyError):
+        raise ValueError(f"'{rate}' is no bandwidth; write a number and a unit, one of: {'/s, '.join(_RATES)}/s") from None
+    if not 0 < value < math.inf:
+        raise ValueError(f"a bandwidth of {rate} is not possible; it must be more than 0")
+    return value
+
+
+def rate_text(rate: float) -> str:
+    """A bandwidth in bits a second as text: "40 Mbit/s"."""
+    unit = next((unit for unit in ("Gbit", "Mbit", "kbit") if rate >= _RATES[unit]), "bit")
+    return f"{rate / _RATES[unit]:.4g} {unit}/s"
 
 
 def _size(value: float | str) -> float | str:
@@ -173,4 +199,4 @@ Size = Annotated[float | str, Checked(_size)]
 
 
 Time = Annotated[float | str, Checked(seconds)]
-"""A field of a table: seconds, or a time such as "10 min"."""
+"""A field of a table: seconds, or a time such as "10 min" or "5 ms"."""

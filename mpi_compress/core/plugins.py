@@ -25,7 +25,7 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
     sys.path[:] = [*map(str, places), *(place for place in sys.path if place not in map(str, places))]
     here = next((file for place in places for file in _files(place, name) if file.exists()), None)
     known = getattr(sys.modules.get(name), "__file__", None)
-    if here and known and not here.samefile(known):
+    if here and known and not (Path(known).exists() and here.samefile(known)):
         for other in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:  # another job's, of the same name
             del sys.modules[other]
             _imported.pop(other, None)

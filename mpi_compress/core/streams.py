@@ -90,15 +90,20 @@ class Pool:
 class Round:
     """Round k of one node: its number, its random streams, each set up at its first use, and the state of its compressor."""
 
-    __slots__ = ("_drawn", "_role", "_streams", "k", "state", "who")
+    __slots__ = ("_drawn", "_role", "_streams", "k", "second", "state", "who")
 
-    def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None, state: Any = None):
+    def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None, state: Any = None, second: float = 0.0):
         self.k = k
         self.who = who
+        self.second = second  # of the model's clock as the round begins; 0.0 where the cost model has no clock
         self.state = state  # what `Compressor.start` made for this node
         self._streams = streams
         self._role = role
         self._drawn: dict[Role, Any] | None = None if own is None else {role: own}  # a `Pool` in place of the stream
+
+    def to(self, worker: int) -> "Round":
+        """The same round of the master as it answers one worker: a compressor draws for that worker."""
+        return Round(self.k, self._streams, self._role, worker, second=self.second)
 
     @property
     def rng(self) -> Generator:

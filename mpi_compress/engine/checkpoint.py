@@ -129,15 +129,16 @@ def _header(frame: Frame) -> Header:
     return header
 
 
-def header_of(file: Path, run_id: str, schema: str, first: States, n: int, expected: Expected) -> Header | None:
+def header_of(file: Path, run_id: str, schema: str, last: float, first: States, n: int, expected: Expected) -> Header | None:
     """The header of a checkpoint if it is of this run and this schema, and if all states in it can be read.
 
     Args:
+        last: the run's last round; inf if it has none.
         first: states like those that the run begins with; the workers' are those of worker 0 alone.
         n: workers.
     """
     header = read_header(file)
-    if header is None or (header.schema, header.run_id) != (schema, run_id):
+    if header is None or (header.schema, header.run_id) != (schema, run_id) or header.k > last:
         return None
     common, master = _Common(first.node, Counters([0] * n, [0.0] * n)), _OfMaster(first.master, first.down)
     like = [UNKNOWN, common, master, *[_of_worker(first.workers[0], first.up[0])] * n]

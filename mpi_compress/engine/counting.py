@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mpi_compress.messages.conventions import CONVENTIONS
-from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import named
 
@@ -34,6 +34,9 @@ class Counters:
     elements_up: int = 0  # coordinates
     cost_up: float = 0.0
     cost_down: float = 0.0
+    model_seconds: float = 0.0  # of the model's clock, on every rank
+    model_fixed: float = 0.0  # of these, computing and latency of the messages that were waited for
+    model_bits: float = 0.0  # of these messages
     by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
     borrowed: float = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
@@ -47,6 +50,11 @@ class Counters:
     def trace(self) -> dict[str, float]:
         """The counted columns of a row of the trace."""
         return {name: sum(v) if isinstance(v := getattr(self, name), list) else v for name in named("counter")}
+
+    @property
+    def by_model(self) -> dict[str, float]:
+        """The columns of the model's clock in a row of the trace."""
+        return {name: getattr(self, name) for name in named("model")}
 
     @property
     def workers(self) -> dict[str, list[float]]:
@@ -67,18 +75,27 @@ class Counters:
                 content, before = message.content or uplink.unpack(message), message
                 wire, paper, elements = message.wire_bits, _paper_bits(uplink, message), content.elements
                 each = cost.of(wire, paper)
+            if isinstance(cost, Clocked):
+                each = cost.at(self.model_seconds, i).of(wire, paper)
             wire_up[i] += wire
             paper_up[i] += paper
             elements_up += elements
             cost_up += each
         self.elements_up, self.cost_up = elements_up, cost_up
 
-    def add_down(self, downlink: Link, down: Message, cost: CostModel) -> None:
-        """Count the master's message, once for each worker."""
-        n, paper = len(self.wire_bits_up), _paper_bits(downlink, down)
-        self.wire_bits_down += n * down.wire_bits
-        self.paper_bits_down += n * paper
-        self.cost_down += n * cost.of(down.wire_bits, paper)
+    def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
+        """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
+        n = len(self.wire_bits_up)
+        to_each = n // len(downs)
+        for i, down in enumerate(downs):
+            wire, paper = down.wire_bits, _paper_bits(downlink, down)
+            self.wire_bits_down += to_each * wire
+            self.paper_bits_down += to_each * paper
+            if isinstance(cost, Clocked):
+                hearers = range(n) if to_each > 1 else (i,)
+                self.cost_down += sum(cost.at(self.model_seconds, j).of(wire, paper) for j in hearers)
+            else:
+                self.cost_down += to_each * cost.of(wire, paper)
 
 
 def _paper_bits(link: Link, message: Message) -> float:

@@ -3,7 +3,7 @@
 import math
 import textwrap
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,11 @@ from mpi_compress.algorithms.base import Method
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.engine.counting import Clock, Counters
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
+from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.conventions import Convention, add_by_conventions
-from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.writer import Row
 
@@ -55,6 +56,7 @@ class Observer:
         self.evaluator, self.cost, self.stop, self.log = evaluator, cost, stop, log
         self.exchange, self.objectives = evaluator.exchange, evaluator.objectives
         self.counters = Counters([0] * self.exchange.n, [0.0] * self.exchange.n)
+        self.model = ModelClock(cost, self.exchange, self.objectives) if isinstance(cost, Clocked) else None
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
         self.ended_by_caller = False  # at rank 0
@@ -63,15 +65,35 @@ class Observer:
     def clock(self) -> Clock:
         return self.counters.clock
 
-    def count(self, uplink: Link, arrived: list[Message], downlink: Link, down: Message) -> None:
-        """Add one round's messages to the counts, at rank 0."""
+    @property
+    def second(self) -> float:
+        """Of the model's clock, on every rank; 0.0 where there is none."""
+        return self.counters.model_seconds
+
+    def begin(self) -> None:
+        """A round begins."""
+        if self.model is not None:
+            self.model.begin()
+
+    def count(self, uplink: Link, arrived: list[Message], downlink: Link, downs: Sequence[Message]) -> None:
+        """Add a finished round: at rank 0 its messages to the counts, on every rank its seconds to the model's clock.
+
+        Args:
+            downs: the master's messages, one to each worker or one to all.
+        """
+        if self.exchange.is_root:
+            self._count(uplink, arrived, downlink, downs)
+        if self.model is not None:
+            self.model.end(self.counters, arrived, downs)
+
+    def _count(self, uplink: Link, arrived: list[Message], downlink: Link, downs: Sequence[Message]) -> None:
         begun = time.perf_counter()
         if self.log.count:
             starts_whole = self.log.compresses and not any(self.counters.wire_bits_up)
             add_by_conventions(self.counters.by_convention, self.log.count, uplink, arrived, starts_whole)
         self.counters.add_up(uplink, arrived, self.cost)
         if self.exchange.counts_down:
-            self.counters.add_down(downlink, down, self.cost)
+            self.counters.add_down(downlink, downs, self.cost)
         self.clock.evaluate += time.perf_counter() - begun
 
     def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
@@ -91,9 +113,7 @@ class Observer:
         self.clock.evaluate += time.perf_counter() - begun
         return verdict
 
-    def _log(
-        self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON
-    ) -> Verdict:
+    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON) -> Verdict:
         """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
         c, log = self.counters, self.log
         if k == c.logged:
@@ -104,7 +124,7 @@ class Observer:
             c.borrowed, c.loss_before, c.last_loss = point.borrowed, c.last_loss, point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
-            row = row_of(k, c, point, log)
+            row = row_of(k, c, point, log, by_model=self.model is not None)
             log.sink(row)
             log.progress(k, point.loss, sum(c.wire_bits_up))
             if verdict is Verdict.COMPLETE and has_exploded(self.stop, c):
@@ -167,8 +187,8 @@ def _text(error: Exception) -> str:
     return textwrap.shorten(text.replace("\0", " "), _LONGEST) or f"{type(error).__name__} without a text"
 
 
-def row_of(k: int, c: Counters, e: Evaluation, log: Log) -> Row:
-    """The row of round k."""
+def row_of(k: int, c: Counters, e: Evaluation, log: Log, by_model: bool = False) -> Row:
+    """The row of round k; `by_model`: with the columns of the model's clock."""
     return Row(
         trace={
             "round": k,
@@ -178,6 +198,7 @@ def row_of(k: int, c: Counters, e: Evaluation, log: Log) -> Row:
             "grad_norm": e.grad_norm,
             **c.trace,
             **{convention.column: c.by_convention[convention.column] for convention in log.count.values()},
+            **(c.by_model if by_model else {}),
             **e.columns,
         },
         workers={**c.workers, **e.of_workers},

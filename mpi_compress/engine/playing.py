@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ def _begin(
     names = how.ranks.on_root(lambda: schema_with(first_states(p, sample), [schema(), *columns]))
 
     def saved() -> Header | None:
-        return header_of(checkpoint_of(file), p.run_id, names, first_states(p, sample), p.spec.workers.count, expected)
+        last = inf if p.spec.stop.rounds is None else p.spec.stop.rounds
+        return header_of(checkpoint_of(file), p.run_id, names, last, first_states(p, sample), p.spec.workers.count, expected)
 
     begun = at_root(how.ranks, partial(_begin_in_turn, file, p, attributes, saved, how)) or Begun()
     header, instead = how.ranks.on_root(lambda: (begun.header, begun.instead))

@@ -14,6 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
+from mpi_compress.algorithms.tuned_link import follows_link
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
@@ -26,6 +27,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
@@ -120,6 +122,8 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
             refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
     if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
         raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
+    if algorithm.shares_memory and isinstance(spec.cost, Clocked):
+        raise UserError(f"cost.model = {spec.cost.name}: {algorithm.name} shares memory and sends no messages; leave it out")
     if algorithm.shares_memory and spec.log.count:
         raise UserError(f"log.count: {algorithm.name} shares memory and sends no messages; leave it out")
     if not is_ours(algorithm):
@@ -200,6 +204,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "L_source": p.problem.smoothness.source,
         "f_star_source": p.problem.f_star_source,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
+        **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
         "versions": _versions(),
         **p.problem.loss.provenance,
         "mpi_library": ranks.library,

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import Turn, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
@@ -26,6 +28,7 @@ from mpi_compress.job.tables import Stop
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, Runs, read
+from mpi_compress.results.tuning import AT_END, at_end
 
 _CALL_AGAIN = "call mc.run with the same job again to go on"
 
@@ -125,6 +128,9 @@ def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int,
     found = dict(zip(trials, tried, strict=False))  # at rank 0
     wins = {i: how.ranks.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
+    for i, spec in tuned.items():
+        if how.ranks.is_root and not how.quiet and at_end(wins[i]):
+            print_line(f"{spec.label}: tuned to {wins[i]['value']}, {AT_END}; a better one may lie beyond")
     return wins
 
 
@@ -133,21 +139,34 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
 
     Runs that reached a level of [stop] are better than others; the best of them took the fewest rounds.
     """
-    assert spec.tune is not None
-    merits: list[float] = []
-    ranked: list[tuple[float, float, int]] = []
-    for i, trial in enumerate(spec.trials):
-        run = found[trial.toml()]
-        if not run.has(spec.tune.merit):
-            raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
-        merit = float(run.column(spec.tune.merit)[-1])
-        merits.append(merit if run.status == "complete" and math.isfinite(merit) else math.inf)
-        ranked.append((-math.inf, run.trace["round"][-1], i) if _came_down(run, trial.stop) else (merits[i], 0.0, i))
+    tune = spec.tune
+    assert tune is not None
+    each = [_merit_of(spec, trial, found[trial.toml()]) for trial in spec.trials]
+    seeds = len(each) // len(tune.values)
+    of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
+    merits = [float(np.median([merit for merit, _ in of_value])) for of_value in of_values]
+    ranked = [
+        (-math.inf, float(np.median([rounds for _, rounds in of_value])), i)
+        if all(math.isfinite(rounds) for _, rounds in of_value)
+        else (merits[i], 0.0, i)
+        for i, of_value in enumerate(of_values)
+    ]
     best = min(ranked)[-1]
     if merits[best] == math.inf:
-        raise UserError(f"{spec.where}tune: no value of {spec.tune.parameter} gives a run that ends at a finite {spec.tune.merit}")
-    return {"parameter": spec.tune.parameter, "value": spec.tune.values[best], "merit": spec.tune.merit,
-            "tried": [[value, merit] for value, merit in zip(spec.tune.values, merits, strict=True)]}  # fmt: skip
+        raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}")
+    wins = {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
+            "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)]}  # fmt: skip
+    return wins | ({"budget": tune.budget} if tune.budget else {}) | ({"seeds": tune.seeds} if tune.seeds else {})
+
+
+def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
+    """The last merit of a trial, infinite if it did not end well; and its rounds if it came down to a level, else infinity."""
+    assert spec.tune is not None
+    if not run.has(spec.tune.merit):
+        raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
+    merit = float(run.column(spec.tune.merit)[-1])
+    merit = merit if run.status == "complete" and math.isfinite(merit) else math.inf
+    return merit, float(run.trace["round"][-1]) if _came_down(run, trial.stop) else math.inf
 
 
 def _came_down(run: Run, stop: Stop) -> bool:

@@ -48,6 +48,11 @@ class Exchange:
         assert down is not None
         return down
 
+    def scatter(self, downs: list[Message] | None) -> list[Message]:
+        """The master's messages to the workers hosted here, of those to all workers, which ranks with the master's part have."""
+        assert downs is not None
+        return [downs[i] for i in self.mine]
+
     def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
         """Give every worker's report to `into` on rank 0, one by one in worker order."""
         assert into is not None
@@ -65,7 +70,7 @@ class Exchange:
         """What rank 0 decides from the wishes of all ranks, on every rank."""
         return decide([wish])
 
-    def agree(self, decision: int) -> int:
+    def agree(self, decision: T) -> T:
         """Rank 0's decision, on every rank."""
         return decision
 

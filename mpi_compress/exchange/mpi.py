@@ -196,7 +196,7 @@ class _OverMPI(Exchange):
         wishes = self._control.to_root(wish)
         return self._control.share(decide(wishes) if self.is_root else None)
 
-    def agree(self, decision: int) -> int:
+    def agree(self, decision: T) -> T:
         return self._control.share(decision)
 
 
@@ -227,6 +227,13 @@ class PointToPoint(_OverMPI):
             return unframed(self._data.receive(0, _DOWN))[0]
         self._data.send_frames([down], range(1, self.n_ranks), _DOWN)
         return down
+
+    def scatter(self, downs: list[Message] | None) -> list[Message]:
+        if downs is None:
+            return unframed(self._data.receive(0, _DOWN)) if self.mine else []
+        for rank in self._senders:
+            self._data.send_frames([downs[i] for i in self._blocks[rank]], [rank], _DOWN)
+        return super().scatter(downs)
 
 
 class AllGather(_OverMPI):

@@ -1,5 +1,6 @@
 """Answers to what claims ask: numbers taken from the results of one seed."""
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from mpi_compress.core.expressions import evaluate
 from mpi_compress.figures.lines import entry_at
 from mpi_compress.job.claims import Question
 from mpi_compress.results.reader import Run
+from mpi_compress.results.tuning import AT_END, at_end
 
 _OVER_ROWS: dict[str, Callable[[np.ndarray], float]] = {"largest": np.nanmax, "smallest": np.nanmin, "mean": np.nanmean}
 TUNED = "tuned"  # the name by which a claim asks for the value that [tune] found
@@ -33,7 +35,7 @@ class Answers:
 
     Attributes:
         unreached: levels that no run came down to.
-        edges: runs that were best of a grid and stand at its edge.
+        edges: runs that were best of a grid, or have the value that was best in [tune], and stand at its edge.
     """
 
     def __init__(self, runs: Mapping[str, Run | None]):
@@ -53,6 +55,8 @@ class Answers:
     def _run(self, label: str) -> Run:
         if (run := self._runs[label]) is None:
             raise Missing(label, "result")
+        if run.tuned and at_end(run.tuned):
+            self.edges.add(f"'{label}' is tuned to {run.tuned['value']}, {AT_END}")
         return run
 
 
@@ -80,9 +84,11 @@ def _answer(q: Question, run: Run) -> float:
 
 
 def _tuned(run: Run) -> float:
-    """The value that [tune] found, where it is a number or a formula in L; Missing if nothing was tuned."""
+    """The number that [tune] found, that of a formula as the run settled it; Missing if nothing was tuned."""
     if not run.tuned:
         raise Missing(run.label, "tuned parameter")
+    if (name := run.tuned["parameter"].removeprefix("algorithm.")) in (settled := json.loads(run.attrs.get("settled", "{}"))):
+        return float(settled[name])
     return evaluate(run.tuned["value"], {"L": run.attrs["L"]})
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
+from mpi_compress.results.tuning import AT_END, at_end
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ def name_of(run: Run) -> str:
 
 
 def tuned_text(run: Run) -> str:
-    """The value that [tune] found for a run, such as "a = 0.5"; "" where nothing was tuned."""
-    return f"{run.tuned['parameter'].split('.')[-1]} = {run.tuned['value']}" if run.tuned else ""
+    """The value that [tune] found for a run, such as "a = 0.5", and if it ends the grid; "" where nothing was tuned."""
+    if not (tuned := run.tuned):
+        return ""
+    return f"{tuned['parameter'].split('.')[-1]} = {tuned['value']}{f' ({AT_END})' if at_end(tuned) else ''}"
 
 
 def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name_of) -> list[Line]:

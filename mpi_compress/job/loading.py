@@ -173,16 +173,28 @@ def _runs(
     for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f"{where}: ")}):
         suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
         name_in_figures, index = f"{label}, {suffix}" if suffix else label, first + len(runs)
-        run, overridden = copy.deepcopy(written), changed(name_in_figures, index)
-        for key, value in {**point, **overridden}.items():
-            put(run, key, value)
-        _settle_data(run, folder, f"{where}: data")
-        spec = run_spec(name_in_figures, index, run, folder, len(tables.get("run", [])) > 1)
-        spec = replace(spec, overridden=dict(overridden))
+        several = len(tables.get("run", [])) > 1
+        spec = _run(written, point, name_in_figures, index, folder, changed, several)
+        runs.append(spec)
         if spec.tune is not None:
             check_trials(spec)
-        runs.append(spec)
+            if (beside := spec.tune.beside) is not None:
+                untuned = {k: v for k, v in written.items() if k != "tune"}
+                point, name = {**point, spec.tune.parameter: beside}, f"{name_in_figures}, {spec.tune.name} = {plain(beside)}"
+                runs.append(_run(untuned, point, name, index + 1, folder, changed, several))
     return runs
+
+
+def _run(
+    written: Mapping[str, Any], point: Mapping[str, Any], label: str, index: int, folder: Path,
+    changed: Callable[[str, int], Mapping[str, Any]], named: bool,
+) -> RunSpec:  # fmt: skip
+    """One run: the tables as they are written, with the values by dotted key of a `point` of its grid and of `changed`."""
+    run, overridden = copy.deepcopy(dict(written)), changed(label, index)
+    for key, value in {**point, **overridden}.items():
+        put(run, key, value)
+    _settle_data(run, folder, f'run "{label}": data')
+    return replace(run_spec(label, index, run, folder, named), overridden=dict(overridden))
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:

@@ -16,7 +16,8 @@ from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
 from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of
-from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, TuneTable, WorkersTable
+from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
+from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
@@ -78,8 +79,7 @@ class RunSpec:
             deciding.get("workers", {}).pop(key, None)
         for key in ("name", "path", "test", "stand_in_for"):
             deciding["data"].pop(key, None)
-        file = getattr(self.cost, "file", None) if is_ours(self.cost) else None
-        others = [] if file is None else [digest(Path(file))]
+        others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         of_problem = (self.loss, self.penalty, self.partition)
@@ -121,13 +121,11 @@ class RunSpec:
 
     @property
     def trials(self) -> list["RunSpec"]:
-        """The runs that tune the parameter, one for each value."""
+        """The runs that tune the parameter: for each value one, or one for each of its seeds."""
         tune = self.tune
         assert tune is not None
-        fixed: dict[str, Any] = {"stop": {"rounds": tune.rounds}} if tune.rounds is not None else {}
-        fixed |= {"seed": tune.seed} if tune.seed is not None else {}
         label = f"{self.label}, {tune.parameter} = "
-        return [self._with({tune.parameter: value, **fixed}, label + plain(value), without="tune") for value in tune.values]
+        return [self._with(trial, label + plain(trial[tune.parameter]), without="tune") for trial in tune.trials]
 
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id does not change."""
@@ -233,8 +231,9 @@ def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
     cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
-    if isinstance(cost.get("file"), str) and isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])):
-        cost["file"] = _here_or_beside(cost["file"], folder)
+    for key in ("file", "compute") if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
+        if isinstance(cost.get(key), str):
+            cost[key] = _here_or_beside(cost[key], folder)
     return {"name" if k == "model" else k: v for k, v in cost.items()}
 
 

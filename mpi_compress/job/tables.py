@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Literal
 
-from mpi_compress.core.errors import nearest
 from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
@@ -177,34 +176,15 @@ class Every:
         return rounds >= self.every if isinstance(self.every, int) else elapsed >= seconds(self.every)
 
 
-@dataclass(frozen=True)
-class TuneTable:
-    """A job's [tune]: a parameter gets the best of some values, by a trial run of each."""
-
-    parameter: str  # its dotted key, such as "algorithm.step"
-    values: list[Any]
-    merit: str = "suboptimality"  # the column of the trace that should be smallest at the end
-    rounds: int | None = None  # of each trial; None: what [stop] says
-    seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
-
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise ValueError("values = [] must name at least one")
-        if self.parameter.partition(".")[0] not in OF_A_RUN:
-            raise ValueError(nearest(self.parameter.partition(".")[0], OF_A_RUN, "table"))
-        if self.rounds is not None and self.rounds < 1:
-            raise ValueError(f"rounds = {self.rounds} must be at least 1")
-
-
 def _refuse_empty(**columns: str | None) -> None:
     for key, name in columns.items():
         if name is not None and not name.strip():
             raise ValueError(f"{key} = {name!r} should be the name of a column, such as 'loss'")
 
 
-def _refuse_levels(at: dict[str, float] | None) -> None:
+def _refuse_levels(at: dict[str, float] | None, key: str = "at") -> None:
     if at is not None and len(at) != 1:
-        raise ValueError(f"at = {at} should be one column and its level, such as {{ loss = 0.4 }}")
+        raise ValueError(f"{key} = {at} should be one column and its level, such as {{ loss = 0.4 }}")
 
 
 @dataclass(frozen=True)
@@ -246,6 +226,8 @@ class FigureTable:
     xlabel: str | None = None  # the paper's name of an axis; None: the column's
     ylabel: str | None = None
     columns: int = 3  # of panels
+    to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the report says which method needs the least to get there
+    by: str = "wire_bits_up"  # the column in which `to` is paid
     notes: list[str] = field(default_factory=list)  # columns whose last entries each panel shows
     panel: list[PanelTable] = field(default_factory=list)  # [[figure.panel]]
 
@@ -254,6 +236,7 @@ class FigureTable:
         if self.columns < 1:
             raise ValueError(f"columns = {self.columns} must be at least 1")
         _refuse_levels(self.at)
+        _refuse_levels(self.to, "to")
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""

@@ -20,6 +20,11 @@ class Rows:
     def __len__(self) -> int:
         return self.labels.size
 
+    @property
+    def nonzeros(self) -> int:
+        """The entries that are held."""
+        return self.matrix[-1].size
+
     def margins(self, x: Vector) -> Vector:
         """a_j·x (N,) of every sample, a new array."""
         out = np.empty(len(self))

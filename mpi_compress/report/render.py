@@ -18,6 +18,7 @@ from mpi_compress.figures.lines import name_of
 from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
 from mpi_compress.figures.verdicts import Verdict
 from mpi_compress.report import series
+from mpi_compress.report.fewest import HEADS, by_column, fewest
 from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
@@ -62,6 +63,8 @@ def page(found: Sequence[Outcome], library: str) -> str:
         claims=[claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
         scores=[{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scorecard(found).items()],
         counts={outcome: sum(o.count(outcome) for o in found) for outcome in _CLASSES},
+        fewest=[(by, [row.cells for row in rows]) for by, rows in by_column(fewest(found)).items()],
+        heads=HEADS,
         work=_WORK,
         style=files["style.css"],
         script=files["page.js"],

@@ -17,6 +17,7 @@ from mpi_compress.figures.axes import scales
 from mpi_compress.figures.lines import by_seed, name_of, stem, tuned_text, without_common
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
+from mpi_compress.report import conventions
 from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run
 
@@ -46,7 +47,20 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
         over = _axes(FigureTable("T", "speedup") if figure.x != "T" else figure)
         curves = [_over_budgets(groups[i][0]) for i in with_theory]
         found["theory"] = {"kind": "lines", "title": "theory, over budgets T", **over, "series": curves}
-    return [*_panels(groups, figure, list(found), with_theory), *found.values()]
+    return [*_panels(groups, figure, list(found), with_theory), *found.values(), *_by_convention(runs, figure, points)]
+
+
+def _by_convention(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
+    """The first run that [log] count counts: a line for each way of counting its bits."""
+    if (chosen := conventions.one_run(runs, figure)) is None:
+        return []
+    run, head, columns = chosen
+    rows, y = kept(dict(columns), points), head["y"]
+    lines = [
+        {"label": label, "seeds": 1, "columns": {conventions.X: short(columns[name][rows]), y: short(columns[y][rows])}}
+        for name, label in conventions.counted(run).items()
+    ]
+    return [{**head, "series": lines}]
 
 
 def _axes(figure: FigureTable) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
 from mpi_compress.figures.verdicts import Verdict
+from mpi_compress.report import fewest
 
 PAPERS = {
     "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
@@ -41,6 +42,7 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
                 yield f"{o.key}: {v}"
     for group, verdicts in scorecard(found).items():
         yield f"{GROUPS[group]}: {counted(verdicts)}"
+    yield from fewest.lines(fewest.fewest(found))
     yield f"all claims: {counted([v for o in found for v in o.verdicts])}"
 
 
@@ -59,6 +61,7 @@ def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
     """The scorecard, the jobs with their data and status, and each claim, as Markdown; links are relative to the page's folder."""
     lines = [*_TABLE, "## Scorecard", "", "| | claims |", "| --- | --- |"]
     lines += [_row(GROUPS[group], counted(verdicts)) for group, verdicts in scorecard(found).items()]
+    lines += fewest.markdown(fewest.fewest(found))
     lines += ["", "## Figures", "", "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
     for o in found:
         job = f"[{o.key}]({Path(os.path.relpath(o.file, folder)).as_posix()})"

@@ -20,14 +20,15 @@ _END = len(_MAGIC) + 8  # bytes: with the checksum in hexadecimal digits
 _AT_ONCE = 1 << 20  # bytes
 
 
-def of_file(h5: h5py.File, sums: Mapping[str, int]) -> str:
-    """The checksums of an open result as JSON text.
+def of_file(datasets: Mapping[str, h5py.Dataset], attributes: Mapping[str, Any], sums: Mapping[str, int]) -> str:
+    """The checksums of a result as JSON text.
 
     Args:
-        sums: a CRC-32 of the bytes of each dataset, by "group/name", as they were when they were written.
+        datasets: by "group/name".
+        sums: a CRC-32 of the bytes of each, as they were when they were written.
     """
-    datasets = {name: _text(h5[name].dtype, h5[name].shape, crc) for name, crc in sums.items()}
-    return json.dumps({"datasets": datasets, "attributes": of_attributes(h5.attrs)})
+    texts = {name: _text(datasets[name].dtype, datasets[name].shape, crc) for name, crc in sums.items()}
+    return json.dumps({"datasets": texts, "attributes": of_attributes(attributes)})
 
 
 def of_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:

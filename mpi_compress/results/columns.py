@@ -38,12 +38,13 @@ class Column:
     unit: str
     label: str  # its name in figures and pages
     since: Literal[
-        "counter", "convention", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds", "setting"
+        "counter", "convention", "model", "evaluation", "point", "algorithm", "clock", "theory", "result", "curves", "bounds",
+        "setting",
     ]  # fmt: skip
-    """Where it comes from. The file holds: counter, counts of messages; convention, those of [log] count; evaluation, the round, f
-    and ∇f at the row's point; point, numbers of that point alone; algorithm; clock; theory, the improvements of [log] theory. The
-    file does not hold: result, which `derive` computes from other columns; curves over T and bounds at each row, which
-    `results.bounds` computes from /theory; setting, one number for the whole run."""
+    """Where it comes from. The file holds: counter, counts of messages; convention, those of [log] count; model, of a cost model's
+    clock; evaluation, the round, f and ∇f at the row's point; point, numbers of that point alone; algorithm; clock; theory, the
+    improvements of [log] theory. The file does not hold: result, which `derive` computes from other columns; curves over T and
+    bounds at each row, which `results.bounds` computes from /theory; setting, one number for the whole run."""
     table: Literal["trace", "workers", "timing", "theory", ""] = "trace"  # the group of the file that holds it; "": none
     workers: bool = False  # True if /workers has it too, one number a worker
     falls: bool = False  # to zero: its axis is logarithmic unless a figure says otherwise
@@ -81,6 +82,10 @@ def _kappa(run: Result) -> NDArray:
     return np.full(len(run.trace["round"]), run.attrs["L"] / mu if mu > 0 else np.inf)
 
 
+def _each_worker(name: str) -> Callable[[Result], NDArray]:
+    return lambda run: run.column(name) / run.attrs["n_workers"]
+
+
 COLUMNS = (
     Column("round", "int64", "", "round", "evaluation"),
     Column("epoch", "float64", "", "passes over the data", "evaluation"),
@@ -99,12 +104,18 @@ COLUMNS = (
     Column("bits_values_64", "float64", "bit", "bits sent up, 64 a value (3PC)", "convention"),
     Column("bits_values_indices", "float64", "bit", "bits sent up, 32 a value, and its index", "convention"),
     Column("bits_cheapest_indices", "float64", "bit", "bits sent up, 32 a value, and the cheapest index set", "convention"),
+    Column("model_seconds", "float64", "s", "time by the model of the links", "model"),
+    Column("model_fixed", "float64", "s", "of it computing and latency", "model"),
+    Column("model_bits", "float64", "bit", "bits of the messages that were waited for", "model"),
     Column("squared_grad_norm", "float64", "", "‖∇f(x)‖²", "result", "", falls=True, derive=_squared("grad_norm")),
     Column("squared_error", "float64", "", "squared error, mean ‖e‖²", "result", "", falls=True, derive=_squared("error_norm")),
     Column("wire_bits", "int64", "bit", "bits sent up and down, on the wire", "result", "", derive=_both("wire_bits")),
     Column(
         "paper_bits", "float64", "bit", "bits sent up and down, by the papers' formula", "result", "", derive=_both("paper_bits")
     ),
+    Column("wire_bits_up_n", "float64", "bit", "bits/n sent up, on the wire", "result", "", derive=_each_worker("wire_bits_up")),
+    Column("bits_32_n", "float64", "bit", "bits/n sent up, 32 a value", "result", "", derive=_each_worker("bits_values_32")),
+    Column("bits_64_n", "float64", "bit", "bits/n sent up, 64 a value", "result", "", derive=_each_worker("bits_values_64")),
     Column("bits_up", "float64", "", "bits a coordinate, message up", "result", "", derive=_each_message("up")),
     Column("bits_down", "float64", "", "bits a coordinate, message down", "result", "", derive=_each_message("down")),
     Column("distance", "float64", "", "distance ‖x − x*‖", "point", falls=True),

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.columns import COLUMNS, column_of
 
-_COUNTED = ("counter", "convention", "clock")
-_GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {"round", "epoch", "wire_bits", "paper_bits"}
+_COUNTED = ("counter", "convention", "model", "clock")
+_GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
+    "round", "epoch", "wire_bits", "paper_bits", "wire_bits_up_n", "bits_32_n", "bits_64_n",
+}  # fmt: skip
 
 
 class Result(Protocol):

@@ -75,6 +75,7 @@ class Recorder:
         self._lock = -1  # none
         self._h5: Any = None
         self._written = 0  # rows
+        self._datasets: dict[str, Any] = {}  # opened once: HDF5 takes long to find one by its name
         self._sums: dict[str, int] = {}  # a CRC-32 of each column
         self._of_arrays: dict[str, int] = {}
         new = self.part.with_name(self.part.name + ".new")
@@ -127,10 +128,10 @@ class Recorder:
         self.flush()
         try:
             self._reserve(x.nbytes)
-            self._h5["final/x"] = x
+            self._keep("final/x", x)
             self._h5.attrs.update({**attributes, "status": status, "reason": reason})
-            sums = {**self._sums, **self._of_arrays, "final/x": zlib.crc32(np.ascontiguousarray(x).data)}
-            self._h5.attrs[checksums.ATTRIBUTE] = checksums.of_file(self._h5, sums)
+            sums = checksums.of_file(self._datasets, self._h5.attrs, {**self._sums, **self._of_arrays})
+            self._h5.attrs[checksums.ATTRIBUTE] = sums
             self._h5.flush()
             size = self._h5.id.get_filesize()
             self._h5.close()
@@ -154,7 +155,8 @@ class Recorder:
     def _reserve(self, size: int) -> None:
         """Reserve `size` further bytes on the disk; raises OSError if it is full, which HDF5 does not survive."""
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._lock, 0, os.fstat(self._lock).st_size + size + _MARGIN)
+            end = self._h5.id.get_filesize() if self._h5 else 0  # the file itself may be longer, by what was reserved before
+            os.posix_fallocate(self._lock, 0, end + size + _MARGIN)
         elif shutil.disk_usage(self.part.parent).free < size + _MARGIN:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -170,11 +172,11 @@ class Recorder:
         dtype = dtype_of(group, column)
         block = np.array(values, dtype=dtype)
         name = f"{group}/{column}"
-        if name not in self._h5:
+        if name not in self._datasets:
             shape = (0, *block.shape[1:])
             chunks = (max(1, _CHUNK // max(1, block[0].size)), *block.shape[1:])
-            self._h5.create_dataset(name, shape, dtype, maxshape=(None, *shape[1:]), chunks=chunks)
-        dataset = self._h5[name]
+            self._datasets[name] = self._h5.create_dataset(name, shape, dtype, maxshape=(None, *shape[1:]), chunks=chunks)
+        dataset = self._datasets[name]
         dataset.resize(len(dataset) + len(block), axis=0)
         dataset[-len(block) :] = block
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
@@ -187,9 +189,12 @@ class Recorder:
         self._reserve(sum(values.nbytes + 8 * _CHUNK for values in arrays.values()))
         self._h5.attrs.update(attributes)
         for name, values in arrays.items():
-            self._h5[name] = values
-            self._of_arrays[name] = zlib.crc32(np.ascontiguousarray(values).data)
+            self._keep(name, values)
         self._h5.flush()
+
+    def _keep(self, name: str, values: NDArray[Any]) -> None:
+        self._datasets[name] = self._h5.create_dataset(name, data=values)
+        self._of_arrays[name] = zlib.crc32(np.ascontiguousarray(values).data)
 
     def _go_on(self, mark: Mark, new: Path) -> None:
         """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,37 @@ def test_calibration_finds_delay_and_rate(tmp_path):
         assert 0.9 * delay < 1e3 * cost.cost(0.0) < 4 * delay
         if rate < 100:
             assert 0.8 / (rate * 1e6) < (cost.cost(8e6) - cost.cost(0.0)) / 8e6 < 2 / (rate * 1e6)
+
+
+ROUNDS = 30
+ONE_WORKER = f"""
+[data]
+generator = "gspar"
+samples = 50
+dim = 2000
+[algorithm]
+name = "gd"
+[stop]
+rounds = {ROUNDS}
+[log]
+every = {ROUNDS}
+"""
+
+
+@pytest.mark.parametrize(("delay", "rate"), [(5.0, 1000.0), (50.0, 10.0)])
+def test_the_model_of_links_says_what_rounds_take(delay, rate, tmp_path):
+    """A worker and a master on hosts of their own: the clock of "trace", with the calibrated link, is within 25 % of real time."""
+    (tmp_path / "job.toml").write_text(ONE_WORKER)
+    with hosts.emulated(2, delay, rate) as mpiexec:
+        for line in (["calibrate", "-o", "link.toml", "--repeats", "7", "--largest", "64 kB"], ["run", "job.toml", "--out", "out", "--quiet"]):
+            done = there(mpiexec, 2, *line, folder=tmp_path)
+            assert done.returncode == 0, done.stderr
+    link = tomllib.loads((tmp_path / "link.toml").read_text())
+    rows = [[0, link["affine"]["c0"], 1 / link["affine"]["c1"]]]
+    model = {"model": "trace", "rows": rows, "compute": str(tmp_path / "link.toml")}
+    (modelled,) = mc.run({**tomllib.loads(ONE_WORKER), "cost": model}, out=tmp_path / "one")
+    (real,) = (mc.read(file) for file in (tmp_path / "out").rglob("*.h5"))
+    assert real.timing["seconds"][-1] == pytest.approx(modelled.trace["model_seconds"][-1], rel=0.25)
 
 
 def test_no_host_reads_data_that_others_parsed_in_its_own_cache(tmp_path):

@@ -273,6 +273,7 @@ FRAMES = {
     "another class": lambda each: [*each[:3], *(one.replace(b"cat.Worker", b"ef21.Worker") for one in each[3:])],
     "a pickle": lambda each: [*each[:3], pickle.dumps(np.zeros(3)), *each[4:]],
     "rounds below zero": lambda each: [re.sub(rb'"k":(\d+)', rb'"k":-\1', each[0]), *each[1:]],
+    "rounds beyond the last": lambda each: [re.sub(rb'"k":(\d+)', rb'"k":10\1', each[0]), *each[1:]],
     "rows that are text": lambda each: [re.sub(rb'"rows":(\d+)', rb'"rows":"\1"', each[0]), *each[1:]],
     "a sum that is none": lambda each: [each[0].replace(b'"trace/loss",', b'"trace/loss",-'), *each[1:]],
     "a name that is none": lambda each: [each[0].replace(b'"trace/loss",', b'"traceloss",'), *each[1:]],

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -724,3 +725,15 @@ def test_the_job_of_a_result_names_its_plugins_and_runs_again(tmp_path):
     (same,) = mc.run(mc.load_job(again), out=tmp_path / "again")
     assert same.attrs["run_id"] == run.attrs["run_id"]
     assert np.array_equal(same.x, run.x)
+
+
+def test_a_module_whose_earlier_file_is_gone_is_imported_from_where_it_is_now(tmp_path):
+    """As when a frozen copy of it was removed once its runs had ended."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    file = written(here, compressor(SORTED))
+    mc.load_job(file)
+    shutil.copytree(here, there)
+    shutil.rmtree(here)
+    (run,) = mc.run(mc.load_job(there / file.name), out=tmp_path)
+    assert run.status == "complete"

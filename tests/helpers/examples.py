@@ -64,6 +64,12 @@ _BOUND = {"name": "lattice", "range": "bound"}
 _MANY = {"workers": {"count": 20}}  # of 90 samples: shards of unequal length, most of them on one rank with others
 _DIRICHLET = {"name": "dirichlet", "alpha": 0.5, "least": 3}
 _DOUBLE: dict[str, Any] = {"objective": {"mu": "1e-2 L"}, "stop": {"rounds": 40}, "log": {"every": 3}}
+CHANGING = {
+    "model": "trace",
+    "of_workers": [[[0, "5 ms", "20 kbit/s"], ["0.5 s", "20 ms", "2 kbit/s"]], [[0, "1 ms", "8 kbit/s"]]],
+    "period": "1 s",
+    "compute": "2 us",
+}
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef top": run_of({"name": "ef", "batch": 1}, _TOP, **_MANY),
@@ -120,6 +126,20 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, tuned": run_of({"name": "ef21", "budget": "cat", "step": "0.5/L"}, {"name": "block-sign"}),
     "marina, perm-k": run_of({"name": "marina"}, {"name": "perm-k"}, **_MANY),
     "sketches of blocks": run_of({"name": "gd"}, {"name": "blocks", "of": {"name": "count-sketch", "columns": 5}, "slices": 3}),
+    "marina-p": run_of({"name": "marina-p"}, workers={"count": 7}),
+    "marina-p, independent": run_of({"name": "marina-p", "p": 0.4}, down={"name": "random-k", "k": 9}),
+    "cat, changing links": {**run_of({"name": "cat"}, cost=CHANGING), "up": {"compressor": "top-k", "codec": "fixed"}},
+    "ef, tuned on changing links": {
+        **run_of({"name": "ef", "batch": 1, "budget": "cat"}, cost=CHANGING, workers={"count": 7, "participate": 3}),
+        "up": {"compressor": "top-k", "codec": "bitmap"},
+    },
+    "ef21, tuned on changing links": run_of(
+        {"name": "ef21", "budget": "cat", "step": "0.5/L"}, {"name": "block-sign"}, cost=CHANGING, workers={"count": 7}
+    ),
+    "kimad": {
+        **run_of({"name": "kimad", "deadline": "0.2 s"}, cost=CHANGING, workers={"count": 7}),
+        "up": {"compressor": "top-k", "codec": "fixed"},
+    },
     "floats of 16 bits": {
         "algorithm": {"name": "ef", "batch": 1},
         "up": {"compressor": _TOP, "codec": {"name": "fixed", "float": 16}},

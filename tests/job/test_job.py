@@ -161,7 +161,10 @@ def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path)
 @pytest.mark.parametrize(
     ("at", "complaint"),
     [
-        ("optimum2", 'start.at: optimum2: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do'),
+        (
+            "optimum2",
+            'start.at: optimum2: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do',
+        ),
         ("folder", "start.at: "),
         ("/dev/null", "start.at: /dev/null: "),
         ("a\\u0000b", "start.at: "),
@@ -285,7 +288,9 @@ def test_short_forms_of_parts(tmp_path):
 def test_one_label_for_two_runs_is_refused_unless_they_differ_in_their_seed_alone():
     gd = {"label": "GD", "algorithm": {"name": "gd"}}
     tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}}
-    with pytest.raises(UserError, match=r"two runs have this label, and differ in algorithm\.step; give each run a label of its own"):
+    with pytest.raises(
+        UserError, match=r"two runs have this label, and differ in algorithm\.step; give each run a label of its own"
+    ):
         parse_job({**tables, "run": [gd, {**gd, "algorithm": {"name": "gd", "step": 0.5}}]}, "x", Path(), {})
     assert len(parse_job({**tables, "run": [gd, {**gd, "seed": 1}]}, "x", Path(), {}).runs) == 2
 

@@ -1,5 +1,7 @@
 """Cost models: units, plateaus, what was measured."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from helpers.running import command
@@ -130,6 +132,16 @@ def test_a_table_that_is_none_is_refused(tmp_path):
         assert complaint in str(refusal.value)
     with pytest.raises(UserError, match="cannot be read: Is a directory"):
         costs.build({"name": "table", "file": str(tmp_path)}, "cost")
+
+
+def test_calibrate_measures_the_time_of_a_gradient(tmp_path):
+    link = dataclasses.replace(synthetic(), nonzero=2e-9)
+    calibrate.write(link, tmp_path / "link.toml", "here")
+    cost = costs.build({"name": "trace", "rows": [[0, 0, 1.0]], "compute": str(tmp_path / "link.toml")}, "cost")
+    assert cost.computing(1e6) == pytest.approx(2e-3)
+    assert cost.files == [str(tmp_path / "link.toml")]
+    assert "compute  2 ns a nonzero of a gradient" in calibrate.lines_about(link)
+    assert 1e-11 < calibrate.seconds_a_nonzero() < 1e-5
 
 
 def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):

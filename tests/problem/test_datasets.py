@@ -2,6 +2,8 @@
 
 import gzip
 import lzma
+import os
+import stat
 import subprocess
 import sys
 import threading
@@ -240,3 +242,20 @@ def test_two_threads_that_write_one_file_at_once_both_get_through(tmp_path):
         for done in [pool.submit(replace, tmp_path / "folder" / "note", fill) for _ in range(2)]:
             done.result()
     assert [file.read_text() for file in tmp_path.rglob("*note*")] == ["whole"]
+
+
+def test_users_with_one_cache_can_write_to_what_others_made_in_it(tmp_path, monkeypatch):
+    """The folder of the cache says who may: what is made in it, and nothing else, has its permissions."""
+    cache, own = tmp_path / "cache", tmp_path / "own"
+    cache.mkdir()
+    cache.chmod(0o2775)
+    monkeypatch.setenv("MPI_COMPRESS_CACHE", str(cache))
+    before = os.umask(0o077)
+    try:
+        for file in (cache / "data" / "sets" / "a", own / "a"):
+            replace(file, lambda part: part.write_text("rows"))
+    finally:
+        os.umask(before)
+    modes = {file: stat.S_IMODE(file.stat().st_mode) for file in (cache / "data", cache / "data" / "sets", cache / "data" / "sets" / "a")}
+    assert [*modes.values()] == [0o2775, 0o2775, 0o664]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (own, own / "a")] == [0o700, 0o600]

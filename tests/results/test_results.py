@@ -1,6 +1,7 @@
 """Result files: whole or `.part`, readable while they are written, explaining themselves."""
 
 import random
+import resource
 import subprocess
 import sys
 import threading
@@ -80,6 +81,21 @@ def test_what_another_process_saved_meanwhile_is_what_counts(tmp_path):
     earlier.abandon("stopped", "")
     Recorder(tmp_path / "a.h5", {"label": "a"}, saved).abandon("stopped", "")
     assert asked == [True]
+
+
+def test_going_on_takes_little_more_room_than_the_rows(tmp_path):
+    """A disk with room for the rows and a megabyte is enough, however many columns are copied."""
+    recorder, names = Recorder(tmp_path / "a.h5", {"label": "a"}), [f"own_{i}" for i in range(20)]
+    recorder.append(Row({"round": 0, **dict.fromkeys(names, 1.0)}, {}, {"seconds": 0.0}))
+    mark = recorder.mark()
+    recorder.abandon("stopped", "")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (recorder.part.stat().st_size + 2**20, before[1]))
+    try:
+        again = Recorder(tmp_path / "a.h5", {"label": "a"}, lambda: mark)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert mc.read(again.finish("complete", "", np.zeros(1), {})).trace["own_19"].tolist() == [1.0]
 
 
 def test_a_result_that_was_completed_meanwhile_is_not_written_over(tmp_path):

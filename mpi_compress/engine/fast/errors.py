@@ -14,7 +14,7 @@ from mpi_compress.algorithms.ef_momentum import MomentumOfGradients, MomentumOfU
 from mpi_compress.algorithms.error_feedback import ErrorFeedback
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.hosted import HostedWorkers
-from mpi_compress.engine.fast.gradients import GradientsTogether, stay_cached
+from mpi_compress.engine.fast.gradients import GradientsTogether, pays
 from mpi_compress.engine.fast.ways import Way, register, side_by_side
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.messages.link import Link, Message, attempt
@@ -42,7 +42,7 @@ class ErrorsTogether(Way):
         link = self.algorithm.uplink(node, k)
         speaking = [row for row, silent in enumerate(self._grow(node, k)) if not silent]
         sent, members = [self.algorithm.up.nothing] * len(self.workers), list(self.workers.items())
-        together = link.in_bulk and len(speaking) > _FEW and stay_cached(len(self.workers), self.algorithm.setting.dim)
+        together = link.in_bulk and len(speaking) > _FEW and pays(len(self.workers), self.algorithm.setting.dim)
         packed = self._send_together(link, self.algorithm.gamma(k), np.array(speaking)) if together else None
         for place, row in enumerate(speaking):
             i, worker = members[row]

@@ -14,11 +14,12 @@ from mpi_compress.problem.objective import Evaluated, Objective, Point
 from mpi_compress.problem.rows import Rows
 
 _CACHED = 2**20  # bytes
+_SHORT = 4096  # coordinates of a vector that costs less to read again than a call
 
 
-def stay_cached(m: int, dim: int) -> bool:
-    """True if m vectors (dim,) stay in the cache until they are read again."""
-    return 8 * m * dim <= _CACHED
+def pays(m: int, dim: int) -> bool:
+    """True if one call for m vectors (dim,) is faster than m calls: they stay cached until they are read, or are short."""
+    return 8 * m * dim <= _CACHED or dim <= _SHORT
 
 
 class GradientsTogether:
@@ -40,10 +41,10 @@ class GradientsTogether:
 
     @classmethod
     def of(cls, objectives: Iterable[Objective]) -> "GradientsTogether | None":
-        """None where their shards do not lie one after the other, or where their gradients would not stay in the cache."""
+        """None where their shards do not lie one after the other, or where one call would not pay."""
         fs = list(objectives)
         whole = fs[0].rows.whole if len(fs) > 1 and isinstance(fs[0].term, FusedMargins) else None
-        if whole is None or not stay_cached(len(fs), whole.dim):
+        if whole is None or not pays(len(fs), whole.dim):
             return None
         together = all(b.rows.whole is whole and b.rows.start == a.rows.start + len(a.rows) for a, b in itertools.pairwise(fs))
         return cls(fs, whole) if together else None

@@ -2,8 +2,9 @@
 
 from mpi_compress.core.registry import import_all
 from mpi_compress.messages.costs.base import CostModel, costs
+from mpi_compress.messages.costs.clocked import Clocked, at_moment
 
 register = costs.register
 import_all(__name__)
 
-__all__ = ["CostModel", "costs", "register"]
+__all__ = ["Clocked", "CostModel", "at_moment", "costs", "register"]

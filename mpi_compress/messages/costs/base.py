@@ -14,6 +14,12 @@ class CostModel(Part, ABC):
 
     on_wire: ClassVar[bool] = False  # True: P is the size of the message as it is sent, not its paper bits
 
+    @property
+    def files(self) -> list[str]:
+        """The paths of files that decide the costs."""
+        file = getattr(self, "file", None)
+        return [] if file is None else [file]
+
     @abstractmethod
     def cost(self, payload: Any) -> Any:
         """C(P) for P in bits, a number or an array; per message, because packets round up."""

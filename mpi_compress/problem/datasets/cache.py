@@ -1,8 +1,10 @@
 """Where parsed sets, optima and downloads are kept, and how a file gets there: whole or not at all."""
 
+import contextlib
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,19 +23,38 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
     """Write `file` whole or not at all: `fill(part)` writes beside it, then the part takes its name; UserError if it cannot.
 
     Several threads, processes and hosts may do so at once: each has a part of its own, and the last one to finish stays.
+    A file in the cache can be read and written by those who can read and write its folder, so that users can share a cache.
     """
     file = file.resolve() if file.is_symlink() else file
     if file.exists() and not file.is_file():
         raise UserError(f"{file}: is no plain file, and is not replaced by one")
+    cached = cache_folder() in file.parents
     part = file.with_name(f"{file.name}.{secrets.token_hex(6)}.part")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         fill(part)
+        if cached:
+            part.chmod(file.parent.stat().st_mode & 0o666)
         os.replace(part, file)
     except OSError as error:
-        raise UserError(f"{file.parent}: cannot be written to: {error.strerror or error}") from None
+        other = "; set MPI_COMPRESS_CACHE to a folder that can" if cached else ""
+        raise UserError(f"{file.parent}: cannot be written to: {error.strerror or error}{other}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder if it is not there; one in the cache gets the permissions of the cache's own folder."""
+    if folder.is_dir():
+        return
+    cache = cache_folder()
+    if cache not in folder.parents:
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    make_folder(folder.parent)
+    with contextlib.suppress(FileExistsError):  # somebody else was faster
+        folder.mkdir()
+        folder.chmod(stat.S_IMODE(cache.stat().st_mode))
 
 
 def sha256(file: Path) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import convert as kernels
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.cache import make_folder
 from mpi_compress.problem.datasets.labels import Classes, Labels, classes_of
 from mpi_compress.problem.datasets.table import Normalize
 from mpi_compress.problem.partitions import Split
@@ -43,7 +44,7 @@ class Spool:
     def make(self) -> None:
         """Make the folder; UserError if it cannot be written to."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
 
@@ -54,7 +55,7 @@ class Spool:
         matrix = scipy.sparse.csr_matrix(samples)
         matrix.sort_indices()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             np.savez(
                 self.folder / f"{number:08d}.npz",
                 labels=labels.astype(np.float64, copy=False),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.problem.datasets.cache import make_folder
 
 ATTEMPTS = 4  # in a row that bring nothing new
 _CHUNK = 2**18
@@ -49,7 +50,7 @@ def download(url: str, file: Path, progress: Progress) -> None:
         UserError: there is no such file at the server, it cannot be reached, breaks off again and again, or the disk is full.
     """
     part, note = file.with_name(file.name + ".part"), file.with_name(file.name + ".part.json")
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     known = _Partial.read(note, url)
     if known == _Partial(url):
         part.unlink(missing_ok=True)

@@ -1,0 +1,75 @@
+"""The clock of a cost model that has one: the seconds that rounds would take on its links. It decides no message by real time.
+
+A round takes the slowest worker's gradient and message up, and then the slowest message down. The master's own time is 0. The links
+are those between the master and each worker: whatever exchange the run has, its clock is the same, so that methods that look at it
+send the same bytes on every layout.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.engine.counting import Counters
+from mpi_compress.exchange import Exchange
+from mpi_compress.messages.costs import Clocked
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+class ModelClock:
+    """Moves the clock in `Counters.model_seconds` on, on all ranks together.
+
+    Args:
+        objectives: f_i of the workers hosted here, whose samples say what a worker computed. A sample has the mean number of
+            nonzeros of its worker's rows.
+    """
+
+    def __init__(self, cost: Clocked, exchange: Exchange, objectives: Mapping[int, Objective]):
+        self._cost, self._exchange, self._objectives = cost, exchange, objectives
+        self._nonzeros = {i: f.rows.nonzeros / max(1, len(f.rows)) for i, f in objectives.items()}
+        self._before: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """A round begins: what workers compute from now on is its gradients."""
+        self._before = {i: f.samples for i, f in self._objectives.items()}
+
+    def end(self, c: Counters, ups: Sequence[Message], downs: Sequence[Message]) -> None:
+        """The round is over; ups and downs are its messages, at rank 0: one each of every worker, or down one to all."""
+        computed = _List()
+        if self._cost.computing(1.0) > 0:
+            self._exchange.collect(self._reports(), computed)
+        if self._exchange.is_root:
+            self._add(c, computed.found or [0.0] * len(ups), ups, downs)
+        c.model_seconds = self._exchange.agree(c.model_seconds)
+
+    def _reports(self) -> Iterator[NDArray[np.float64]]:
+        for i, f in self._objectives.items():
+            yield np.array([self._cost.computing((f.samples - self._before[i]) * self._nonzeros[i])])
+
+    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[Message], downs: Sequence[Message]) -> None:
+        """Add a round to the clock, and what the messages that were waited for say of it."""
+        waited = [self._trip(m, c.model_seconds + seconds, i) for i, (m, seconds) in enumerate(zip(ups, computed, strict=True))]
+        slowest = max(range(len(ups)), key=lambda i: waited[i][0])
+        arrived, latency = waited[slowest]
+        c.model_fixed += computed[slowest] + latency
+        c.model_bits += ups[slowest].wire_bits
+        each = downs if len(downs) == len(ups) else [*downs] * len(ups)
+        heard = [self._trip(m, arrived, i) for i, m in enumerate(each)]
+        last = max(range(len(each)), key=lambda i: heard[i][0])
+        c.model_seconds, latency = heard[last]
+        c.model_fixed += latency
+        c.model_bits += each[last].wire_bits
+
+    def _trip(self, message: Message, second: float, worker: int) -> tuple[float, float]:
+        return self._cost.arrival(message.wire_bits, second, worker)
+
+
+class _List:
+    """Takes one number of each worker."""
+
+    def __init__(self) -> None:
+        self.found: list[float] = []
+
+    def add(self, report: NDArray) -> None:
+        self.found.append(float(report[0]))

@@ -1,0 +1,84 @@
+"""Which method is fastest to a target on links of a model with a clock, and at which bandwidth that changes.
+
+A method whose messages do not depend on the link sends the same on every link. On steady, equal links of bandwidth B it takes
+fixed + bits/B seconds: what it computes and the latency of the messages that are waited for, and their bits.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.core.expressions import rate_text
+from mpi_compress.figures.lines import by_seed, name_of
+from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import Target
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a method took to a target; over seeds the median."""
+
+    label: str
+    seconds: float  # on the links of its run; infinite where it does not reach the target
+    fixed: float  # seconds of computing and latency
+    bits: float  # of the messages that were waited for
+    follows_link: bool  # True if its messages depend on the link
+
+    def on(self, bandwidth: float) -> float:
+        """Seconds on steady, equal links, with the latency of its run [bit/s]."""
+        return self.fixed + self.bits / bandwidth
+
+
+def crossing(one: Need, other: Need) -> float | None:
+    """The bandwidth at which two methods take the same time, in bits a second; None: the same one is faster at every bandwidth."""
+    bits, fixed = one.bits - other.bits, other.fixed - one.fixed
+    return bits / fixed if bits * fixed > 0 else None
+
+
+def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
+    """For the runs on the same links: which one is fastest to a target, and below or above which bandwidth another one would be."""
+    for group in _on_the_same_links([run for run in runs if run.has("model_seconds") and run.has(target.column)]):
+        needs = sorted((_need(each, target) for each in by_seed(group)), key=lambda need: need.seconds)
+        reached = [need for need in needs if need.seconds < np.inf]
+        if len(needs) < 2 or not reached:
+            continue
+        best = reached[0]
+        yield f"on links of {group[0].attrs['links']}, by the model: {best.label} is fastest to {target}, in {best.seconds:.4g} s"
+        steady = [need for need in reached if not need.follows_link]
+        for need in needs[1:]:
+            yield f"  {_compared(need, steady[0] if steady else None)}"
+
+
+def _compared(need: Need, first: Need | None) -> str:
+    """What a method took, and where it is faster than the fastest of those whose messages do not depend on the link."""
+    if need.seconds == np.inf:
+        return f"{need.label} does not reach it"
+    took = f"{need.label} takes {need.seconds:.4g} s"
+    if need.follows_link:
+        return f"{took}; its messages follow the link"
+    if first is None or need is first:
+        return took
+    where = crossing(first, need)
+    if where is None:
+        return f"{took}; {(need if need.on(1.0) < first.on(1.0) else first).label} is faster on every steady link"
+    return f"{took}; it wins {'below' if need.bits < first.bits else 'above'} {rate_text(where)}, against {first.label}"
+
+
+def _on_the_same_links(runs: Sequence[Run]) -> list[list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(json.dumps(tomllib.loads(run.attrs["job"]).get("cost"), sort_keys=True), []).append(run)
+    return [*groups.values()]
+
+
+def _need(runs: Sequence[Run], target: Target) -> Need:
+    rows = [target.row_of(run) for run in runs]
+    found = [
+        [np.inf if row is None else float(run.column(name)[row]) for run, row in zip(runs, rows, strict=True)]
+        for name in ("model_seconds", "model_fixed", "model_bits")
+    ]
+    seconds, fixed, bits = (float(np.median(each)) for each in found)
+    return Need(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]))

@@ -1,0 +1,150 @@
+import csv
+import tomllib
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+from mpi_compress.core.expressions import Time, bits_per_second, rate_text, seconds
+from mpi_compress.core.fields import Checked
+from mpi_compress.messages.costs.base import costs
+from mpi_compress.messages.costs.clocked import Clocked, Moment
+
+Row = tuple[float, float, float]  # second, latency [s], bandwidth [bit/s]
+Rows = list[list[float | str]]
+
+
+def _compute(value: float | str) -> float | str:
+    """Seconds a nonzero, or the name of a table that `calibrate` wrote."""
+    return value if isinstance(value, str) and value.endswith(".toml") else seconds(value)
+
+
+@costs.register("trace")
+@dataclass(frozen=True)
+class Trace(Clocked):
+    """Seconds on links that change: a table of (second, latency, bandwidth), walked as the run's own clock goes on.
+
+    A row holds from its second until the next one; the first is that of second 0, the last one stays, or with `period` all begin
+    again. A message of P bits on the wire takes the latency of the moment, and then P bits at the bandwidths that follow. Several
+    tables are the workers' in turn: worker i has table i mod their number, up and down.
+    """
+
+    rows: Rows | None = None  # [[second, latency, bandwidth], …], such as [["0 s", "5 ms", "40 Mbit/s"]], of all workers
+    of_workers: list[Rows] | None = None  # such a table for each worker; with fewer tables than workers, in turn
+    file: str | None = None  # path of a CSV file with columns second, latency, bandwidth, and worker (0, 1, …) if they differ
+    period: Time | None = None  # after which the tables begin again; left out: their last rows stay
+    compute: Annotated[float | str, Checked(_compute)] = 0.0  # a gradient's time a nonzero ("2 ns"), or a table of calibrate
+    _tables: tuple[tuple[Row, ...], ...] = field(init=False, repr=False, compare=False)
+    _pace: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("rows", "of_workers", "file") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"one of rows, of_workers and file is needed, and {' and '.join(given) or 'none'} was given")
+        tables = _read(Path(self.file)) if self.file is not None else self.of_workers or [self.rows or []]
+        object.__setattr__(self, "_tables", tuple(_checked(table) for table in tables))
+        last = max(table[-1][0] for table in self._tables)
+        if self.period is not None and not float(self.period) > last:
+            raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
+        pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
+        if not pace >= 0:
+            raise ValueError(f"compute = {self.compute} should be 0 or more")
+        object.__setattr__(self, "_pace", pace)
+
+    @property
+    def files(self) -> list[str]:
+        return [*super().files, *([self.compute] if isinstance(self.compute, str) else [])]
+
+    def at(self, second: float, worker: int) -> Moment:
+        table, row, _ = self._place(second, worker)
+        return Moment(*table[row][1:])
+
+    def arrival(self, bits: float, second: float, worker: int) -> tuple[float, float]:
+        latency = self.at(second, worker).latency
+        now = second + latency
+        table, row, left = self._place(now, worker)
+        while bits > left * table[row][2]:
+            bits -= left * table[row][2]
+            now += left
+            row = (row + 1) % len(table)
+            left = self._end(table, row) - table[row][0]
+        return now + bits / table[row][2], latency
+
+    @property
+    def shown(self) -> str:
+        rates, latencies = ([row[i] for table in self._tables for row in table] for i in (2, 1))
+        ends = [rate_text(each(rates)) for each in (min, max)], [f"{1e3 * each(latencies):.4g} ms" for each in (min, max)]
+        return " and ".join(" to ".join(dict.fromkeys(each)) for each in ends)
+
+    def computing(self, nonzeros: float) -> float:
+        return self._pace * nonzeros
+
+    def _place(self, second: float, worker: int) -> tuple[tuple[Row, ...], int, float]:
+        """A worker's table, the number of its row that holds at a second, and for how many seconds from then on."""
+        table = self._tables[worker % len(self._tables)]
+        within = second if self.period is None else second % float(self.period)
+        row = bisect_right(table, within, key=lambda row: row[0]) - 1
+        return table, row, self._end(table, row) - within
+
+    def _end(self, table: tuple[Row, ...], row: int) -> float:
+        """The second at which a row ends."""
+        return table[row + 1][0] if row + 1 < len(table) else inf if self.period is None else float(self.period)
+
+
+def _checked(table: Rows) -> tuple[Row, ...]:
+    """A table in seconds and bits a second; ValueError with its first row that is none."""
+    found: list[Row] = []
+    for i, row in enumerate(table):
+        try:
+            if len(row) != 3:
+                raise ValueError(f"{len(row)} numbers were given, and it should be a second, a latency and a bandwidth")
+            second, latency, bandwidth = map(_plain, row)
+            found.append((seconds(second), seconds(latency), bits_per_second(bandwidth)))
+        except ValueError as error:
+            raise ValueError(f"row {i}: {error}") from None
+        if not 0 <= found[-1][1] < inf:
+            raise ValueError(f"row {i}: a latency of {row[1]} is not possible")
+    starts = [row[0] for row in found]
+    if not starts or starts[0] != 0 or any(a >= b for a, b in pairwise(starts)):
+        raise ValueError("the seconds of a table should begin at 0 and rise")
+    return tuple(found)
+
+
+def _plain(value: float | str) -> float | str:
+    """A number without a unit, as a CSV file has it, as a number; anything else as it is."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _read(file: Path) -> list[Rows]:
+    """The tables of a CSV file, by worker."""
+    try:
+        with file.open(encoding="utf-8", newline="") as text:
+            lines = list(csv.DictReader(text, skipinitialspace=True))
+        tables: dict[int, Rows] = {}
+        for line in lines:
+            row: list[Any] = [line[name].strip() for name in ("second", "latency", "bandwidth")]
+            tables.setdefault(int(line.get("worker") or 0), []).append(row)
+    except OSError as error:
+        raise ValueError(f"file = '{file}' cannot be read: {error.strerror}") from None
+    except KeyError as missing:
+        raise ValueError(f"file = '{file}' has no column {missing}; its first line names second, latency, bandwidth") from None
+    except (ValueError, AttributeError, csv.Error) as error:
+        raise ValueError(f"file = '{file}' is no table of links: {error}") from None
+    if sorted(tables) != list(range(len(tables))) or not tables:
+        raise ValueError(f"file = '{file}' should have rows of the workers 0, 1, …, and has those of {sorted(tables) or 'none'}")
+    return [tables[i] for i in sorted(tables)]
+
+
+def _calibrated(file: str) -> float:
+    """The seconds a nonzero that `calibrate` measured."""
+    try:
+        return float(tomllib.loads(Path(file).read_text(encoding="utf-8"))["compute"]["nonzero"])
+    except OSError as error:
+        raise ValueError(f"compute = '{file}' cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"compute = '{file}' has no compute.nonzero; `mpi-compress calibrate -o {file}` measures it") from None

@@ -1,0 +1,143 @@
+"""The methods that need the least to reach the target of their jobs, problem by problem."""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mpi_compress.figures.comparison import Comparison, Method, amount, compare
+from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import Target
+
+HEADS = ("problem", "target", "least", "method", "then", "not compressed", "reached by")
+"""The heads of the table."""
+
+_OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
+_DENSE = ("identity",)
+
+
+@dataclass(frozen=True)
+class Fewest:
+    """A problem, and what each method of any job took to reach the target on it."""
+
+    problem: str
+    comparison: Comparison  # the soonest first
+
+    @property
+    def by(self) -> str:
+        """What is counted, in words."""
+        return column_of(self.comparison.by).label
+
+    @property
+    def reached(self) -> list[Method]:
+        """The methods that reach the target with half of their seeds or more, the cheapest first."""
+        return [method for method in self.comparison.methods if method.cells[0].median < math.inf]
+
+    @property
+    def cells(self) -> list[str]:
+        """The row of the table, under `HEADS`."""
+        reached = self.reached
+        least = [f"{method.label}, {self._took(method)}" for method in reached]
+        dense = [method for method in self.comparison.methods if _is_dense(method.runs[0])]
+        return [
+            self.problem,
+            str(self.comparison.targets[0]),
+            self._took(reached[0]) if reached else "no run reaches it",
+            reached[0].label if reached else "–",
+            "; ".join(least[1:3]) or "–",
+            f"{dense[0].label}, {self._took(dense[0])}" if dense else "–",
+            f"{len(reached)} of {len(self.comparison.methods)}",
+        ]
+
+    def _took(self, method: Method) -> str:
+        median = method.cells[0].median
+        return amount(median, self.comparison.by) if median < math.inf else "not reached"
+
+
+def fewest(found: Sequence[Outcome]) -> list[Fewest]:
+    """A row for each problem and target of jobs with `to` in [figure]; runs of one problem in several jobs stand together."""
+    groups: dict[str, tuple[list[Run], Target, str]] = {}
+    for o in found:
+        if o.job is None or o.job.figure.to is None:
+            continue
+        ((column, level),) = o.job.figure.to.items()
+        for run in o.runs:
+            if run.has(column) and run.has(o.job.figure.by):
+                key = json.dumps([_problem(run), column, level, o.job.figure.by], sort_keys=True, default=str)
+                runs, _, _ = groups.setdefault(key, ([], Target(column, level), o.job.figure.by))
+                if all(run.attrs["run_id"] != other.attrs["run_id"] for other in runs):
+                    runs.append(run)
+    return [Fewest(_words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]
+
+
+def lines(rows: Sequence[Fewest]) -> Iterator[str]:
+    """The table as text, each problem in one or two lines."""
+    for by, those in by_column(rows).items():
+        yield f"least {by}, by problem:"
+        for row in those:
+            cells = dict(zip(HEADS, row.cells, strict=True))
+            yield f"  {cells['problem']}; {cells['target']}: {cells['least']}, {cells['method']} ({cells['reached by']} reach it)"
+            if len(row.reached) > 1:
+                yield f"      then {cells['then']}; not compressed: {cells['not compressed']}"
+
+
+def markdown(rows: Sequence[Fewest]) -> list[str]:
+    """The table as lines of Markdown; none if there are no rows."""
+    text = []
+    for by, those in by_column(rows).items():
+        body = [[cell.replace("|", "\\|") for cell in row.cells] for row in those]
+        text += ["", f"## Least {by}, by problem", ""]
+        text += [f"| {' | '.join(cells)} |" for cells in (HEADS, ["---"] * len(HEADS), *body)]
+    return text
+
+
+def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:
+    """The rows by what they count, sorted by problem."""
+    found: dict[str, list[Fewest]] = {}
+    for row in sorted(rows, key=lambda row: row.problem):
+        found.setdefault(row.by, []).append(row)
+    return found
+
+
+def _tables(run: Run) -> dict[str, Any]:
+    return tomllib.loads(run.attrs["job"])
+
+
+def _problem(run: Run) -> dict[str, Any]:
+    """What decides the problem: data, objective, workers and x0."""
+    tables = _tables(run)
+    workers = {key: value for key, value in tables.get("workers", {}).items() if key not in _OF_METHODS}
+    return {"workers": workers, **{key: tables.get(key, {}) for key in ("data", "objective", "start")}}
+
+
+def _is_dense(run: Run) -> bool:
+    """True for gradient descent with whole gradients."""
+    tables = _tables(run)
+    return name_in(tables.get("algorithm")) == "gd" and name_in(tables.get("up", {}).get("compressor", "identity")) in _DENSE
+
+
+def name_in(part: Any) -> str:
+    """The name of a part, as jobs write it: "top-k", or a table."""
+    return str(part.get("name", "")) if isinstance(part, Mapping) else str(part or "")
+
+
+def _words(run: Run) -> str:
+    """A problem in words: its functions, data, size, and workers."""
+    problem = _problem(run)
+    objective, workers = problem["objective"], problem["workers"]
+    functions = name_in(objective.get("model") or objective.get("loss") or "logistic")
+    if penalty := objective.get("penalty"):
+        functions += f" + {penalty.get('weight', '')} {name_in(penalty)}" if isinstance(penalty, Mapping) else f" + {penalty}"
+    if (mu := objective.get("mu")) not in (None, 0, 0.0):
+        functions += f", µ = {mu}"
+    split = workers.get("partition", "contiguous")
+    parameters = [f"{k} = {v}" for k, v in split.items() if k != "name"] if isinstance(split, Mapping) else []
+    detail = f" ({', '.join(parameters)})" if parameters else ""
+    dealt = f", {name_in(split)}{detail}" if split != "contiguous" else ""
+    others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]
+    sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"
+    return ", ".join([functions, str(run.attrs["data"]), *others, *sizes])

@@ -1,0 +1,92 @@
+"""MARINA-P: messages of each worker's own, its special cases, a plain loop, and its theorem."""
+
+import numpy as np
+import pytest
+from helpers.plays import bound, optimum, play, problem, start
+
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.messages.kinds import permuted_indices
+
+IDENTITY, PERM = {"name": "identity"}, {"name": "perm-k", "n": 4}
+
+
+def marina_p(p, rounds, down=PERM, look=lambda k, node, workers: None, **more):
+    return play(p, {"name": "marina-p", **more}, IDENTITY, rounds, look, down=down)
+
+
+def test_iterates_are_those_of_a_plain_loop():
+    p, γ = problem(), 0.05
+    found = []
+    done = marina_p(p, 40, look=lambda k, node, workers: found.append([w.w.copy() for w in workers.values()]), step=γ)
+    x, w, full, fulls = start(p).copy(), np.array([start(p)] * 4), False, 0
+    for k in range(40):
+        assert np.abs(found[k] - w).max() < 1e-10
+        after = x - γ * np.mean([f.value_and_gradient(w[i])[1] for i, f in p.fs.items()], axis=0)
+        seed = Round(k, Streams(0), Role.MASTER).common_seed
+        for i in range(4):
+            block = permuted_indices(p.dim, seed, i, 4)
+            if full:
+                w[i] = after
+            else:
+                w[i, block] += 4 * (after - x)[block]
+        x, fulls = after, fulls + full
+        full = Streams(0).at(Role.SHARED, 0, k).random() < 1 / 4
+    assert np.abs(done.x - x).max() < 1e-10
+    assert 4 < fulls < 20
+
+
+def test_without_compression_and_with_full_rounds_alone_it_is_gradient_descent():
+    p, iterates = problem(), {}
+    for name, algorithm, down in (
+        ("gd", {"name": "gd"}, IDENTITY),
+        ("identity", {"name": "marina-p"}, IDENTITY),
+        ("p = 1", {"name": "marina-p", "p": 1}, PERM),
+    ):
+        seen = iterates.setdefault(name, [])
+        play(p, {**algorithm, "step": "1/L"}, IDENTITY, 30, lambda k, node, workers, seen=seen: seen.append(node.x.copy()), down=down)
+    assert np.abs(np.array(iterates["gd"]) - iterates["identity"]).max() < 1e-12
+    # with p = 1 every round but the first is full: w_i = x from round 2 on
+    done = play(p, {"name": "marina-p", "p": 1, "step": "1/L"}, IDENTITY, 200, down=PERM)
+    assert done.trace["grad_norm"][-1] < 1e-3 * done.trace["grad_norm"][0]
+
+
+def test_the_mean_of_what_workers_hold_moves_as_the_iterate():
+    p = problem()
+
+    def look(k, node, workers):
+        assert np.abs(np.mean([w.w for w in workers.values()], axis=0) - node.x).max() < 1e-12
+
+    marina_p(p, 30, look=look)
+
+
+@pytest.mark.parametrize("down", [PERM, {"name": "random-k", "k": 6}])
+def test_the_theorem_holds(down):
+    """(1/T) Σ E‖∇f(x_k)‖² ≤ 2(f(x0) − f(x_T))/(γT), in the mean over seeds."""
+    p, T = problem(), 120
+    f_star = optimum(p)[1]
+    runs = [play(p, {"name": "marina-p"}, IDENTITY, T, down=down, seed=seed) for seed in range(3)]
+    γ, ω = runs[0].method.step, runs[0].method.down.compressor.omega(p.dim)
+    assert γ == pytest.approx(1 / (p.numbers["L"] + p.numbers["L_max"] * ω), rel=1e-12)  # (1 − p)/p = ω
+    mean = np.mean([r.trace["grad_norm"][:T] ** 2 for r in runs])
+    bounded = 2 * (runs[0].trace["loss"][0] - f_star) / (γ * T)
+    assert 0.05 * bounded < mean <= bounded
+
+
+def test_bits_down_are_counted_by_worker():
+    """d = 30 in four blocks: of 7 or 8 coordinates, after the seed and the worker's number."""
+    trace = marina_p(problem(), 1).trace
+    assert trace["wire_bits_down"][-1] == 4 * (32 + 32 + 8) + 30 * 64
+    assert trace["wire_bits_up"][-1] == 4 * (32 + 30 * 64)
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "more", "text"),
+    [
+        (IDENTITY, {"name": "top-k", "k": 3}, {"p": 0.5}, "needs an unbiased compressor down"),
+        ({"name": "random-k", "k": 3}, PERM, {}, "sends whole gradients up"),
+        (IDENTITY, PERM, {"p": 0}, "p = 0.0 must be more than 0"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(up, down, more, text):
+    with pytest.raises(ValueError, match=text):
+        bound(problem(), {"name": "marina-p", "step": 0.1, **more}, up, down=down)

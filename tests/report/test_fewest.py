@@ -1,0 +1,97 @@
+"""The table of least bits by problem, and the view of one run by each way of counting."""
+
+from dataclasses import replace
+
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.figures.outcomes import outcomes
+from mpi_compress.report import series
+from mpi_compress.report.conventions import X
+from mpi_compress.report.fewest import HEADS, fewest, lines, markdown
+from mpi_compress.report.text import summary, table
+
+JOB = """
+data = { generator = "gspar", samples = 40, dim = 12 }
+objective = { penalty = { name = "ratio", weight = 0.1 }, f_star = "skip" }
+workers.count = 2
+stop.rounds = 40
+cost.model = "udp-ethernet"
+log.count = ["cat", "values-only-32"]
+figure = { y = "squared_grad_norm", to = { squared_grad_norm = 1e-3 } }
+[[run]]
+label = "GD"
+algorithm = { name = "gd" }
+[[run]]
+label = "short floats"
+algorithm = { name = "gd" }
+up = { codec = { name = "dense", float = 16 } }
+[[run]]
+label = "short floats, slow"
+algorithm = { name = "gd", step = "0.01/L" }
+up = { codec = { name = "dense", float = 16 } }
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Two jobs of one problem, the second one with a run on more workers."""
+    folder = tmp_path_factory.mktemp("jobs")
+    (folder / "one.toml").write_text(JOB)
+    more = '[[run]]\nlabel = "three"\nalgorithm = { name = "gd" }\nworkers.count = 3\n'
+    (folder / "two.toml").write_text(JOB.split("[[run]]")[0] + '[[run]]\nlabel = "32 bits"\nalgorithm = { name = "gd" }\n'
+                                     'up = { codec = { name = "dense", float = 32 } }\n' + more)  # fmt: skip
+    files = [folder / "one.toml", folder / "two.toml"]
+    for file in files:
+        mc.run(mc.load_job(file), out=folder)
+    return outcomes(files, folder)
+
+
+def test_runs_of_one_problem_are_compared_across_jobs(found):
+    two, three = sorted(fewest(found), key=lambda row: row.problem)
+    assert two.problem == "logistic + 0.1 ratio, gspar, d = 12, n = 2"
+    cells = dict(zip(HEADS, two.cells, strict=True))
+    bits = {label: run.to("squared_grad_norm", 1e-3)["wire_bits_up"] for o in found for run in o.runs
+            if (label := run.label) in ("GD", "short floats", "32 bits")}  # fmt: skip
+    assert (cells["method"], cells["reached by"]) == ("short floats", "3 of 4")
+    assert bits["short floats"] < bits["32 bits"] < bits["GD"]
+    assert cells["then"].startswith("32 bits, ")
+    assert cells["then"].split("; ")[1].startswith("GD, ")
+    assert three.cells[3] == "three"
+    assert three.cells[-1] == "1 of 1"
+
+
+def test_the_table_is_on_the_terminal_in_markdown_and_nowhere_without_a_target(found, tmp_path):
+    text = list(lines(fewest(found)))
+    assert text[0] == "least bits sent up, on the wire, by problem:"
+    assert text[1].startswith("  logistic + 0.1 ratio, gspar, d = 12, n = 2; squared_grad_norm ≤ 0.001: ")
+    assert set(text) <= set(summary(found))
+    assert "\n".join(markdown(fewest(found))) in table(found)
+    assert markdown([]) == []
+    assert fewest([o for o in found if o.job is None]) == []
+
+
+def test_a_target_that_no_run_reaches_is_said(found):
+    """The bounds of the table: no run, and one alone."""
+    (row,) = [row for row in fewest(found) if row.problem.endswith("n = 3")]
+    assert row.cells[4:6] == ["–", row.cells[5]]
+    slow = [r for o in found for r in o.runs if r.label == "short floats, slow"]
+    (never,) = fewest([replace(found[0], runs=slow)])
+    assert never.cells[2:4] == ["no run reaches it", "–"]
+
+
+def test_one_run_is_drawn_by_each_way_of_counting(found):
+    """The first run of a job, against the figure's y; without [log] count there is no such view."""
+    view = series.views(found[0].runs, found[0].job.figure, 1000)[-1]
+    assert (view["x"], view["y"], view["yscale"]) == (X, "squared_grad_norm", "log")
+    run = found[0].runs[0]
+    ends = {line["label"]: line["columns"][X][-1] for line in view["series"]}
+    wanted = [run.trace[name][-1] for name in ("bits_cat", "bits_values_32", "wire_bits_up", "cost_up")]
+    assert list(ends.values()) == pytest.approx(wanted, rel=1e-6)
+    assert wanted[1] < wanted[2] < wanted[3]
+    assert not series.conventions.counted(mc.run({**_plain(), "name": "plain"}, out=found[0].file.parent)[0])
+
+
+def _plain():
+    data = {"generator": "gspar", "samples": 8, "dim": 2}
+    return {"data": data, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}, "run": [{"label": "plain"}]}
