@@ -56,10 +56,10 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
 __all__ = [
     "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
     "Drawn", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model",
-    "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
-    "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
-    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read",
-    "run", "step_at",
+    "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped",
+    "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
+    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run",
+    "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
