@@ -58,8 +58,8 @@ __all__ = [
     "Drawn", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model",
     "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped",
     "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
-    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read",
-    "run", "step_at",
+    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run",
+    "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
