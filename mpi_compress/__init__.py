@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.problem.losses import Loss, losses
     from mpi_compress.problem.metrics import Metric, ProblemView, metrics
     from mpi_compress.problem.models import Model, models
+    from mpi_compress.problem.models.deep.network import Network
     from mpi_compress.problem.partitions import Partition, partitions
     from mpi_compress.problem.penalties import Penalty, penalties
     from mpi_compress.problem.scaled_vector import ScaledVector
@@ -55,10 +56,10 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
 __all__ = [
     "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
     "Drawn", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model",
-    "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped",
+    "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped",
     "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
-    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read",
-    "run", "step_at",
+    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run",
+    "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -86,6 +87,7 @@ _MODULES = {
         "problem.losses": "losses Loss",
         "problem.metrics": "metrics Metric ProblemView",
         "problem.models": "models Model",
+        "problem.models.deep.network": "Network",
         "problem.partitions": "partitions Partition",
         "problem.penalties": "penalties Penalty",
         "problem.rows": "Rows",

@@ -44,6 +44,7 @@ class EF(ErrorFeedback):
     partial_mean: ClassVar[PartialMean] = "over participants"
     forms: ClassVar[dict[str, type["EF"]]] = {}  # with momentum
     momentum: float = 0.0  # λ, the momentum; 0: none
+    direction: Literal["printed", "nesterov", "heavy-ball"] = "printed"  # u = Δ' + m as in the paper, Δ' + λ m, or m alone
     form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
@@ -63,6 +64,8 @@ class EF(ErrorFeedback):
         super().check()
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
+        if self.direction != "printed" and not self.momentum:
+            raise ValueError(f'direction = "{self.direction}" is a direction of momentum: it needs momentum = …')
         if self.masking and not (self.momentum and self.form == "update"):
             raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
 

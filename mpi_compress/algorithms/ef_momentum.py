@@ -1,6 +1,8 @@
 """The momentum forms of error feedback. As printed they take twice Algorithm 1's step when λ nears 0.
 
-The error e_i is in units of the gradient, whatever the step; it is logged times γ. All workers take part in every round.
+`direction` = "nesterov" takes λ m in place of m (Sutskever et al. 2013; the usual SGD with Nesterov's momentum), "heavy-ball"
+leaves out the gradient beside m (Polyak 1964). The error e_i is in units of the gradient, whatever the step; it is logged times
+γ. All workers take part in every round.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +28,7 @@ class MomentumOfGradients(ef.EF):
     """HT Algorithm 2.
 
     worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
-    everyone         Δ' ← (1/n) Σ C(Δ_i);  m ← λ m + Δ';  x ← x − γ (Δ' + m)
+    everyone         Δ' ← (1/n) Σ C(Δ_i);  m ← λ m + Δ';  x ← x − γ (Δ' + m), or as `direction` says
     """
 
     partial_mean: ClassVar[PartialMean] = ""
@@ -47,10 +49,11 @@ class MomentumOfGradients(ef.EF):
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:  # type: ignore[override]
         γ = self.gamma(t.k)
         node.x.shrink(self.kept_by_regulariser(t.k), at_once=self.batch is None)
-        node.x.add(down, -γ)
+        if self.direction != "heavy-ball":
+            node.x.add(down, -γ)
         node.m *= self.momentum
         down.add_to(node.m)
-        node.x.add(node.m, -γ)
+        node.x.add(node.m, -γ * self.momentum if self.direction == "nesterov" else -γ)
         self.note_round(node, down, t.k)
 
 
@@ -62,7 +65,7 @@ class Worker(ErrorMemory):
 class MomentumOfUpdates(ef.EF):
     """HT Algorithm 3; `masking` clears m_i at the coordinates that were sent (Lin et al. 2018).
 
-    worker sends     m_i ← λ m_i + g_i;  Δ_i ← m_i + g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
+    worker sends     m_i ← λ m_i + g_i;  u_i ← m_i + g_i, or as `direction` says;  Δ_i ← u_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
     everyone         x ← x − γ (1/n) Σ C(Δ_i)
     """
 
@@ -75,10 +78,7 @@ class MomentumOfUpdates(ef.EF):
         link = self.uplink(node, t.k)
         worker.step = self.gamma(t.k)
         g = f.gradient(node.x, self.rows(f, t))
-        worker.m *= self.momentum
-        worker.m += g  # m_i ← λ m_i + g_i
-        worker.e += worker.m
-        worker.e += g  # Δ_i ← m_i + g_i + e_i
+        self.grow(worker, g)
         Δ = link.pack(worker.e, t)
         worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
         if self.drops_errors(t.k):
@@ -86,6 +86,14 @@ class MomentumOfUpdates(ef.EF):
         if self.masking:
             self.mask(worker, link.unpack(Δ))
         return Δ
+
+    def grow(self, worker: Worker, g: Vector) -> None:
+        """m_i ← λ m_i + g_i and Δ_i ← u_i + e_i."""
+        worker.m *= self.momentum
+        worker.m += g
+        worker.e += self.momentum * worker.m if self.direction == "nesterov" else worker.m
+        if self.direction != "heavy-ball":
+            worker.e += g
 
     def mask(self, worker: Worker, sent: Compressed) -> None:
         """m_i ← 0 at the coordinates that were sent."""

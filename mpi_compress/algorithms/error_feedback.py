@@ -12,6 +12,7 @@ from mpi_compress.algorithms.descent import Descent
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory, FollowedNorm
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.compressors.base import Composed
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
@@ -66,7 +67,9 @@ class ErrorFeedback(Descent):
         if node.regime is not None:
             rows = math.ceil(self.setting.numbers["N"] / self.setting.n)
             epoch = 1 if self.batch is None else math.ceil(rows / self.batch)
-            node.regime.hear(self.up.compressor, down, k, epoch, self.gamma(k + 1) < self.gamma(k))
+            compressor = self.up.compressor
+            parameters = compressor.each if isinstance(compressor, Composed) else compressor
+            node.regime.hear(parameters, down, k, epoch, self.gamma(k + 1) < self.gamma(k))
 
     def worker_logs(self, worker: Any) -> Sequence[float]:
         return worker.sizes.tolist()

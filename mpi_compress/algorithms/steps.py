@@ -11,6 +11,7 @@ from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.fields import Checked
 
 _FORMS = {"1/t": 1.0, "1/sqrt(t)": 0.5}
+_WARM_UP = "warm-up"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,22 @@ class Decreasing:
         return self.a / (self.b + k) ** self.power
 
 
-Schedule = float | Stepwise | Decreasing
+@dataclass(frozen=True)
+class WarmUp:
+    """γ_k rises linearly from `start` to `a` at first, and is divided by `by` in each of `falls` (Goyal et al. 2017)."""
+
+    a: float
+    start: float
+    rounds: int  # of the rise
+    falls: tuple[int, ...]  # increasing
+    by: float
+
+    def at(self, k: int) -> float:
+        risen = self.a if k >= self.rounds else self.start + (self.a - self.start) * k / self.rounds
+        return risen / self.by ** bisect.bisect_right(self.falls, k)
+
+
+Schedule = float | Stepwise | Decreasing | WarmUp
 
 
 def step_at(step: Schedule, k: int) -> float:
@@ -52,6 +68,8 @@ def bind(step: Any, numbers: Mapping[str, float]) -> Schedule:
     """
     if isinstance(step, list):
         return Stepwise(tuple(int(k) for k, _ in step), tuple(_positive(v, numbers) for _, v in step))
+    if isinstance(step, dict) and step["form"] == _WARM_UP:
+        return _warm_up(step, numbers)
     if isinstance(step, dict):
         return Decreasing(_positive(step["a"], numbers), _positive(step.get("b", 1.0), numbers), _FORMS[step["form"]])
     return _positive(step, numbers)
@@ -62,8 +80,17 @@ def formulas_in(step: Any) -> list[Any]:
     if isinstance(step, list):
         return [value for _, value in step]
     if isinstance(step, dict):
-        return [step[key] for key in ("a", "b") if key in step]
+        return [step[key] for key in ("a", "b", "from") if key in step]
     return [step]
+
+
+def _warm_up(step: Mapping[str, Any], numbers: Mapping[str, float]) -> WarmUp:
+    """A rise and falls by epochs: an epoch is the rounds in which a worker's minibatches have as many rows as its shard."""
+    a = _positive(step["a"], numbers)
+    start = _positive(step["from"], numbers) if "from" in step else a
+    rounds = math.ceil(math.ceil(numbers["N"] / numbers["n"]) / numbers["batch"]) if "batch" in numbers else 1
+    falls = tuple(round(epochs * rounds) for epochs in step.get("falls", []))
+    return WarmUp(a, start, round(step.get("over", 0) * rounds), falls, float(step.get("by", 10)))
 
 
 def _positive(value: Any, numbers: Mapping[str, float]) -> float:
@@ -79,14 +106,28 @@ def _checked(step: Any) -> Any:
         pairs = [p for p in step if isinstance(p, list) and len(p) == 2 and type(p[0]) is int]
         if not step or len(pairs) < len(step) or pairs[0][0] != 0 or any(a[0] >= b[0] for a, b in itertools.pairwise(pairs)):
             raise ValueError('pairs of a round and a value, the rounds increasing from 0: [[0, "1/L"], [500, "0.1/L"]]')
-    if isinstance(step, dict) and (step.get("form") not in list(_FORMS) or "a" not in step or set(step) - {"form", "a", "b"}):
+    if isinstance(step, dict) and step.get("form") == _WARM_UP:
+        _check_warm_up(step)
+    elif isinstance(step, dict) and (step.get("form") not in list(_FORMS) or "a" not in step or set(step) - {"form", "a", "b"}):
         raise ValueError(
-            '{ form = "1/t" or "1/sqrt(t)", a = …, b = … }, which is a/(b + k) or a/sqrt(b + k) in round k; b = 1 if not given'
+            '{ form = "1/t" or "1/sqrt(t)", a = …, b = … }, which is a/(b + k) or a/sqrt(b + k) in round k; b = 1 if not given; or '
+            '{ form = "warm-up", … }'
         )
     for value in formulas_in(step):
         if not _is_number_or_formula(value):
             raise ValueError(f'numbers or formulas, such as "1/L", and not {value!r}')
     return step
+
+
+def _check_warm_up(step: Mapping[str, Any]) -> None:
+    over, falls, by = step.get("over", 0), step.get("falls", []), step.get("by", 10)
+    numbers: list[Any] = [over, *falls, by] if isinstance(falls, list) else [None]
+    known = set(step) <= {"form", "a", "from", "over", "falls", "by"} and "a" in step and ("from" in step) == ("over" in step)
+    if not known or any(type(n) not in (int, float) or not 0 <= n < math.inf for n in numbers) or falls != sorted(falls) or by <= 1:
+        raise ValueError(
+            '{ form = "warm-up", a = …, from = …, over = 5, falls = [150, 250], by = 10 }: γ rises from `from` to a in 5 epochs, '
+            "and is divided by 10 after 150 and 250; leave out from and over for no rise"
+        )
 
 
 def _is_number_or_formula(value: Any) -> bool:
@@ -100,4 +141,5 @@ def _is_number_or_formula(value: Any) -> bool:
 
 
 Step = Annotated[float | str | list[Any] | dict[str, Any], Checked(_checked)]
-"""A step size: a number or formula, pairs [[round, value], …], or { form = "1/t" | "1/sqrt(t)", a = …, b = … }."""
+"""A step size: a number or formula, pairs [[round, value], …], { form = "1/t" | "1/sqrt(t)", a = …, b = … }, or
+{ form = "warm-up", a = …, from = …, over = …, falls = […], by = … }."""

@@ -22,7 +22,7 @@ def add_arguments(parser: Parser) -> None:
     commands = parser.add_subparsers(metavar="list|get|…", required=True)
     for name, add, act, text in (
         ("list", None, _list, "the sets and generators there are, and where a set is found"),
-        ("get", _add_get, _get, "fetch sets of the LIBSVM collection into the user's cache folder"),
+        ("get", _add_get, _get, "fetch sets of the LIBSVM collection, or sets for networks, into the user's cache folder"),
         ("make", _add_make, _make, "generate a set now and keep it, as a job that names it would, or write it as LIBSVM text"),
         ("info", _add_info, _info, "what is in a file of LIBSVM text, or in a set"),
         ("solve", _add_solve, _solve, "L, x* and f* of a set, or of all problems of a job, computed and kept"),
@@ -33,6 +33,7 @@ def add_arguments(parser: Parser) -> None:
 def _list(_: Namespace) -> int:
     from mpi_compress.problem.datasets import KNOWN, generators
     from mpi_compress.problem.datasets.known import how_to_get
+    from mpi_compress.problem.datasets.published import PUBLISHED
     from mpi_compress.problem.datasets.table import find_set
 
     for name, known in KNOWN.items():
@@ -42,6 +43,12 @@ def _list(_: Namespace) -> int:
             where = how_to_get(name) or "not here"
         size = f"{known.samples:,}" if known.samples else "part of a set"
         print(f"{name:22s} {size:>13s} × {known.dim:<11,} {where}")
+    for name, published in PUBLISHED.items():
+        try:
+            where = str(find_set(name, "data"))
+        except UserError:
+            where = how_to_get(name) or "not here"
+        print(f"{name:22s} {published.size:27s} {where}")
     for name, generator in generators.items():
         given = generator().size()
         size = f"{given[0]:>13,} × {given[1]:<11,}" if given else "by its parameters"
@@ -110,10 +117,11 @@ def _add_info(parser: ArgumentParser) -> None:
 
 def _info(options: Namespace) -> int:
     from mpi_compress.problem.datasets.labels import listed
-    from mpi_compress.problem.datasets.table import contents_of, digest, find_file
+    from mpi_compress.problem.datasets.published import PUBLISHED
+    from mpi_compress.problem.datasets.table import DataTable, contents_of, digest, find_file
 
     file = find_file(options.file)
-    found = contents_of(file)
+    found = contents_of(file, DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None)
     length, norm = found.lengths, found.norms
     print(file)
     print(f"  samples    {length.size}")
@@ -169,10 +177,11 @@ def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
     from mpi_compress.job.loading import parse_job
     from mpi_compress.job.tables import ObjectiveTable
     from mpi_compress.problem.datasets import KNOWN
+    from mpi_compress.problem.datasets.published import PUBLISHED
     from mpi_compress.problem.datasets.table import find_file
 
     file = find_file(given)
-    source = {"name": given} if given in KNOWN else {"path": str(file)}
+    source = {"name": given} if given in KNOWN or given in PUBLISHED else {"path": str(file)}
     objective = {"mu": "1e-4 L"} if not {"mu", "lambda2"} & set(keys) else {}
     objective |= {k: v for k, v in keys.items() if k in parameters(ObjectiveTable)}
     data = {k: v for k, v in keys.items() if k not in objective}

@@ -16,7 +16,8 @@ _MANY = 40  # names of one kind
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, datasets, columns or jobs"
+    kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, "
+    kinds += "formats, datasets, columns or jobs"
     parser.add_argument("what", nargs="?", metavar="KIND|PART", help=f"{kinds}; or a part's name")
 
 
@@ -71,6 +72,8 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.messages.compressors import compressors
     from mpi_compress.messages.costs import costs
     from mpi_compress.problem.datasets import KNOWN, generators
+    from mpi_compress.problem.datasets.formats import formats
+    from mpi_compress.problem.datasets.published import PUBLISHED
     from mpi_compress.problem.losses import losses
     from mpi_compress.problem.metrics import metrics
     from mpi_compress.problem.models import models
@@ -80,7 +83,7 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     return {
         "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
         "models": models, "partitions": partitions, "metrics": metrics, "costs": costs,
-        "datasets": {**generators, **KNOWN},
+        "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
 
 
@@ -88,6 +91,9 @@ def _described(key: str, part: Any) -> Iterator[str]:
     """A part's first line, and a line for each of its parameters."""
     from mpi_compress.core.meanings import meanings
 
+    if not isinstance(part, type) and hasattr(part, "format"):
+        yield f"  {key:22s} {part.size}, format {part.format}"
+        return
     if not isinstance(part, type):
         size = f"{part.samples:,} × " if part.samples else "part of a set, d = "
         yield f"  {key:22s} {size}{part.dim:,}"

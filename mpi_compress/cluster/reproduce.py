@@ -19,7 +19,7 @@ from mpi_compress.engine import memory_needs
 from mpi_compress.figures.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.problem.datasets import fetch
-from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.table import find_set
 
 _SHARE = 0.9  # of the memory that is free may be used
@@ -131,13 +131,13 @@ def get_missing(files: Sequence[Path], report: Callable[[str], None]) -> None:
 
 
 def _sets(file: Path) -> Iterator[str]:
-    """The sets of the LIBSVM collection that a job names."""
+    """The sets that a job names and that can be fetched."""
     try:
         tables = [spec.data for spec in loaded(file, True).runs]
     except UserError:
         return
     names = (name for table in tables for name in (table.stand_in_for or table.name, table.test))
-    yield from (name for name in names if name in KNOWN and KNOWN[name].files)
+    yield from (name for name in names if name and how_to_get(name))
 
 
 def _messages(job: Job) -> int:

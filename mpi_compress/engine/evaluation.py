@@ -97,6 +97,7 @@ class Evaluator:
         objectives: f_i of the workers hosted here.
         regularizer: µ where the objectives leave the regulariser out.
         penalty: the same of a penalty.
+        samples: what stands for the f_i where f and ∇f are evaluated, as [log] evaluate says; None: the f_i.
         mapping_step: γ of the gradient mapping (x − prox(x − γ∇f))/γ, whose norm is logged where the penalty is not smooth.
         further: more columns of the trace from x (d,), at rank 0; the same ones each time.
         theory: evaluates /theory, where the job asks for it.
@@ -109,6 +110,7 @@ class Evaluator:
     theory: Theory | None = None
     penalty: Penalty | None = None
     mapping_step: float = 1.0
+    samples: Mapping[int, Objective] | None = None
 
     def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], sends: float) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `sends` are the seconds that this rank has spent in what its workers send."""
@@ -127,7 +129,7 @@ class Evaluator:
         borrowed = sum(f.borrowed for f in self.objectives.values())
         point = Point.at(x)
         for i, f in self.objectives.items():
-            value, gradient = f.at(point)
+            value, gradient = (f if self.samples is None else self.samples[i]).at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
             vector = algorithm.worker_vector(workers[i])
             yield layout.pack(

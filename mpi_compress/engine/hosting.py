@@ -29,7 +29,6 @@ from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
@@ -67,11 +66,24 @@ def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]
     return {i: _objective(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()}
 
 
+def samples_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective] | None:
+    """f_i on `[log] evaluate` rows of each of these workers, evenly spread over its shard; None: logged rounds look at all rows."""
+    m = p.spec.log.evaluate
+    if m is None:
+        return None
+    weight = p.spec.workers.count / p.problem.data.n_samples
+
+    def sample(shard: Rows) -> Objective:
+        chosen = np.arange(min(m, len(shard)), dtype=np.uint64) * len(shard) // min(m, len(shard))
+        return _objective(p, shard.take(chosen), weight * len(shard) / chosen.size)
+
+    return {i: sample(shard) for i, shard in rows.items()}
+
+
 def columns_of(p: Prepared, watch: Watch) -> Callable[[Vector], dict[str, float]]:
     """The columns that follow from a point alone: ‖x − x*‖ if x* is known, the test set's if there is one, and metrics."""
-    problem, view = p.problem, view_of(p.problem)
-    x_star, test = problem.x_star, problem.test
-    held_out = HeldOut(test.read(0, test.n_samples), problem.loss) if test is not None else None
+    view = view_of(p.problem, p.spec.data.test_rows)
+    x_star, held_out = view.x_star, view.held_out
 
     def columns(x: Vector) -> dict[str, float]:
         distance = {} if x_star is None else {"distance": norm(x - x_star)}
@@ -81,15 +93,16 @@ def columns_of(p: Prepared, watch: Watch) -> Callable[[Vector], dict[str, float]
     return columns
 
 
-def view_of(problem: Problem) -> ProblemView:
+def view_of(problem: Problem, test_rows: int | None = None) -> ProblemView:
     """A problem as metrics see it."""
-    return ProblemView(problem.data, problem.loss, problem.mu, problem.penalty, problem.x_star, problem.f_star)
+    p = problem
+    return ProblemView(p.data, p.loss, p.mu, p.penalty, p.x_star, p.f_star, p.test, test_rows)
 
 
 def try_metrics(p: Prepared) -> None:
     """Evaluate a job's metrics at x0; UserError if one has no number there. At rank 0, before anything runs."""
     try:
-        values_of(p.spec.metrics, view_of(p.problem), p.x0)
+        values_of(p.spec.metrics, view_of(p.problem, p.spec.data.test_rows), p.x0)
     except UserError as error:
         raise type(error)(f"{p.spec.where}{error}") from None
 

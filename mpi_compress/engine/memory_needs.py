@@ -1,8 +1,9 @@
 """How much memory a run will need on each rank, before it is run: an estimate on the safe side, and what is free on this host."""
 
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import h5py
@@ -34,6 +35,7 @@ class Shape:
     nonzeros: float
     classes: int = 0  # of labels, where they are known and have classes
     dealt: Sequence[int] | None = None  # where the shards of unequal workers begin, and N, once that is known
+    sizes: Mapping[str, int] = field(default_factory=dict)  # that the data's format states
 
     def share(self, workers: range, n: int) -> float:
         """The share of the rows that some of n workers have; as if all had equally many until the split is known."""
@@ -58,7 +60,7 @@ def shape_of(spec: RunSpec) -> Shape | None:
             classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
             dealt = h5["cuts"][:].tolist() if "cuts" in h5 else None
             samples, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
-            return Shape(samples, dim, nonzeros, classes, dealt)
+            return Shape(samples, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")))
     except (OSError, KeyError):
         pass
     known, size = KNOWN.get(table.name or ""), None
@@ -109,11 +111,12 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
 
 def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
     """d; of a model for classes that are not known yet, the number of features."""
+    if not isinstance(spec.loss, Model):
+        return dim_of(spec.loss, shape.dim)
     try:
-        model = spec.loss.within(Outline(shape.samples, shape.dim, shape.classes)) if isinstance(spec.loss, Model) else spec.loss
+        return spec.loss.within(Outline(shape.samples, shape.dim, shape.classes, shape.sizes)).dim
     except ValueError:
         return shape.dim
-    return dim_of(model, shape.dim)
 
 
 def short_text(spec: RunSpec, shapes: Shapes | None = None) -> str:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from mpi_compress.core.streams import Streams
 from mpi_compress.engine.checkpoint import Header, Keeper, Place, header_of, remove_checkpoint, schema_with
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.guards import watched
-from mpi_compress.engine.hosting import HostedRows, columns_of, first_states, loop_of, objectives_of, rehearse
+from mpi_compress.engine.hosting import HostedRows, columns_of, first_states, loop_of, objectives_of, rehearse, samples_of
 from mpi_compress.engine.observer import Log, Observer, ignore
 from mpi_compress.engine.preparing import Prepared, attributes_of
 from mpi_compress.engine.saved_states import Expected
@@ -101,11 +101,13 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
 
 def _host(p: Prepared, exchange: Exchange, how: How, rows: HostedRows) -> Evaluator:
     """The evaluator, with the objectives of the workers hosted here."""
-    objectives = objectives_of(p, rows.of(p, exchange, how.ranks))
+    mine = rows.of(p, exchange, how.ranks)
+    objectives, samples = objectives_of(p, mine), samples_of(p, mine)
     further = columns_of(p, how.watch) if how.ranks.is_root else None
     theory = Theory.of(p.algorithm) if p.spec.log.theory else None
     setting, L = p.algorithm.setting, p.problem.L
-    return Evaluator(exchange, objectives, setting.mu_apart, further, theory, setting.penalty_apart, 1.0 / L if L > 0 else 1.0)
+    γ = 1.0 / L if L > 0 else 1.0
+    return Evaluator(exchange, objectives, setting.mu_apart, further, theory, setting.penalty_apart, γ, samples)
 
 
 def _begin(
@@ -137,7 +139,8 @@ def _keeper(p: Prepared, evaluator: Evaluator, recorder: Recorder | None, place:
     sink = recorder.append if recorder else ignore
     see, every, count = partial(how.watch.see, p.spec.label), p.spec.log.every, conventions_of(p.spec.log.count)
     compresses = p.algorithm.up.compressor.makes is not Dense
-    log = Log(p.problem.data.n_samples, p.problem.f_star, every, count, compresses, sink, see, progress)
+    f_star = p.problem.f_star if p.spec.log.evaluate is None else nan  # of a sample no gap follows
+    log = Log(p.problem.data.n_samples, f_star, every, count, compresses, sink, see, progress)
     return Keeper(place, p.spec.checkpoint, Observer(evaluator, p.spec.cost, p.spec.stop, log), recorder, how.interrupts.wish)
 
 

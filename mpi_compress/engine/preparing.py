@@ -26,7 +26,7 @@ from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
@@ -84,7 +84,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     data = open_data(spec.data, spec.folder, spec.split, spec.labels, ranks)
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
-        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt)
+        shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
         refuse(shape, solve=not is_large(data) or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
@@ -114,7 +114,7 @@ def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) ->
     """The run's algorithm, bound to its setting."""
     algorithm, dim = spec.algorithm, problem.dim
     _check_participation(spec, algorithm)
-    up, down = (_link(spec, way, table, dim) for way, table in (("up", spec.up), ("down", spec.down)))
+    up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
     if not is_ours(spec.cost):
         checked_at("cost", partial(check_cost, spec.cost))
     for key in algorithm.formulas():
@@ -172,9 +172,11 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
             )
 
 
-def _link(spec: RunSpec, way: str, table: LinkTable, dim: int) -> Link:
+def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
     """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
-    compressor = table.compressor
+    compressor, dim = table.compressor, problem.dim
+    if isinstance(compressor, Composed):
+        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, problem.block_sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
     if not spec.algorithm.settles(compressor, way):
@@ -194,6 +196,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "data": p.spec.data.shown,
         "n_workers": exchange.n,
         "n_ranks": ranks.size,
+        **({} if p.spec.log.evaluate is None else {"evaluate": p.spec.log.evaluate}),
         "n_samples": p.problem.data.n_samples,
         "dim": p.problem.dim,
         "L": p.problem.L,
@@ -206,6 +209,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
         **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
         "versions": _versions(),
+        **p.problem.loss.provenance,
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
         "commit": _commit(),

@@ -54,6 +54,11 @@ class Problem:
         return dim_of(self.loss, self.data.dim)
 
     @property
+    def block_sizes(self) -> list[int]:
+        """The coordinates of each block of the model, in order; none for a loss of a margin."""
+        return [math.prod(shape) for shape in self.loss.blocks.values()] if isinstance(self.loss, Model) else []
+
+    @property
     def L(self) -> float:
         """The smoothness of f; NaN where it is not known."""
         return self.smoothness.L
@@ -124,7 +129,7 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
         _refuse_size(gram_eigenvalues(data)[0])
     of_data = _smoothness(spec, data, loss, n, wanted)
     sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(dim_of(loss, data.dim)), "n": float(n)}
-    mu, penalty = _mu(spec, sizes), _penalty(spec, sizes)
+    mu, penalty = _mu(spec, sizes), _penalty(spec, sizes, loss)
     if penalty is not None and penalty.mu is not None:
         mu, penalty = mu + penalty.mu, None
     smoothness = of_data.plus(mu)
@@ -140,8 +145,10 @@ def _within(spec: RunSpec, data: DataSet) -> Loss | Model:
     """The loss; a model for data of this outline."""
     if not isinstance(spec.loss, Model):
         return spec.loss
-    model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes)
-    return checked_at("objective.model", lambda: model.within(outline))
+    model, outline = spec.loss, Outline(data.n_samples, data.dim, data.classes, data.sizes)
+    bound = checked_at("objective.model", lambda: model.within(outline))
+    bound.require()
+    return bound
 
 
 def _refuse_size(gram: float) -> None:
@@ -231,13 +238,14 @@ def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
     return factor * value
 
 
-def _penalty(spec: RunSpec, sizes: dict[str, float]) -> Penalty | None:
-    """The penalty, its weight settled."""
+def _penalty(spec: RunSpec, sizes: dict[str, float], loss: Loss | Model) -> Penalty | None:
+    """The penalty, its weight settled, for the blocks of a model."""
     penalty = spec.penalty
     if penalty is None:
         return None
     refuse_smoothness(penalty.weight, sizes["L"], spec, "objective.penalty.weight")
-    return checked_at("objective.penalty", lambda: penalty.settled(sizes))
+    blocks = loss.blocks if isinstance(loss, Model) else {}
+    return checked_at("objective.penalty", lambda: penalty.settled(sizes).within_model(blocks))
 
 
 def is_large(data: DataSet) -> bool:

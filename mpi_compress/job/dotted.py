@@ -1,5 +1,6 @@
 """Tables as TOML gives them: dotted keys, lists of tables, and unknown keys."""
 
+import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,20 @@ def put(run: dict[str, Any], key: str, value: Any) -> None:
     run[last] = value
 
 
+def put_part(run: dict[str, Any], key: str, value: Any) -> None:
+    """`put`; but of a table with a `name`, each value for itself if a table of that name, or without one, stands there."""
+    if isinstance(value, Mapping):
+        there: Any = run
+        for name in key.split("."):
+            there = there.get(name, {}) if isinstance(there, Mapping) else {}
+        named = there if isinstance(there, str) else there.get("name") if isinstance(there, Mapping) else None
+        if named in (None, value["name"]):
+            for inner, each in leaves(value, f"{key}."):
+                put(run, inner, each)
+            return
+    put(run, key, copy.deepcopy(value))
+
+
 def lacks(run: Any, key: str) -> bool:
     """True if a dotted key is not there."""
     for name in key.split("."):
@@ -35,11 +50,11 @@ def lacks(run: Any, key: str) -> bool:
     return False
 
 
-def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by dotted key."""
+def leaves(table: Mapping[str, Any], prefix: str = "", parts: bool = False) -> Iterator[tuple[str, Any]]:
+    """Values by dotted key; with `parts`, a table with a `name` is one value."""
     for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from leaves(value, f"{prefix}{key}.")
+        if isinstance(value, Mapping) and not (parts and "name" in value):
+            yield from leaves(value, f"{prefix}{key}.", parts)
         else:
             yield prefix + key, value
 

@@ -14,7 +14,7 @@ from mpi_compress.core.plugins import frozen_places, import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import claims
-from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, refuse_unknown
+from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, put_part, refuse_unknown
 from mpi_compress.job.from_python import as_toml, named_tables
 from mpi_compress.job.labels import label_of, one_line, refuse_one_label_for_two, table_of
 from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
@@ -233,12 +233,12 @@ def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("run", "claim"):
         if key in full:
             found[key] = [*list_of_tables(found, key), *list_of_tables(full, key, "full.")]
-    for key, value in leaves({k: v for k, v in full.items() if k not in ("run", "claim")}):
+    for key, value in leaves({k: v for k, v in full.items() if k not in ("run", "claim")}, parts=True):
         head = key.partition(".")[0]
         if head not in OF_A_RUN:
             raise UserError(f"full: {nearest(head, OF_A_RUN, 'table')}")
         for table in (found, *(own for own in list_of_tables(found, "run") if head in own)):
-            put(table, key, value)
+            put_part(table, key, value)
     return found
 
 

@@ -22,7 +22,9 @@ from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.labels import Labels
+from mpi_compress.problem.datasets.published import PUBLISHED
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.metrics import Metric
@@ -174,7 +176,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
-    objective, log = tables.read("objective", ObjectiveTable), tables.read("log", LogTable)
+    objective, stop = tables.read("objective", ObjectiveTable), tables.read("stop", Stop)
+    log = _sampled(tables.read("log", LogTable), stop, at)
     workers, data = tables.read("workers", WorkersTable), data_table(tables["data"], f"{at}data")
     return RunSpec(
         label=label,
@@ -193,13 +196,20 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         down=_link(tables["down"] or algorithm.links.get("down") or _EXACT, f"{at}down"),
         cost=costs.build(cost, f"{at}cost"),
         start=tables.read("start", StartTable),
-        stop=tables.read("stop", Stop),
+        stop=stop,
         log=log,
         metrics=metrics_of(log, f"{at}log.metrics"),
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
         where=at,
     )
+
+
+def _sampled(log: LogTable, stop: Stop, at: str) -> LogTable:
+    """[log]; UserError where it has f at a sample of rows and [stop] asks for a gap."""
+    if log.evaluate is not None and stop.suboptimality is not None:
+        raise UserError(f"{at}log.evaluate = {log.evaluate}: f at a sample of rows has no gap, which stop.suboptimality asks for")
+    return log
 
 
 def _seed(written: Mapping[str, Any], at: str) -> int:
@@ -244,18 +254,20 @@ def check_trials(spec: RunSpec) -> None:
 
 
 def data_table(table: dict[str, Any], where: str) -> DataTable:
-    """[data]: keys that belong to its generator are the generator's parameters."""
+    """[data]: keys that belong to its generator, or to its format, are their parameters."""
     common = [k for k in parameters(DataTable) if k != "parameters"]
-    name = table.get("generator")
+    kind, registry = ("generator", generators) if "generator" in table else ("format", formats)
+    of_set = PUBLISHED.get(str(table.get("name")))
+    name = table.get(kind, of_set.format if of_set and kind == "format" else None)
     if name is None:
         refuse_unknown(table, common, where)
         return checked(DataTable, table, where)
-    if not isinstance(name, str) or name not in generators:
-        raise UserError(f"{where}.generator: {nearest(str(name), generators, 'generator')}")
-    own = parameters(generators[name])
+    if not isinstance(name, str) or name not in registry:
+        raise UserError(f"{where}.{kind}: {nearest(str(name), registry, kind)}")
+    own = parameters(registry[name])
     refuse_unknown(table, [*common, *own], where)
     values = {k: v for k, v in table.items() if k in own}
-    generators.build({"name": name, **values}, where)
+    registry.build({"name": name, **values}, where)
     rest = {k: v for k, v in table.items() if k not in own}
     return checked(DataTable, {**rest, "parameters": values}, where)
 

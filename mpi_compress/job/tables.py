@@ -151,6 +151,7 @@ class LogTable:
     """A job's [log]."""
 
     every: int = 1
+    evaluate: int | None = None  # rows of each worker at which f and ∇f are taken, evenly spread over its shard; None: all
     theory: bool = False  # CAT's improvements and bounds at every logged round, into /theory
     metrics: list[str | dict[str, Any]] = field(default_factory=list)  # each a further column of the trace
     count: list[str] = field(default_factory=list)  # conventions by which bits up are counted, each a further column
@@ -158,6 +159,10 @@ class LogTable:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise ValueError(f"every = {self.every} must be at least 1")
+        if self.evaluate is not None and self.evaluate < 1:
+            raise ValueError(f"evaluate = {self.evaluate} must be at least 1 row of each worker; leave it out for all rows")
+        if self.evaluate is not None and self.theory:
+            raise ValueError("theory = true needs f and ∇f of all rows: leave evaluate out")
         conventions_of(self.count)
 
 

@@ -19,6 +19,7 @@ class Convention:
 
     column: str  # of the trace
     bits: Callable[[Link, Compressed], float]
+    padded: bool = False  # True if each message of a round counts as much as the one that counts most
     start_is_free: bool = False  # True if whole gradients in round 0 of a method that compresses are not counted
 
 
@@ -43,11 +44,19 @@ def _gspar(link: Link, c: Compressed) -> float:
     return c.coded_bits(fpp) if isinstance(c, Hybrid) else link.paper_bits(c)
 
 
+def _placed(c: Compressed) -> int:
+    """How many coordinates are sent with a position of their own: all that are sent, but for whole vectors."""
+    if isinstance(c, Blocks):
+        return sum(_placed(part) for part in c.parts)
+    return 0 if isinstance(c, Dense) else c.elements
+
+
 CONVENTIONS: dict[str, Convention] = {
     "cat": Convention("bits_cat", lambda link, c: c.paper_bits(link.codec.float_format.bits, True)),  # CAT eq. 5
-    "values-only-32": Convention("bits_values_32", lambda _, c: c.paper_bits(32, False), True),  # EF21, MARINA, DASHA
-    "values-only-64": Convention("bits_values_64", lambda _, c: c.paper_bits(64, False), True),  # 3PC, on quadratics
+    "values-only-32": Convention("bits_values_32", lambda _, c: c.paper_bits(32, False), start_is_free=True),  # EF21, MARINA, DASHA
+    "values-only-64": Convention("bits_values_64", lambda _, c: c.paper_bits(64, False), start_is_free=True),  # 3PC, on quadratics
     "values+indices": Convention("bits_values_indices", lambda _, c: c.paper_bits(32, True)),
+    "padded": Convention("bits_padded", lambda _, c: c.paper_bits(32, False) + 32 * _placed(c), padded=True),  # HT, on networks
     "min(k log2 d, …)": Convention("bits_cheapest_indices", _cheapest),  # FL_playground
     "gspar": Convention("bits_gspar", _gspar),
 }
@@ -73,10 +82,7 @@ def add_by_conventions(
     Args:
         starts_whole: True in round 0 of a method whose uplink compresses: there some sources count no whole gradients.
     """
-    for message in arrived:
-        if message.is_silent:
-            continue
-        content = link.unpack(message)
-        free = starts_whole and isinstance(content, Dense)
-        for each in conventions.values():
-            totals[each.column] += 0.0 if free and each.start_is_free else each.bits(link, content)
+    contents = [link.unpack(message) for message in arrived if not message.is_silent]
+    for each in conventions.values():
+        bits = [0.0 if starts_whole and each.start_is_free and isinstance(c, Dense) else each.bits(link, c) for c in contents]
+        totals[each.column] = sum([max(bits)] * len(arrived) if each.padded and bits else bits, totals[each.column])

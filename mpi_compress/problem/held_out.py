@@ -4,6 +4,7 @@ import numpy as np
 
 from mpi_compress.kernels import losses as kernels
 from mpi_compress.kernels.rows import margins
+from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
@@ -23,23 +24,37 @@ class HeldOut:
         self._loss = checked_model(loss) if isinstance(loss, Model) else checked_loss(loss)
         self._margins = np.empty(len(rows))
         self._classes = bool(np.all(np.abs(rows.labels) == 1.0))
+        self._seen: tuple[Vector, dict[str, float], Vector | None] | None = None  # a point, its columns and scores
 
     def columns(self, x: Vector) -> dict[str, float]:
-        """The test columns of a row of the trace, at the point x (d,)."""
-        if isinstance(self._loss, Model):
-            return self._of_model(self._loss, x)
+        """The test columns of a row of the trace, at the point x (d,). What the last point gave is kept."""
+        return dict(self._at(x)[1])
+
+    def scores(self, x: Vector) -> Vector | None:
+        """The model's scores of all rows at x (d,); None: it has none, or there is no model."""
+        return self._at(x)[2]
+
+    def _at(self, x: Vector) -> tuple[Vector, dict[str, float], Vector | None]:
+        if self._seen is None or not are_equal(self._seen[0], x):
+            loss = self._loss
+            found = self._of_model(loss, x) if isinstance(loss, Model) else (self._of_loss(loss, x), None)
+            self._seen = (x.copy(), *found)
+        return self._seen
+
+    def _of_loss(self, loss: Loss, x: Vector) -> dict[str, float]:
         margins(self._rows.matrix, x, self._margins)
-        if self._loss.kernel is None:
-            value = float(np.mean(self._loss.value_and_slope(self._rows.labels, self._margins)[0]))
+        if loss.kernel is None:
+            value = float(np.mean(loss.value_and_slope(self._rows.labels, self._margins)[0]))
             accuracy = float(np.mean((self._margins > 0) == (self._rows.labels > 0)))
         else:
-            value, accuracy = kernels.mean_loss_and_accuracy(self._loss.kernel, self._rows.labels, self._margins)
+            value, accuracy = kernels.mean_loss_and_accuracy(loss.kernel, self._rows.labels, self._margins)
         return {"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}
 
-    def _of_model(self, model: Model, x: Vector) -> dict[str, float]:
-        found = {"test_loss": model.loss_and_gradient(x, self._rows, None)[0]}
-        scores = model.scores(x, self._rows) if model.labels == "class" else None
-        return found if scores is None else {**found, "test_accuracy": accuracy(scores, self._rows.labels)}
+    def _of_model(self, model: Model, x: Vector) -> tuple[dict[str, float], Vector | None]:
+        found, scores = {"test_loss": model.mean_loss(x, self._rows)}, model.scores(x, self._rows)
+        if scores is not None and model.labels == "class":
+            found["test_accuracy"] = accuracy(scores, self._rows.labels)
+        return found, scores
 
 
 def accuracy(scores: Vector, labels: Vector) -> float:

@@ -60,6 +60,16 @@ def _each_message(way: str) -> Callable[[Result], NDArray]:
     return derive
 
 
+def _density(name: str, bits: int) -> Callable[[Result], NDArray]:
+    def derive(run: Result) -> NDArray:
+        rounds = np.maximum(run.trace["round"], 1)
+        return np.where(
+            run.trace["round"] > 0, run.trace[name] / (bits * rounds * run.attrs["n_workers"] * run.attrs["dim"]), np.nan
+        )
+
+    return derive
+
+
 def _both(name: str) -> Callable[[Result], NDArray]:
     return lambda run: run.trace[f"{name}_up"] + run.trace[f"{name}_down"]
 
@@ -103,8 +113,11 @@ COLUMNS = (
     Column("bits_values_32", "float64", "bit", "bits sent up, 32 a value (EF21, MARINA, DASHA)", "convention"),
     Column("bits_values_64", "float64", "bit", "bits sent up, 64 a value (3PC)", "convention"),
     Column("bits_values_indices", "float64", "bit", "bits sent up, 32 a value, and its index", "convention"),
+    Column("bits_padded", "float64", "bit", "bits sent up, padded to the largest worker (HT's code)", "convention"),
     Column("bits_cheapest_indices", "float64", "bit", "bits sent up, 32 a value, and the cheapest index set", "convention"),
     Column("bits_gspar", "float64", "bit", "bits sent up, GSpar's string at its entropy", "convention"),
+    Column("average_density", "float64", "", "average density (1/T) Σ k_t/d", "result", "", derive=_density("elements_up", 1)),
+    Column("padded_density", "float64", "", "average density, padding counted", "result", "", derive=_density("bits_padded", 64)),
     Column("model_seconds", "float64", "s", "time by the model of the links", "model"),
     Column("model_fixed", "float64", "s", "of it computing and latency", "model"),
     Column("model_bits", "float64", "bit", "bits of the messages that were waited for", "model"),

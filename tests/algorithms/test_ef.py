@@ -82,8 +82,34 @@ def test_momentum_of_gradients_with_minibatches_and_the_regulariser_at_the_maste
     np.testing.assert_allclose(run.x, xs[-1], rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("direction", ["nesterov", "heavy-ball"])
+def test_other_directions_of_momentum(direction, tmp_path):
+    for form, plain in (("gradient", plain_ef.algorithm_2), ("update", plain_ef.algorithm_3)):
+        algorithm = {"name": "ef", "momentum": 0.9, "direction": direction, "form": form, "step": 0.05}
+        for number, (up, C) in enumerate(
+            (({"name": "top-k", "k": 4}, top(4)), ({"name": "hard-threshold", "threshold": 0.02}, above(0.02)))
+        ):
+            run = run_of(tmp_path / f"{form}{number}", algorithm, up, rounds=40)
+            xs = plain(shards(run), np.zeros(40), C, 0.05, 40, 0.9, direction=direction)
+            np.testing.assert_allclose(run.x, xs[-1], rtol=1e-10, atol=1e-13)
+    with pytest.raises(mc.UserError, match="it needs momentum"):
+        run_of(tmp_path, {"name": "ef", "direction": direction, "step": 0.1}, {"name": "top-k", "k": 4}, rounds=1)
+
+
+@pytest.mark.parametrize("feedback", [True, False])
+def test_adam_is_adam_on_the_mean_of_what_was_sent(feedback, tmp_path):
+    algorithm = {"name": "adam", "step": 0.02, "beta1": 0.25, "beta2": 0.5, "feedback": feedback}  # HT table 5
+    run = run_of(tmp_path, algorithm, {"name": "top-k", "k": 4}, rounds=50)
+    xs = plain_ef.adam(shards(run), np.zeros(40), top(4), 0.02, 50, 0.25, 0.5, 1e-8, feedback)
+    np.testing.assert_allclose(run.x, xs[-1], rtol=1e-9, atol=1e-12)
+    with pytest.raises(mc.UserError, match="from 0 to below 1"):
+        run_of(tmp_path, {"name": "adam", "beta1": 1.0}, {"name": "top-k", "k": 4}, rounds=1)
+
+
 @pytest.mark.parametrize("reset", [1, 3])
-@pytest.mark.parametrize(("up", "C"), [({"name": "top-k", "k": 4}, top(4)), ({"name": "hard-threshold", "threshold": 0.02}, above(0.02))])
+@pytest.mark.parametrize(
+    ("up", "C"), [({"name": "top-k", "k": 4}, top(4)), ({"name": "hard-threshold", "threshold": 0.02}, above(0.02))]
+)
 def test_errors_are_dropped_in_the_rounds_that_reset_names(reset, up, C, tmp_path):
     run = run_of(tmp_path, {"name": "ef", "step": 0.5, "reset": reset}, up, rounds=40)
     xs, _ = plain_ef.algorithm_1(shards(run), np.zeros(40), C, 0.5, 40, reset=reset)

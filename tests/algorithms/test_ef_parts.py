@@ -7,6 +7,7 @@ from helpers.running import run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
+from mpi_compress.algorithms import algorithms
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
@@ -379,3 +380,23 @@ def test_a_regime_compares_one_epoch_with_another():
         assert regime.critical == (k == 0)
         assert regime.accumulated.tolist() == ([0.0, 0.0] if k % 2 else [3.0, 4.0])
     assert regime.before == 10.0
+
+
+def test_a_warm_up_rises_and_falls_by_epochs():
+    """HT tables 3 and 6: from 0.1 linearly within 5 epochs, a tenth after 150 and 250."""
+    numbers = {"N": 80.0, "n": 4.0, "batch": 6.0}  # 20 rows a worker: 4 rounds an epoch
+    step = bind({"form": "warm-up", "a": 1.6, "from": 0.1, "over": 5, "falls": [150, 250]}, numbers)
+    assert [step.at(k) for k in (0, 10, 20, 599)] == pytest.approx([0.1, 0.85, 1.6, 1.6])
+    assert [step.at(k) for k in (600, 999, 1000)] == pytest.approx([0.16, 0.16, 0.016])
+    plain = bind({"form": "warm-up", "a": "2/L", "falls": [3], "by": 4}, NUMBERS)
+    assert [plain.at(k) for k in (0, 2, 3)] == [0.5, 0.5, 0.125]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [{"a": 1.0, "over": 5}, {"from": 0.1}, {"a": 1.0, "falls": [5, 3]}, {"a": 1.0, "by": 0.5}, {"a": 1.0, "epochs": 5}],
+    ids=str,
+)
+def test_warm_ups_that_make_no_sense_are_refused(step):
+    with pytest.raises(UserError, match="γ rises from `from` to a in 5 epochs"):
+        algorithms.build({"name": "ef", "step": {"form": "warm-up", **step}}, "algorithm")

@@ -38,6 +38,7 @@ COMPRESSORS = [
     {"name": "count-sketch", "columns": 4, "rows": 2},
     {"name": "blocks", "of": {"name": "top-k", "k": "20%"}, "slices": 3},
     {"name": "blocks", "of": {"name": "qsgd", "levels": 4}, "sizes": [4, 1, 7]},
+    {"name": "blocks", "of": {"name": "hard-threshold", "threshold": 0.5}, "sizes": [4, 1, 7], "joined": True},
 ]
 
 GENERATED = {
@@ -59,6 +60,7 @@ def run_of(
 
 
 _FALLING = {"form": "1/t", "a": "4/mu", "b": "16 L/mu"}
+_WARM_UP = {"form": "warm-up", "over": 0.5, "falls": [1]}
 _TOP = {"name": "top-k", "k": 3}
 _BOUND = {"name": "lattice", "range": "bound"}
 _MANY = {"workers": {"count": 20}}  # of 90 samples: shards of unequal length, most of them on one rank with others
@@ -83,6 +85,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "gdstar": run_of({"name": "ef-gdstar"}, {"name": "top-k", "k": 1}),
     "gradient": run_of({"name": "ef", "batch": 1, "momentum": 0.5, "step": "0.2/L"}, _TOP),
     "update": run_of({"name": "ef", "batch": 1, "momentum": 0.5, "form": "update", "masking": True, "step": "0.2/L"}, _TOP),
+    "adam": run_of({"name": "adam", "batch": 2, "step": 0.02, "feedback": False}, {"name": "gspar", "kappa": 0.3}, **_MANY),
+    "nesterov momentum": run_of(
+        {"name": "ef", "batch": 2, "momentum": 0.9, "direction": "nesterov", "step": {**_WARM_UP, "a": "0.1/L", "from": "0.01/L"}},
+        {"name": "blocks", "of": {"name": "top-k", "k": "10%"}, "sizes": [7, 30, 3], "joined": True},
+        log={"every": 5, "evaluate": 3},
+    ),
     "sgd": run_of(
         {"name": "sgd", "batch": 1, "regularizer": "master", "step": [[0, "1/L"], [10, "0.1/L"]]},
         {"name": "random-k", "k": 9},
@@ -95,7 +103,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "diana": run_of({"name": "diana"}, {"name": "random-k", "k": 3}),
     "marina": run_of({"name": "marina"}, {"name": "random-k", "k": 9}, **_MANY),
     "ef21, l1": run_of(
-        {"name": "ef21", "batch": 2, "first": "gradient"}, _TOP, objective={"penalty": {"name": "l1", "weight": 0.01}, "f_star": "skip"}
+        {"name": "ef21", "batch": 2, "first": "gradient"},
+        _TOP,
+        objective={"penalty": {"name": "l1", "weight": 0.01}, "f_star": "skip"},
     ),
     "ef21-sgdm": run_of({"name": "ef21-sgdm", "batch": 1}, _TOP),
     "econtrol": run_of({"name": "econtrol", "batch": 2, "sampling": "epoch"}, _TOP),

@@ -57,7 +57,10 @@ def algorithm_1(f, x, C, γ, rounds, shift=None, reset=None):
     return np.array(xs), np.array(errors)
 
 
-def algorithm_2(f, x, C, γ, rounds, λ, rows=lambda i, k: slice(None), µ=0.0):
+DIRECTIONS = {"printed": lambda g, m, λ: g + m, "nesterov": lambda g, m, λ: g + λ * m, "heavy-ball": lambda g, m, λ: m}
+
+
+def algorithm_2(f, x, C, γ, rounds, λ, rows=lambda i, k: slice(None), µ=0.0, direction="printed"):
     """Momentum by gradient compression, with rows(i, k) as minibatches, and µ x at the master."""
     e, m, xs = [np.zeros_like(x) for _ in range(f.n)], np.zeros_like(x), [x]
     for k in range(rounds):
@@ -68,12 +71,12 @@ def algorithm_2(f, x, C, γ, rounds, λ, rows=lambda i, k: slice(None), µ=0.0):
             e[i] = Δ - sent[-1]
         mean = np.mean(sent, axis=0)
         m = λ * m + mean
-        x = x - γ * µ * x - γ * (mean + m)
+        x = x - γ * µ * x - γ * DIRECTIONS[direction](mean, m, λ)
         xs.append(x)
     return np.array(xs)
 
 
-def algorithm_3(f, x, C, γ, rounds, λ, masking=False):
+def algorithm_3(f, x, C, γ, rounds, λ, masking=False, direction="printed"):
     """Momentum by update compression."""
     e, ms, xs = [np.zeros_like(x) for _ in range(f.n)], [np.zeros_like(x) for _ in range(f.n)], [x]
     for _ in range(rounds):
@@ -81,11 +84,27 @@ def algorithm_3(f, x, C, γ, rounds, λ, masking=False):
         for i in range(f.n):
             g = f.gradient(i, x)
             ms[i] = λ * ms[i] + g
-            Δ = ms[i] + g + e[i]
+            Δ = DIRECTIONS[direction](g, ms[i], λ) + e[i]
             sent.append(C(Δ))
             e[i] = Δ - sent[-1]
             if masking:
                 ms[i][sent[-1] != 0] = 0.0
         x = x - γ * np.mean(sent, axis=0)
+        xs.append(x)
+    return np.array(xs)
+
+
+def adam(f, x, C, γ, rounds, β1, β2, ε, feedback=True):
+    """Adam on the mean of compressed gradients, with error feedback or without."""
+    e, m, v, xs = [np.zeros_like(x) for _ in range(f.n)], np.zeros_like(x), np.zeros_like(x), [x]
+    for t in range(1, rounds + 1):
+        sent = []
+        for i in range(f.n):
+            Δ = f.gradient(i, x) + e[i]
+            sent.append(C(Δ))
+            e[i] = feedback * (Δ - sent[-1])
+        g = np.mean(sent, axis=0)
+        m, v = β1 * m + (1 - β1) * g, β2 * v + (1 - β2) * g**2
+        x = x - γ * (m / (1 - β1**t)) / (np.sqrt(v / (1 - β2**t)) + ε)
         xs.append(x)
     return np.array(xs)

@@ -299,3 +299,15 @@ def test_what_was_set_from_outside_is_kept_with_the_run():
     tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "algorithm": {"name": "gd"}}
     assert parse_job(tables, "x", Path(), {}).runs[0].overridden == {}
     assert parse_job(tables, "x", Path(), {"stop.rounds": 2}).runs[0].overridden == {"stop.rounds": 2}
+
+
+def test_a_part_of_another_name_at_full_size_replaces_the_small_one_whole(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(
+        BASE + '[up]\ncompressor = { name = "top-k", k = 2 }\n[down]\ncompressor = { name = "top-k", k = 3 }\n'
+        '[full]\nup.compressor = { name = "qsgd", levels = 4 }\ndown.compressor = { name = "top-k", k = 5 }\n'
+    )
+    full = load_job(file, full=True).runs[0]
+    assert full.written["up"]["compressor"] == {"name": "qsgd", "levels": 4}
+    assert full.written["down"]["compressor"] == {"name": "top-k", "k": 5}
+    assert load_job(file).runs[0].written["up"]["compressor"] == {"name": "top-k", "k": 2}

@@ -34,16 +34,16 @@ def test_each_convention_has_a_column_and_each_column_a_convention():
 def test_conventions_by_hand():
     d, K = 1000, 7
     few = Sparse(d, np.arange(K, dtype=np.uint32), np.ones(K))
-    assert counted(few) == [K * (10 + 64), 32 * K, 64 * K, K * (32 + 10), 32 * K + K * log2(d), K * (10 + 64)]
-    assert counted(few, "random-k", k=7)[4] == 32 * K  # the seed says which
+    assert counted(few) == [K * (10 + 64), 32 * K, 64 * K, K * (32 + 10), 64 * K, 32 * K + K * log2(d), K * (10 + 64)]
+    assert counted(few, "random-k", k=7)[5] == 32 * K  # the seed says which
     many = Sparse(d, np.arange(500, dtype=np.uint32), np.ones(500))
-    assert counted(many)[4] == 32 * 500 + d
+    assert counted(many)[5] == 32 * 500 + d
     nearly = Sparse(d, np.arange(998, dtype=np.uint32), np.ones(998))
-    assert counted(nearly)[4] == 32 * 998 + 2 * log2(d)
-    assert counted(Dense(np.ones(d))) == [64 * d, 32 * d, 64 * d, 32 * d, 32 * d, 64 * d]
+    assert counted(nearly)[5] == 32 * 998 + 2 * log2(d)
+    assert counted(Dense(np.ones(d))) == [64 * d, 32 * d, 64 * d, 32 * d, 32 * d, 32 * d, 64 * d]
     signs = SignSparse(d, few.indices, np.ones(K, dtype=bool), 1.0)
-    assert counted(signs) == [64 + K * 10, 32, 64, 32 + K * 10, 32 + K * log2(d), 64 + K * 10]
-    assert counted(WithScalar(0.5, few))[4] == 32 + 32 * K + K * log2(d)
+    assert counted(signs) == [64 + K * 10, 32, 64, 32 + K * 10, 32 + 32 * K, 32 + K * log2(d), 64 + K * 10]
+    assert counted(WithScalar(0.5, few))[5] == 32 + 32 * K + K * log2(d)
     assert counted(Blocks((few, few), "fixed")) == [2 * bits for bits in counted(few)]
 
 
@@ -105,6 +105,23 @@ def test_a_run_has_the_columns_that_its_job_names_and_no_other_number_changes(tm
 def test_names_of_no_convention_and_methods_without_messages_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"log: .*values-only-32"):
         job(tmp_path, [{"label": "a", "algorithm": {"name": "gd"}}], log={"count": ["values-only"]})
-    shared = {"label": "a", "algorithm": {"name": "async-sgd", "step": "0.1/L"}, "up": {"compressor": {"name": "gspar", "kappa": 0.3}}}
+    shared = {
+        "label": "a",
+        "algorithm": {"name": "async-sgd", "step": "0.1/L"},
+        "up": {"compressor": {"name": "gspar", "kappa": 0.3}},
+    }
     with pytest.raises(UserError, match=r"log\.count: async-sgd shares memory"):
         mc.run(job(tmp_path, [shared]), out=tmp_path)
+
+
+def test_padded_messages_count_as_much_as_the_largest_of_their_round(tmp_path):
+    """HT's code: a value and a position of 32 bits each, all workers padded to the one that sends most."""
+    table = {"label": "hard", "algorithm": {"name": "ef"}, "up": {"compressor": {"name": "hard-threshold", "threshold": 0.05}}}
+    (run,) = mc.run(job(tmp_path, [table]), out=tmp_path)
+    each = np.diff(run.workers["wire_bits_up"], axis=0) - 8 * (4 + 1)  # a byte says how many; 64 bits a value, 5 an index
+    most = np.floor(each / 69).max(axis=1)
+    assert len(set(most)) > 1 or np.ptp(each) > 0
+    assert run.trace["bits_padded"].tolist() == [0, *np.cumsum(3 * 64 * most)]
+    assert run.column("padded_density")[-1] == pytest.approx(most.mean() / 20)
+    assert run.column("average_density")[-1] == pytest.approx(run.trace["elements_up"][-1] / (4 * 3 * 20))
+    assert run.column("average_density")[-1] < run.column("padded_density")[-1]

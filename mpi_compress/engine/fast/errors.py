@@ -69,11 +69,7 @@ class ErrorsTogether(Way):
         f, method = self.objectives[i], self.algorithm
         rows = method.rows(f, self.round(i, k))
         if isinstance(method, MomentumOfUpdates):
-            g = f.gradient(node.x, rows)
-            worker.m *= method.momentum
-            worker.m += g
-            worker.e += worker.m
-            worker.e += g
+            method.grow(worker, f.gradient(node.x, rows))
         elif rows is None:
             h = getattr(worker, "h", _NONE)
             return kernels.grow(worker.e, f.gradient(node.x), h, self._threshold, worker.step, worker.sizes)

@@ -156,6 +156,16 @@ class AmongWorkers(Compressor):
         """This compressor in a run of n workers; ValueError where its parameters name another number."""
 
 
+class Composed(Compressor):
+    """A compressor of blocks: another one, `each`, is applied to each of them."""
+
+    each: Compressor
+
+    @abstractmethod
+    def within_model(self, sizes: Sequence[int]) -> "Composed":
+        """This compressor in a run of a model whose blocks have so many coordinates; none are given for a loss of a margin."""
+
+
 class Sized(Compressor):
     """A compressor Q_s with a size s, which an algorithm may tune: the paper bits of a message follow from s and d."""
 

@@ -1,49 +1,78 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.compressors.base import AmongWorkers, Compressor, compressors, one_of
-from mpi_compress.messages.kinds import Blocks, Compressed, Known, Vector
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor, compressors, one_of
+from mpi_compress.messages.kinds import Blocks, Compressed, Known, Sparse, Vector
 
 
 @compressors.register("blocks")
 @dataclass(frozen=True)
-class BlockWise(AmongWorkers):
+class BlockWise(AmongWorkers, Composed):
     """A compressor for each block of coordinates on its own: blocks of a model by their `sizes`, or `slices` of near-equal length.
 
-    δ is the least and ω the largest of the blocks'; variances and bits add up. A share such as k = "1%" is one of each block.
+    δ is the least and ω the largest of the blocks'; variances and bits add up. A share such as k = "1%" is one of each block, and
+    at least one coordinate. ACCORDION's blocks are all in one regime, the run's.
     """
 
     of: str | dict[str, Any]  # the compressor of a block: its name, or { name = …, parameters }
     slices: int | None = None  # how many near-equal blocks; left out: sizes are given
-    sizes: list[int] | None = None  # the coordinates of each block in turn, d in all; left out: slices is given
+    sizes: list[int] | Literal["model"] | None = None  # coordinates of each block, d in all; "model": the model's own blocks
     codec_of_block: str = ""  # the codec of each block; left out: the one that the block's compressor counts
+    joined: bool = False  # true: coordinates that blocks send are one message of the whole vector, for a codec of the whole
     makes = Blocks
     codec = "blocks"
-    paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4"
+    paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4; HT §C.5"
     each: Compressor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         one_of(slices=self.slices, sizes=self.sizes)
-        if min(self.sizes or [self.slices or 0]) < 1:
+        if self.sizes != "model" and min(self.sizes or [self.slices or 0]) < 1:
             raise ValueError("slices and sizes should be at least 1")
         each = compressors.build(self.of, "of")
-        if each.has_state or each.follows or each.needs_noise:
+        if each.has_state or each.follows == "step" or each.needs_noise:
             raise ValueError(f"{each.name} follows the run, which no block can: blocks are for compressors that do not")
         codec = self.codec_of_block or each.codec
         if not (codec in codecs and codecs[codec]().writes(each.makes)):
             raise ValueError(f"codec_of_block = '{codec}' cannot write what '{each.name}' makes")
+        if self.joined:
+            self._join(each)
         object.__setattr__(self, "each", each)
 
+    def _join(self, each: Compressor) -> None:
+        if self.codec_of_block:
+            raise ValueError("joined = true leaves one message, so codec_of_block has no use: leave it out, and choose [up] codec")
+        if each.makes is not Sparse:
+            raise ValueError(f"joined = true is for compressors that send coordinates with their values, and not '{each.name}'")
+        object.__setattr__(self, "makes", Sparse)
+        object.__setattr__(self, "codec", each.codec)
+
     def among(self, n: int) -> "BlockWise":
-        if isinstance(self.each, AmongWorkers):
-            known = replace(self)
-            object.__setattr__(known, "each", self.each.among(n))
-            return known
-        return self
+        return self._with(each=self.each.among(n)) if isinstance(self.each, AmongWorkers) else self
+
+    def within_model(self, sizes: Sequence[int]) -> "BlockWise":
+        if self.sizes != "model":
+            return self
+        held = [size for size in sizes if size > 0]
+        if not held:
+            raise ValueError('sizes = "model" takes the blocks of a model, and a loss of a margin has none; give slices or sizes')
+        return self._with(sizes=held)
+
+    def _with(self, each: Compressor | None = None, sizes: list[int] | None = None) -> "BlockWise":
+        """This compressor with other compressors of its blocks, or with settled sizes."""
+        known = replace(self, sizes=self.sizes if sizes is None else sizes)
+        object.__setattr__(known, "each", self.each if each is None else each)
+        return known
+
+    @property
+    def follows(self) -> Literal["", "step", "regime"]:
+        return self.each.follows
+
+    def in_round(self, dim: int, step: float, critical: bool) -> "BlockWise":
+        return self._with(each=self.each.in_round(dim, step, critical)) if self.follows else self
 
     def blocks(self, dim: int) -> Iterator[slice]:
         """The coordinates of each block in turn."""
@@ -52,17 +81,23 @@ class BlockWise(AmongWorkers):
         for end in ends:
             yield slice(start, end)
             start = end
-        for size in self.sizes or ():
+        for size in self._sizes:
             yield slice(start, start + size)
             start += size
+
+    @property
+    def _sizes(self) -> list[int]:
+        if self.sizes == "model":
+            raise ValueError('sizes = "model" needs a run of a model, whose blocks they are; give slices or sizes')
+        return self.sizes or []
 
     def lengths(self, dim: int) -> list[int]:
         """The number of coordinates of each block."""
         return [block.stop - block.start for block in self.blocks(dim)]
 
     def check(self, dim: int) -> None:
-        if self.sizes and sum(self.sizes) != dim:
-            raise ValueError(f"sizes add up to {sum(self.sizes)}, and there are d = {dim} coordinates")
+        if self._sizes and sum(self._sizes) != dim:
+            raise ValueError(f"sizes add up to {sum(self._sizes)}, and there are d = {dim} coordinates")
         if self.slices and self.slices > dim:
             raise ValueError(f"slices = {self.slices} are more than the d = {dim} coordinates there are")
         for size in set(self.lengths(dim)):
@@ -72,13 +107,17 @@ class BlockWise(AmongWorkers):
         parts = [self.each.compress(v[block], t) for block in self.blocks(v.size)]
         if not is_ours(self.each):
             parts = [part.checked(size) for part, size in zip(parts, self.lengths(v.size), strict=True)]
-        return Blocks(tuple(parts), self._codec)
+        together = Blocks(tuple(parts), self._codec)
+        joined = together.sparse() if self.joined else None
+        return together if joined is None else joined
 
     @property
     def _codec(self) -> str:
         return self.codec_of_block or self.each.codec
 
     def known(self, dim: int) -> Known:
+        if self.joined:
+            return {}
         return {
             "codec": self._codec,
             "blocks": tuple((size, self.each.makes, self.each.known(size)) for size in self.lengths(dim)),

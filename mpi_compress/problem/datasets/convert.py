@@ -4,9 +4,10 @@ The file is HDF5 with contiguous arrays: labels (N,), and indptr (N+1,), indices
 is smaller. It depends only on the rows and their order, and carries a checksum.
 """
 
+import json
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +65,17 @@ class Spool:
             )
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+
+    def note(self, dim: int | None, sizes: Mapping[str, int]) -> None:
+        """Keep what the format states of the rows, if it does."""
+        if dim is not None:
+            (self.folder / "stated.json").write_text(json.dumps([dim, dict(sizes)]))
+
+    def stated(self) -> tuple[int | None, dict[str, int]]:
+        """d and the sizes that the format states."""
+        file = self.folder / "stated.json"
+        dim, sizes = json.loads(file.read_text()) if file.exists() else (None, {})
+        return dim, sizes
 
     def blocks(self) -> Iterator[ParsedRows]:
         """All blocks, in order."""
@@ -139,6 +151,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
             minus=np.array(classes.minus), classes=np.array(classes.each), checksum=checksum(h5),
+            **({"sizes": json.dumps(sizes)} if (sizes := spool.stated()[1]) else {}),
         )  # fmt: skip
 
 
@@ -147,7 +160,7 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     labels, lengths, found = spool.outline()
     if labels.size == 0:
         raise UserError(f"data: {recipe.title} holds no samples")
-    dim = recipe.dim or found
+    dim = recipe.dim or spool.stated()[0] or found
     if dim == 0:
         raise UserError(f"data: {recipe.title} has no features")
     if found > dim:

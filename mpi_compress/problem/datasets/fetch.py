@@ -1,4 +1,4 @@
-"""Sets of the LIBSVM collection: fetched, joined where a paper joins them, and checked against their published shape."""
+"""Sets of the LIBSVM collection, joined where a paper joins them and checked against their published shape; sets for networks."""
 
 import bz2
 import os
@@ -14,7 +14,8 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, sha256
 from mpi_compress.problem.datasets.download import download
-from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.known import KNOWN, how_to_get
+from mpi_compress.problem.datasets.published import PUBLISHED, find_published, is_digest_of, unpack
 
 COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 
@@ -35,8 +36,10 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
         UserError: no such set, a server that cannot give it, or content that differs from what was published or fetched before.
     """
     gettable = {k: v for k, v in KNOWN.items() if v.files}
-    if name not in gettable:
-        raise UserError(f"data get: {nearest(name, gettable, 'set')}")
+    if name not in gettable and not how_to_get(name):
+        raise UserError(f"data get: {nearest(name, {*gettable, *(k for k in PUBLISHED if how_to_get(k))}, 'set')}")
+    if name in PUBLISHED:
+        return _get_published(name, url or os.environ.get("MPI_COMPRESS_DATA_URL"), quiet, report)
     files, folder = gettable[name].files, cache_folder() / "sets"
     suffix = Path(files[0]).suffix
     target, sums = folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
@@ -62,6 +65,28 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
     sums.write_text(f"{digest}  {target.name}\n")
     _remove(*fetched)
     return target
+
+
+def _get_published(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) -> Path:
+    """The file to read of a set that is published as an archive, or as compressed files in one folder."""
+    folder, known = cache_folder() / "sets", PUBLISHED[name]
+    found = find_published(name, [folder])
+    if found is not None:
+        report(f"{name}: there already, {found}")
+        return found
+    base, _, archive = known.source.rpartition("/")
+    base = (url or base).rstrip("/") + "/"
+    names = (archive,) if archive else tuple(f"{file}.gz" for file in known.files)
+    for one, digest in zip(names, known.digests, strict=True):
+        file = _downloaded(one, base, folder / "incoming", quiet, report)
+        if not is_digest_of(file, digest):
+            _remove(file)
+            raise UserError(f"{base}{one}: is not what was published, whose {digest.replace(':', ' is ')}")
+        unpack(file, [m for p in PUBLISHED.values() if p.source == known.source for m in p.files] if archive else [one], folder)
+        _remove(file)
+    unpacked = find_published(name, [folder])
+    assert unpacked is not None
+    return unpacked
 
 
 def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Callable[[str], None]) -> Path:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from mpi_compress.problem.datasets.published import PUBLISHED
+
 
 class Known(NamedTuple):
     """N samples and d features as published; None for a set that is a part of another, of no fixed size."""
@@ -50,4 +52,5 @@ KNOWN = {
 
 def how_to_get(name: str | None) -> str:
     """The command that fetches a set; "" where there is none."""
-    return f"mpi-compress data get {name}" if name in KNOWN and KNOWN[name].files else ""
+    gettable = (name in KNOWN and KNOWN[name].files) or (name in PUBLISHED and PUBLISHED[name].source)
+    return f"mpi-compress data get {name}" if gettable else ""

@@ -8,25 +8,25 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import h5py
 
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets import formats, libsvm
+from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
 from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
+from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
-from mpi_compress.problem.datasets.table import DataTable, Normalize, content_digest, content_id
+from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, test_digest
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
-Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples, labels
 _FORMAT = 2
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
 _sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified
@@ -43,6 +43,7 @@ class DataSet:
     nonzeros: int
     classes: int = 0  # labels are 0 … classes − 1; 0 where they are ±1, or numbers
     dealt: tuple[int, ...] | None = None  # where the workers' shards begin, and N; None: equal slices, but for one row
+    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
@@ -116,13 +117,12 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
     """The test set of a training set, with its classes, normalisation and d; UserError if it is not there or does not fit."""
     if table.test is None:
         return None
-    source = table.test_file(folder)
     title = f"{table.title}'s test set {table.test}"
-    file = data.beside(f"test-{content_digest(source)[:16]}.h5")
+    file = data.beside(f"test-{test_digest(table, folder)[:16]}.h5")
     if not _is_sound(file):
         classes, normalize, norms = data.treatment()
         recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)
-        _build(file, recipe, Ranks(), partial(formats.read_blocks, source, data.dim))
+        _build(file, recipe, Ranks(), lambda *_: _test_reading(table, folder, data.dim))
     return _described(file, title)
 
 
@@ -151,17 +151,19 @@ def _is_sound(file: Path) -> bool:
     return True
 
 
-def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Blocks], rows: int | None = None) -> None:
+def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Reading], rows: int | None = None) -> None:
     """Make a cached file; ranks that see rank 0's cache parse a share each, and stop after `rows` rows.
 
-    `parsed` gives the blocks of a share, by its number and the number of shares.
+    `parsed` reads a share, by its number and the number of shares.
     """
     spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
 
     def parse() -> None:
         if ranks.rank in readers:
             taken = 0
-            for number, samples, labels in parsed(readers.index(ranks.rank), len(readers)):
+            reading = parsed(readers.index(ranks.rank), len(readers))
+            spool.note(reading.dim, reading.sizes)
+            for number, samples, labels in reading.blocks:
                 spool.put(number, samples, labels)
                 taken += labels.size
                 if rows is not None and taken >= rows:
@@ -177,15 +179,23 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
             spool.remove()
 
 
-def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Blocks:
-    """The blocks of a share. A generator, or a file of which only the first rows are wanted, is one share."""
+def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Reading:
+    """A share of the rows. A generator, or a file of which only the first rows are wanted, is one share."""
     if table.generator is not None or table.rows is not None:
         if part > 0:
-            return iter(())
+            return Reading(iter(()))
         part, parts = 0, 1
     if table.generator is not None:
-        return ((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
-    return formats.read_blocks(table.file(folder), table.known_dim, part, parts)
+        return Reading((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
+    return table.build_format(folder).read(table.file(folder), table.known_dim, part, parts)
+
+
+def _test_reading(table: DataTable, folder: Path, dim: int) -> Reading:
+    """The rows of the test set: in the training set's format if that is stated, else in that of its own name."""
+    source = table.test_file(folder)
+    if source is not None and table.stated_format is None:
+        return format_of(source).read(source, dim, 0, 1)
+    return table.build_format(folder).read_test(table.file(folder), source, dim)
 
 
 def _described(file: Path, title: str) -> DataSet:
@@ -193,4 +203,4 @@ def _described(file: Path, title: str) -> DataSet:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
         n, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
-        return DataSet(file, title, n, dim, nonzeros, classes, dealt)
+        return DataSet(file, title, n, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")))

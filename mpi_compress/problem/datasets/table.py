@@ -15,9 +15,10 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, replace, sha256
-from mpi_compress.problem.datasets.formats import files_of, read_blocks
+from mpi_compress.problem.datasets.formats import HELD_OUT, Format, format_of, formats
 from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.published import PUBLISHED, find_published
 
 Normalize = Literal["rows", "columns", "none"]
 
@@ -34,15 +35,19 @@ class DataTable:
     dtype: Literal["float64", "float32"] = "float64"
     rows: int | None = None  # how many to take, from the first on
     dim: int | None = None  # d, where the largest index present is smaller
-    test: str | None = None  # a set, or a file, for test_loss and test_accuracy
+    test: str | None = None  # a set, or a file, for test_loss and test_accuracy; "held-out": what the format leaves out of training
+    format: str | None = None  # of the file, where its name or the set's does not say it
+    test_rows: int | None = None  # how many of the test set's rows to take, from the first on
     stand_in_for: str | None = None  # the set that was wanted and is not here
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator, or of the format
 
     def __post_init__(self) -> None:
         if sum(s is not None for s in (self.name, self.path, self.generator)) != 1:
             raise ValueError('one of name = "…" (a known set), path = "…" (LIBSVM text) and generator = "…" is needed')
         if self.rows is not None and self.rows < 1:
             raise ValueError(f"rows = {self.rows} must be at least 1")
+        if self.test_rows is not None and (self.test is None or self.test_rows < 1):
+            raise ValueError(f"test_rows = {self.test_rows} must be at least 1, of a test set: test = …")
         if self.dim is not None and not 1 <= self.dim <= libsvm.LARGEST_INDEX:
             raise ValueError(f"dim = {self.dim} must be from 1 to {libsvm.LARGEST_INDEX}")
 
@@ -73,13 +78,26 @@ class DataTable:
     def build_generator(self) -> Generator:
         return generators.build({"name": self.generator, **self.parameters}, "data")
 
+    @property
+    def stated_format(self) -> str | None:
+        """The format that the table or the set's name gives; None: the file's name shows it."""
+        return self.format or (PUBLISHED[self.name].format if self.name in PUBLISHED else None)
+
+    def build_format(self, folder: Path) -> Format:
+        """How the file of samples is read."""
+        if self.stated_format is None:
+            return format_of(self.file(folder))
+        return formats.build({"name": self.stated_format, **self.parameters}, "data")
+
     def file(self, folder: Path) -> Path:
         """The file of samples; `folder` is where a relative path may also start, the job's own."""
         return find_path(str(self.path), folder, "data.path") if self.path is not None else find_set(str(self.name), "data.name")
 
-    def test_file(self, folder: Path) -> Path:
-        """The file of the test set: a set's name, or a path."""
+    def test_file(self, folder: Path) -> Path | None:
+        """The file of the test set, by a set's name or a path; None: it is in the training set's file."""
         assert self.test is not None
+        if self.test == HELD_OUT:
+            return None
         try:
             return find_path(self.test, folder, "data.test")
         except UserError:
@@ -92,13 +110,24 @@ def content_id(table: DataTable, folder: Path) -> str:
         recipe = table.build_generator()
         own = hashlib.sha256((repr(recipe) + source_of(recipe)).encode()).hexdigest()
     else:
-        own = content_digest(table.file(folder))
-    return own if table.test is None else f"{own}+{content_digest(table.test_file(folder))}"
+        how = table.build_format(folder)
+        own = content_digest(table.file(folder), how)
+        if table.stated_format is not None:
+            own = hashlib.sha256(f"{own}{how!r}{source_of(how)}".encode()).hexdigest()
+    return own if table.test is None else f"{own}+{test_digest(table, folder)}"
 
 
-def content_digest(file: Path) -> str:
+def test_digest(table: DataTable, folder: Path) -> str:
+    """The digests of all files of the test set, or the word for what training leaves out."""
+    file = table.test_file(folder)
+    if file is None:
+        return HELD_OUT
+    return content_digest(file, table.build_format(folder) if table.stated_format is not None else format_of(file))
+
+
+def content_digest(file: Path, how: Format) -> str:
     """The digests of all files that hold a set's samples."""
-    return "".join(digest(part) for part in files_of(file))
+    return "".join(digest(part) for part in how.files(file))
 
 
 def find_path(path: str, folder: Path, key: str) -> Path:
@@ -120,6 +149,8 @@ def find_set(name: str, key: str) -> Path:
             f"{key}: '{name}' is a path" + (f'; write path = "{name}"' if key == "data.name" else ", and there is no such file")
         )
     places = [os.environ.get("MPI_COMPRESS_DATA"), "data", cache_folder() / "sets"]
+    if name in PUBLISHED:
+        return _find_published(name, key, [Path(place) for place in places if place])
     for place in places:
         for suffix in libsvm.SUFFIXES:
             if place and (found := Path(place) / f"{name}{suffix}").is_file():
@@ -128,6 +159,16 @@ def find_set(name: str, key: str) -> Path:
         f"{key}: no set '{name}' in $MPI_COMPRESS_DATA ({places[0] or 'not set'}), ./data or {places[2]}; "
         f"`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put the file there"
     )
+
+
+def _find_published(name: str, key: str, places: list[Path]) -> Path:
+    found = find_published(name, places)
+    if found is not None:
+        return found
+    known = PUBLISHED[name]
+    fetch = f"`mpi-compress data get {name}` fetches it, or put" if known.source else "put"
+    looked = ", ".join(map(str, places))
+    raise UserError(f"{key}: no set '{name}' in {looked}, nor in a folder 'deep' there; {fetch} {known.files[0]} into one of them")
 
 
 def digest(file: Path) -> str:
@@ -169,11 +210,11 @@ def find_file(given: str) -> Path:
     return find_set(given, "data")
 
 
-def contents_of(file: Path) -> Contents:
-    """The contents of a file of LIBSVM text, read in blocks; UserError if it holds no samples, or is no LIBSVM text."""
+def contents_of(file: Path, how: Format | None = None) -> Contents:
+    """The contents of a file, read in blocks; UserError if it holds no samples, or cannot be read as what its name shows."""
     labels: dict[float, int] = {}
     lengths, norms, features, low, high = [], [], 0, np.inf, -np.inf
-    for _, samples, of_rows in read_blocks(file):
+    for _, samples, of_rows in (how or format_of(file)).read(file, None, 0, 1).blocks:
         a = scipy.sparse.csr_matrix(samples)
         for label, count in zip(*np.unique(of_rows, return_counts=True), strict=True):
             labels[float(label)] = labels.get(float(label), 0) + int(count)

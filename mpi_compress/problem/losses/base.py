@@ -1,6 +1,7 @@
 """The contract of a loss of a margin: what is known of it is stated by its class, and never inferred."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ class Loss(Part):
     curvature: ClassVar[float] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # a loss of a margin draws nothing, as some models do
+    provenance: ClassVar[Mapping[str, str]] = {}  # attributes of a run: what else decides its bits
     real_labels: ClassVar[bool] = False  # True if labels are numbers to be fitted, and not two classes
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.penalties import Penalty
@@ -23,11 +24,21 @@ class ProblemView:
     penalty: Penalty | None
     x_star: Vector | None  # (d,), if it is known
     f_star: float  # NaN if it is not known
+    test: DataSet | None = None  # the test set
+    test_rows: int | None = None  # how many of its first rows are looked at; None: all
 
     @cached_property
     def rows(self) -> Rows:
         """All training rows, of all workers. They are read when they are first asked for, and stay in rank 0's memory."""
         return self.data.read(0, self.data.n_samples)
+
+    @cached_property
+    def held_out(self) -> HeldOut | None:
+        """The test set's rows, which no worker holds; None where there is none."""
+        if self.test is None:
+            return None
+        n = self.test.n_samples
+        return HeldOut(self.test.read(0, n if self.test_rows is None else min(n, self.test_rows)), self.loss)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ class Outline:
     samples: int
     features: int
     classes: int  # labels are 0 … classes − 1; 0 where they are numbers
+    sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
 
 
 class Model(Part, ABC):
@@ -45,6 +46,14 @@ class Model(Part, ABC):
 
     def check(self) -> None:
         """Raise ValueError where the model and the data do not go together."""
+
+    def require(self) -> None:
+        """Raise UserError if something that the model needs is not installed."""
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """Attributes of a run: what else decides its bits, such as a framework's version."""
+        return {}
 
     @property
     @abstractmethod
@@ -74,6 +83,10 @@ class Model(Part, ABC):
         Args:
             draw: random numbers of this worker and round, equal in all calls of the round; None where f itself is wanted.
         """
+
+    def mean_loss(self, x: Vector, rows: Rows) -> float:
+        """The mean loss of rows at x (d,), of a test set for example; a model that can leave out the gradient says so here."""
+        return self.loss_and_gradient(x, rows, None)[0]
 
     def scores(self, x: Vector, rows: Rows) -> Vector | None:
         """The score of every class (N, classes) of rows, for test_accuracy, or the predicted number (N,); None: there are none."""

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import factorisation as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
+from mpi_compress.problem.models.pairs import pairs_of
 from mpi_compress.problem.rows import Rows
 
 
@@ -42,33 +42,17 @@ class MatrixFactorisation(Model):
         return x
 
     def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
-        pairs, scales = _pairs(rows)
+        pairs, scales = pairs_of(rows, self.name)
         blocks, gradient = self.split(x), np.zeros(x.size)
         errors = _predictions(pairs, scales, blocks) - rows.labels
         kernels.add_gradient(pairs, scales, errors / len(rows), blocks["F"], *self.split(gradient).values())
         return 0.5 * float(np.mean(np.square(errors))), gradient
 
     def scores(self, x: Vector, rows: Rows) -> Vector:
-        return _predictions(*_pairs(rows), self.split(x))
+        return _predictions(*pairs_of(rows, self.name), self.split(x))
 
 
 def _predictions(pairs: NDArray[np.int64], scales: Vector, blocks: Mapping[str, Vector]) -> Vector:
     out = np.empty(len(pairs))
     kernels.predictions(pairs, scales, blocks["F"], blocks["b"], out)
     return out
-
-
-def _pairs(rows: Rows) -> tuple[NDArray[np.int64], Vector]:
-    """The two features of every row (N, 2), and the products of their values (N,)."""
-    if len(rows.matrix) == 3:
-        indptr, indices, values = rows.matrix
-        lengths = (indptr[1:] - indptr[:-1]).astype(np.int64)
-    else:
-        row, indices = np.nonzero(rows.matrix[0])
-        values, lengths = rows.matrix[0][row, indices], np.bincount(row, minlength=len(rows))
-    if not np.all(lengths == 2):
-        wrong = int(np.argmax(lengths != 2))
-        raise UserError(
-            f"matrix-factorisation: a row has {lengths[wrong]} nonzero features; a rating has two, its user and its item"
-        )
-    return indices.reshape(-1, 2).astype(np.int64), np.prod(values.reshape(-1, 2), axis=1, dtype=np.float64)

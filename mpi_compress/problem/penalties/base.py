@@ -26,6 +26,10 @@ class Penalty(Part, ABC):
             raise ValueError(f"weight = {weight:g} must be 0 or more, and finite")
         return replace(self, weight=weight)
 
+    def within_model(self, blocks: Mapping[str, tuple[int, ...]]) -> Self:
+        """This penalty for a model of these blocks, names and shapes; {} for a loss of a margin. ValueError if it does not fit."""
+        return self
+
     @property
     def λ(self) -> float:
         """The weight, once it is settled."""

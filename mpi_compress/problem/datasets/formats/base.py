@@ -1,0 +1,63 @@
+"""The contract of a format: how a file becomes rows, and what the rows' features stand for."""
+
+import bz2
+import gzip
+import lzma
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import Part, Registry
+from mpi_compress.messages.kinds import Vector
+
+Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples (a CSR matrix or an array), labels
+HELD_OUT = "held-out"  # the name, in `test`, of the rows that a format leaves out of the training set
+_DECOMPRESSED = {".xz": lzma.decompress, ".bz2": bz2.decompress, ".gz": gzip.decompress}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Rows as they are read."""
+
+    blocks: Blocks
+    sizes: Mapping[str, int] = field(default_factory=dict)  # what features stand for, such as an image's height; for models
+    dim: int | None = None  # d; None: the largest index
+
+
+@dataclass(frozen=True)
+class Format(Part, ABC):
+    """How files are read; its fields are keys of a job's [data] table."""
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """All files that hold the samples."""
+        return (path,)
+
+    @abstractmethod
+    def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
+        """The training rows: the part-th of `parts` shares; a format that cannot be shared gives all for part 0.
+
+        Raises:
+            UserError: the file cannot be read; the line names the file and the place.
+        """
+
+    def read_test(self, path: Path, test: Path | None, dim: int) -> Reading:
+        """The rows of a test set's file or, for None, those of the training set's file that training leaves out."""
+        if test is None:
+            raise UserError(f'data.test: "{HELD_OUT}": this format leaves nothing out of training; give a file or a set')
+        return self.read(test, dim, 0, 1)
+
+
+formats: Registry[Any] = Registry("format", Format)
+
+
+def content(path: Path) -> bytes:
+    """A file's bytes, decompressed if it is .xz, .bz2 or .gz; UserError if it cannot be read."""
+    try:
+        data = path.read_bytes()
+        return _DECOMPRESSED[path.suffix](data) if path.suffix in _DECOMPRESSED else data
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None

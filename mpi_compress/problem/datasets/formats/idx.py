@@ -1,0 +1,63 @@
+import math
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.problem.datasets.formats.base import Format, Reading, content, formats
+from mpi_compress.problem.datasets.formats.images import blocks_of
+
+_NAME = re.compile(r"images[-.]idx3-ubyte(\.gz|\.xz|\.bz2)?$")
+
+
+@formats.register("idx")
+@dataclass(frozen=True)
+class Idx(Format):
+    """Grey images in an IDX file, as MNIST and Fashion-MNIST are published: pixels from 0 to 1; a file beside it has the labels."""
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        return path, labels_of(path)
+
+    def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
+        if part > 0:
+            return Reading(iter(()))
+        images, labels = _array(path, 3), _array(labels_of(path), 1)
+        if len(images) != len(labels):
+            raise UserError(f"{path}: has {len(images)} images, and {labels_of(path).name} has {len(labels)} labels")
+        pixels, sizes = images.reshape(len(images), -1), _sizes(images)
+        if dim is not None and pixels.shape[1] > dim:
+            raise UserError(f"{path}: images have {pixels.shape[1]} pixels, more than d = {dim}")
+        return Reading(blocks_of(pixels, labels), sizes, pixels.shape[1])
+
+
+def is_idx(path: Path) -> bool:
+    """True if a file's name is that of IDX images."""
+    return _NAME.search(path.name) is not None
+
+
+def labels_of(path: Path) -> Path:
+    """The labels' file beside the images' file; UserError if there is none."""
+    labels = path.with_name(path.name.replace("images-idx3", "labels-idx1").replace("images.idx3", "labels.idx1"))
+    if labels == path or not labels.is_file():
+        raise UserError(f"{path}: the labels of these images should be in {labels.name} beside it, and there is no such file")
+    return labels
+
+
+def _sizes(images: NDArray[np.uint8]) -> Mapping[str, int]:
+    return {"height": images.shape[1], "width": images.shape[2], "channels": 1}
+
+
+def _array(path: Path, axes: int) -> NDArray[np.uint8]:
+    """The array of bytes in an IDX file: two zeros, the type 8, the number of axes, their lengths, the bytes."""
+    data = content(path)
+    if data[:4] != bytes([0, 0, 8, axes]) or len(data) < 4 + 4 * axes:
+        raise UserError(f"{path}: is no IDX file of bytes with {axes} {'axis' if axes == 1 else 'axes'}")
+    shape = struct.unpack_from(f">{axes}I", data, 4)
+    if len(data) != 4 + 4 * axes + math.prod(shape):
+        raise UserError(f"{path}: is cut short or too long: {len(data)} bytes, {4 + 4 * axes + math.prod(shape)} are wanted")
+    return np.frombuffer(data, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)

@@ -1,0 +1,32 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
+
+
+@metrics.register("hit-rate")
+@dataclass(frozen=True)
+class HitRate(Metric):
+    """The share of tested users whose left-out item is among the k largest scores of their candidates (He et al. 2017: HR@10).
+
+    The test set's rows are each user's left-out item, followed by the items that it is ranked against. Ties count against it.
+    """
+
+    k: int = 10  # how many items a user is shown
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError(f"k = {self.k} must be at least 1")
+
+    def value(self, x: Vector, problem: ProblemView) -> float:
+        candidates = 0 if problem.test is None else problem.test.sizes.get("candidates", 0)
+        if problem.held_out is None or not candidates:
+            raise ValueError('the hit rate is of a test set of candidates, such as [data] test = "held-out" of movielens')
+        scores = problem.held_out.scores(x)
+        if scores is None:
+            raise ValueError("the model has no scores")
+        ordered = (scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]).reshape(-1, candidates)
+        better = np.sum(ordered[:, 1:] >= ordered[:, :1], axis=1)
+        return float(np.mean(better < self.k))

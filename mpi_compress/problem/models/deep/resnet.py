@@ -1,0 +1,76 @@
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.models.base import models
+from mpi_compress.problem.models.deep.framework import jax
+from mpi_compress.problem.models.deep.images import ImageNetwork, convolution, normalised
+from mpi_compress.problem.models.deep.network import Array, Dropout
+
+
+@models.register("resnet-8")
+@dataclass(frozen=True)
+class ResNet8(ImageNetwork):
+    """A small residual network for images (He, Zhang, Ren, Sun 2016, §4.2), in JAX: 7 convolutions and a fully connected layer.
+
+    A convolution, then stages of residual units of two 3 × 3 convolutions each. Every stage but the first halves the image and
+    doubles the channels, with a 1 × 1 convolution on its shortcut. Batch normalisation takes the statistics of the chunk, in tests
+    too: there are no running ones, so f depends on `chunk`.
+    """
+
+    width: int = 16  # channels of the first stage
+    stages: int = 3  # each with half the height and width of the one before
+    units: int = 1  # residual units of a stage
+
+    def check(self) -> None:
+        super().check()
+        if min(self.width, self.stages, self.units) < 1:
+            raise ValueError(f"width = {self.width}, stages = {self.stages} and units = {self.units} must be at least 1")
+
+    @property
+    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+        found = _convolution("first", 3, self.image[2], self.width)
+        for name, before, after, stride in self._units():
+            found |= _convolution(f"{name}.a", 3, before, after) | _convolution(f"{name}.b", 3, after, after)
+            found |= _convolution(f"{name}.shortcut", 1, before, after) if stride > 1 else {}
+        return found | {"W": (self.width * 2 ** (self.stages - 1), self.classes), "c": (self.classes,)}
+
+    def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
+        return np.ones(shape) if name.endswith(".scale") else super().start_of_block(name, shape, rng)
+
+    def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
+        def layer(name: str, h: Array, stride: int = 1) -> Array:
+            return normalised(convolution(h, p[f"{name}.w"], stride), p[f"{name}.scale"], p[f"{name}.shift"], real)
+
+        h = jax.nn.relu(layer("first", a))
+        for name, _, _, stride in self._units():
+            shortcut = layer(f"{name}.shortcut", h, stride) if stride > 1 else h
+            h = jax.nn.relu(shortcut + layer(f"{name}.b", jax.nn.relu(layer(f"{name}.a", h, stride))))
+        return h.mean(axis=(1, 2)) @ p["W"] + p["c"]
+
+    def _units(self) -> Iterator[tuple[str, int, int, int]]:
+        """Name, channels before and after, and stride of every residual unit."""
+        before = self.width
+        for stage in range(self.stages):
+            for unit in range(self.units):
+                after = self.width * 2**stage
+                yield f"{stage + 1}.{unit + 1}", before, after, 2 if stage and not unit else 1
+                before = after
+
+
+@models.register("resnet-18")
+@dataclass(frozen=True)
+class ResNet18(ResNet8):
+    """As `resnet-8` with 18 layers, which the hard-threshold paper trains on CIFAR-10: d = 11,173,962."""
+
+    width: int = 64  # channels of the first stage
+    stages: int = 4  # each with half the height and width of the one before
+    units: int = 2  # residual units of a stage
+
+
+def _convolution(name: str, size: int, before: int, after: int) -> dict[str, tuple[int, ...]]:
+    """The blocks of a convolution with its batch normalisation."""
+    return {f"{name}.w": (size, size, before, after), f"{name}.scale": (after,), f"{name}.shift": (after,)}
