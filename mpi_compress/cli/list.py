@@ -114,6 +114,8 @@ def _default(field: "Field[Any]") -> str:
     """A parameter as a job would write it, with its default if it has one."""
     if field.default is None:
         return f"{field.name}, optional"
+    if field.default_factory is not MISSING:
+        return f"{field.name} = {json.dumps(field.default_factory(), ensure_ascii=False)}"
     return field.name if field.default is MISSING else f"{field.name} = {json.dumps(field.default, ensure_ascii=False)}"
 
 
