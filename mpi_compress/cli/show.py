@@ -191,7 +191,8 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
     if run.tuned:
         tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
         stated = tomllib.loads(run.attrs["job"])["tune"]
-        budget = "".join(f"; after {stated[key]:,.0f} {key.replace('_', ' ')}" for key in ("rounds", "wire_bits_up") if key in stated)
+        budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
+        budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())
         seeds = f", seeds {', '.join(map(str, stated['seeds']))}" if "seeds" in stated else ""
         end = f" ({AT_END})" if at_end(run.tuned) else ""
         yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}{end}, by {run.tuned['merit']}: {tried}{budget}{seeds}"
