@@ -155,9 +155,8 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
     best = min(ranked)[-1]
     if merits[best] == math.inf:
         raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}")
-    wins = {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
+    return {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
             "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)]}  # fmt: skip
-    return wins | ({"budget": tune.budget} if tune.budget else {}) | ({"seeds": tune.seeds} if tune.seeds else {})
 
 
 def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:

@@ -68,8 +68,6 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     assert [spec.seed for spec in job.runs[0].trials] == [3, 4, 3, 4, 3, 4]
     tuned, beside = mc.run(job, out=tmp_path, quiet=False)
     assert beside.tuned is None
-    assert tuned.tuned["budget"] == {"wire_bits_up": 5000.0}
-    assert tuned.tuned["seeds"] == [3, 4]
     trials = [mc.read(f) for f in (tmp_path / "job" / "tuning").glob("*.h5")]
     for value, merit in tuned.tuned["tried"]:
         own = [t.column("squared_grad_norm")[-1] for t in trials if t.label == f"SGD, algorithm.step = {value}"]
@@ -82,7 +80,8 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     assert verdict.outcome == "holds"
     assert verdict.edges == ["'SGD' is tuned to 1/32 theory, the end of the grid"]
     text = "\n".join(summary(tuned))
-    assert "= 1/32 theory (the end of the grid), by squared_grad_norm after 5,000 wire bits up, seeds 3, 4: 1/128 theory: " in text
+    assert "= 1/32 theory (the end of the grid), by squared_grad_norm: 1/128 theory: " in text
+    assert "; after 5,000 wire bits up, seeds 3, 4" in text
 
 
 @pytest.mark.parametrize(
