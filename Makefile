@@ -44,7 +44,7 @@ $(RUNS): setup.cfg pyproject.toml  # enough to run jobs
 	touch $@
 
 $(INSTALLED): $(RUNS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,report,test,lint,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,deep,report,test,lint,docs]"
 	touch $@
 
 clean:
