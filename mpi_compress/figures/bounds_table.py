@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.plotting import COLUMN, STYLE
+from mpi_compress.figures.style import COLUMN, STYLE
 from mpi_compress.results import bounds
 from mpi_compress.results.reader import Run
 
