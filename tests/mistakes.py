@@ -102,7 +102,7 @@ ALGORITHMS = (
     M("messages/pairs.py", "(content.first) + self.vectors.paper_bits(content.second)", "(content.first)", "algorithms/test_adiana.py::test_a_message_holds_two_vectors_and_counts_both", "the second vector is not counted"),
     M("algorithms/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", EF_THEORY + "nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3", "another momentum where µ = 0"),
     M("algorithms/averaging.py", "self.ratio = 1.0 + self.ratio * ratio", "self.ratio = 1.0 + self.ratio / ratio", EF_PARTS + "the_point_to_evaluate_is_the_weighted_mean_of_all_iterates", "the weights' ratio is turned over"),
-    M("algorithms/steps.py", "bisect.bisect_right(", "bisect.bisect_left(", EF_PARTS + "steps_as_jobs_write_them", "a step changes one round late"),
+    M("algorithms/steps.py", "bisect.bisect_right(self.rounds", "bisect.bisect_left(self.rounds", EF_PARTS + "steps_as_jobs_write_them", "a step changes one round late"),
     M("algorithms/sampling.py", "held is None or held[0] != chapter", "held is None", EF_PARTS + "rows_depend_on_their_address_alone", "the rows that were drawn first are used in all epochs"),
     M("algorithms/svrg.py", "return k - k // (self.steps + 1) - 1", "return k", AIADE + "an_epoch_of_svrg_sees_every_row_once_whatever_its_full_rounds", "full rounds count as minibatches"),
     M("algorithms/error_feedback.py", "(k + 1) % self.reset == 0", "k % self.reset == 0", EF + "errors_are_dropped_in_the_rounds_that_reset_names", "errors are dropped one round early"),
@@ -113,7 +113,7 @@ ALGORITHMS = (
 )
 
 ENGINE = (
-    M("engine/counting.py", "self.cost_down += n * cost.of", "self.cost_down += cost.of", GD + "with_the_identity_messages_cost_what_they_hold", "the master's message costs as if one worker heard it"),
+    M("engine/counting.py", "self.cost_down += to_each * cost.of", "self.cost_down += cost.of", GD + "with_the_identity_messages_cost_what_they_hold", "the master's message costs as if one worker heard it"),
     M("engine/evaluation.py", "loss += 0.5 * self.regularizer * squared_norm(x)", "loss += self.regularizer * squared_norm(x)", GD + "regulariser_at_the_master_is_the_same_method", "twice the regulariser in the loss"),
     M("engine/observer.py", "sum(counters.wire_bits_up) >= stop.wire_bits_up", "sum(counters.wire_bits_up) > stop.wire_bits_up", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
     M("engine/observer.py", "stop.diverged * max(c.first_loss, 1.0)", "stop.diverged * c.first_loss", "engine/test_diverged.py::test_a_start_near_0_does_not_make_a_small_loss_an_explosion", "a run that begins near 0 has diverged soon"),
@@ -153,7 +153,7 @@ JOB = (
     M("job/runs.py", "self.down.compressor, self.down.codec, self.cost", "self.down.compressor, self.cost", KEYS + "the_source_of_a_codec_counts_in_either_direction", "the source of a codec down does not count"),
     M("job/runs.py", "            others.append(hashlib.sha256(x.tobytes()).hexdigest())\n", "            pass\n", "job/test_job.py::test_what_the_files_of_a_run_hold_decides_its_id", "another start is the same run"),
     M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
-    M("job/runs.py", '{"seed": tune.seed} if tune.seed is not None else {}', '{"seed": tune.seed} if tune.seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
+    M("job/tuning.py", '{} if seed is None else {"seed": seed}', '{"seed": seed} if seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
     M("job/claims.py", "bounds[0] <= value <= bounds[1]", "bounds[0] < value < bounds[1]", VERDICTS + "conditions", "the ends of a range do not count"),
     M("job/loading.py", 'if k != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
 )

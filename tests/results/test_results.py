@@ -399,7 +399,7 @@ def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
     ax = mc.plot(runs, x="height", y="height")
     assert all(line.get_marker() not in ("", "None") and line.get_markevery() is None for line in ax.lines)
     texts = [text.get_text() for text in ax.get_figure().legends[0].get_texts()]
-    assert texts[0] == " _hidden"
+    assert texts[0].strip() == "_hidden"
     assert len(texts[1]) < 50
 
 
