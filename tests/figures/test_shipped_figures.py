@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -75,13 +76,18 @@ points = { bits = [8, 80000], seconds = [1e-4, 2e-4] }
 """
 
 
-def in_a_row():
-    """The jobs; those whose figure another one has already are for the slow suite."""
-    seen = set()
+LARGE = ("gspar/fig1.toml", "gspar/fig2.toml", "gspar/fig3.toml")  # seconds each
+
+
+def in_a_row() -> list[Any]:
+    """The jobs; those that take long, and those whose figure another one has already, are for the slow suite."""
+    seen, found = set(), []
     for file in JOBS:
         table = file.read_text(encoding="utf-8").partition("[figure]")[2].partition("[[claim]]")[0]
-        yield pytest.param(file, marks=[pytest.mark.slow] if table in seen else [], id=file.relative_to(ROOT / "jobs").as_posix())
+        name = file.relative_to(ROOT / "jobs").as_posix()
+        found.append(pytest.param(file, marks=[pytest.mark.slow] if table in seen or name in LARGE else [], id=name))
         seen.add(table)
+    return found
 
 
 @pytest.mark.parametrize("file", in_a_row())

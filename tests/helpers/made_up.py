@@ -9,7 +9,11 @@ from mpi_compress.results.reader import Run
 
 ROWS = 240
 FALLING = ("loss", "suboptimality", "grad_norm", "distance", "error_norm", "bound", "corrected_norm", "lower_up", "density")
-RISING = ("wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down", "elements_up", "cost_up", "cost_down", "epoch")
+RISING = (
+    "wire_bits_up", "wire_bits_down", "paper_bits_up", "paper_bits_down", "elements_up", "cost_up", "cost_down", "epoch",
+    *named("convention", "model"),
+)  # fmt: skip
+SCORES = ("test_accuracy", "perplexity", "hit_rate")
 OTHERS = ("variance", "spa", "total_error", "gap", "upper_up")
 BUDGETS = np.unique(np.geomspace(1, 1000, 40).astype(int))
 
@@ -35,6 +39,7 @@ def _result(spec, number):
     trace |= dict.fromkeys(OTHERS, 0.5 + 0.2 * fall)
     trace["loss"] = 0.1 + 0.59 * fall / fall[0]
     trace |= dict.fromkeys(RISING, k * 10.0 ** (2 + number % 4))
+    trace |= dict.fromkeys(SCORES, 0.9 - 0.5 * fall / fall[0])
     budget = float(spec.written.get("algorithm", {}).get("budget", number)) if not isinstance(
         spec.written.get("algorithm", {}).get("budget"), str
     ) else float(number)  # fmt: skip
@@ -48,7 +53,7 @@ def _result(spec, number):
     }  # fmt: skip
     least = np.tile((BUDGETS / 1000.0) ** 0.4, (ROWS, 1))
     theory = {"alpha": least, "beta": least, "omega": least, "variance": fall}
-    assert not set(trace) - {"round", *FALLING, *RISING, *OTHERS, "budget"}
+    assert not set(trace) - {"round", *FALLING, *RISING, *OTHERS, *SCORES, "budget"}
     assert set(named("counter")) <= set(trace)
     return Run(Path(f"results/{job_file(spec)}.h5"), attrs, trace, {"budget": np.full((ROWS, 2), budget)}, timing, None, theory)
 
