@@ -40,7 +40,7 @@ def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:
     """A line for each thing that models of these runs need and that is not installed here, such as JAX."""
     from mpi_compress.problem.models.base import Model
 
-    missing = {}
+    missing: dict[str, str] = {}
     for spec in runs:
         try:
             if isinstance(spec.loss, Model):

@@ -56,7 +56,7 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
     known = [e.seconds for e in found if e.runs and e.seconds == e.seconds]
     unknown = sum(e.runs > 0 for e in found) - len(known)
     time = [f"about {_duration(fsum(known))} on one core"] if known else []
-    time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured: play them at their usual size first"] if unknown else []
+    time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured, which the usual size does"] if unknown else []
     most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
     room = f"{memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
     yield f"together {', '.join([*time, room])}" if time else "all is done"
