@@ -24,8 +24,8 @@ What makes the pass fast changes no bit of a result, and the order of additions 
 
 - Rows are taken in blocks. All losses of a block are computed at once, by an exponential and a logarithm of our own: four at a time on a processor with
   AVX2, the same bits on every processor.
-- If x has more than 65,536 coordinates, what nonzeros further on touch is fetched ahead, of x as of the gradient.
-- If the values of each row are equal, as in sets of zeros and ones, one value a row is read (8 bytes a row more in memory).
+- If x has more than 65,536 coordinates, the coordinates of x and of the gradient that later nonzeros touch are fetched ahead.
+- If the values of each row are equal, as in sets of zeros and ones, only one value a row is read (which takes 8 bytes a row more of memory).
 """
 
 

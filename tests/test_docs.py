@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
@@ -14,6 +15,7 @@ import pytest
 from helpers.running import BIN
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+from bit_audit import COUNTED, JOBS
 from import_graph import FLOORS
 
 from mpi_compress.job import tables
@@ -143,3 +145,10 @@ def test_the_page_of_bits_has_ten_vectors():
     sections = (DOCS / "bits.md").read_text().split("\n## ")[1:]
     assert len(sections) == 10
     assert len({section.count("\n| ") for section in sections}) == 1
+
+
+def test_the_audit_of_bits_counts_what_its_jobs_count():
+    counts = [tomllib.loads(file.read_text())["log"].get("count") for file in JOBS.glob("*.toml")]
+    counted = [set(count) for count in counts if count]
+    assert len(counted) > 10
+    assert all(count >= set(COUNTED) for count in counted)

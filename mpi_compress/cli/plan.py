@@ -1,9 +1,16 @@
 """`mpi-compress plan JOB`"""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpi_compress.cli.parsing import add_job, load
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
+
+if TYPE_CHECKING:
+    from mpi_compress.job.runs import RunSpec
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -18,12 +25,30 @@ def act(options: Namespace) -> int:
 
     job, shapes = load(options), memory_needs.Shapes()
     width = max(len(s.label) for s in job.runs)
+    left: list[RunSpec] = []
     for spec, state in zip(job.runs, states(job, Path(options.out)), strict=True):
         text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
         print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {state}")
+        left += [] if state.startswith("done") else [spec]
+    _warn_of_what_is_missing(left)
     if not options.force:
         memory_needs.refuse_what_fits_nowhere(job, options.ranks, shapes)
     return 0
+
+
+def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:
+    """A line for each thing that models of these runs need and that is not installed here, such as JAX."""
+    from mpi_compress.problem.models.base import Model
+
+    missing: dict[str, str] = {}
+    for spec in runs:
+        try:
+            if isinstance(spec.loss, Model):
+                spec.loss.require()
+        except UserError as error:
+            missing.setdefault(str(error), spec.where)
+    for text, where in missing.items():
+        print_line(f"mpi-compress: {where}{text}")
 
 
 def _positive(text: str) -> int:

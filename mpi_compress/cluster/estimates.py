@@ -1,7 +1,7 @@
 """What jobs will take: rounds, time, memory and disk, before anything is run.
 
 A round's time is measured: by a run's own trace as far as it has come, else by the run of the same label at the job's usual size,
-in proportion to the nonzeros of the sets. Where neither was played, no time is given.
+in proportion to the nonzeros of the sets. If neither was played, no time is given.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from mpi_compress.problem.datasets.store import cached_file
 from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import Run, read
 
-_BYTES_OF_A_ROW = 8 * 40  # as many numbers
+_BYTES_OF_A_ROW = 8 * 40  # about 40 numbers
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
     known = [e.seconds for e in found if e.runs and e.seconds == e.seconds]
     unknown = sum(e.runs > 0 for e in found) - len(known)
     time = [f"about {_duration(fsum(known))} on one core"] if known else []
-    time += [f"{unknown} jobs whose rounds were not measured, which a job's usual size does"] if unknown else []
+    time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured, which the usual size does"] if unknown else []
     most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
     room = f"{memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
     yield f"together {', '.join([*time, room])}" if time else "all is done"

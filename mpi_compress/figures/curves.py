@@ -71,12 +71,12 @@ def _draw_curve(
     """Draw a line in its band; True if it is noise: then its rows are faint points behind its running median."""
     assert line.x is not None
     smooth = None if every is None else smoothed(line, *axes)
-    x, y, least, most = (line.x, line.y, line.least, line.most) if smooth is None else vars(smooth).values()
+    x, drawn = (line.x, line) if smooth is None else (smooth.x, smooth)
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
-    ax.plot(x, y, **look, markevery=every)
-    if least is not None and most is not None and np.any(least < most):
-        ax.fill_between(x, least, most, color=look["color"], alpha=0.2, linewidth=0)
+    ax.plot(x, drawn.y, **look, markevery=every)
+    if drawn.least is not None and drawn.most is not None and np.any(drawn.least < drawn.most):
+        ax.fill_between(x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
 
 

@@ -467,3 +467,19 @@ def test_lists_of_keys_have_no_internal_ones_and_none_twice(tmp_path):
     keys = str(caught.value).rpartition(": ")[2].split(", ")
     assert "stand_in_for" not in keys
     assert len(keys) == len(set(keys)) > 5
+
+
+def test_plan_says_what_a_model_needs_and_is_not_here(tmp_path, capsys, monkeypatch):
+    def missing(_: object) -> None:
+        raise UserError("needs the framework of that name")
+
+    monkeypatch.setattr("mpi_compress.problem.models.base.Model.require", missing)
+    (tmp_path / "job.toml").write_text(
+        '[data]\ngenerator = "gspar"\nsamples = 20\ndim = 4\n[objective]\nmodel = "softmax"\nf_star = "skip"\nsmoothness = 1.0\n'
+        '[algorithm]\nname = "gd"\nstep = 0.1\n[stop]\nrounds = 1\n[grid]\nseed = [0, 1]\n'
+    )
+    assert main(["plan", str(tmp_path / "job.toml"), "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.out.count("to do") == 2
+    assert len(said.err.splitlines()) == 1
+    assert said.err.endswith("needs the framework of that name\n")

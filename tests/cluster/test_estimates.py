@@ -50,4 +50,4 @@ def test_lines_can_be_read(tmp_path):
     file.write_text(JOB)
     first, last = text([*estimates([file], tmp_path, True)])
     assert re.fullmatch(r".*job.toml: 2 runs, at most 400 rounds, a time not measured yet, 0\.\d+ GiB of memory, \S+ GiB of disk", first)
-    assert last.startswith("together 1 jobs whose rounds were not measured")
+    assert last.startswith("together 1 job whose rounds were not measured")
