@@ -342,7 +342,7 @@ class Mine(MARINAP):
         return {answers}
 """
     file = written(tmp_path, source, algorithm="mine", compressor='"identity"')
-    with pytest.raises(UserError, match="mine, answers: .* was given; it should be a list of . messages, one to each worker"):
+    with pytest.raises(UserError, match=r"mine, answers: .* was given; it should be a list of . messages, one to each worker"):
         mc.run(mc.load_job(file), out=tmp_path)
 
 
