@@ -60,6 +60,8 @@ class Kimad(WholeStart):
             raise ValueError("kimad sets k itself: its compressor is top-k without k")
         if setting.cost.on_wire and setting.up.planned_wire_bits(1) is None:
             raise ValueError(f'the codec "{setting.up.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
+        if not float(self.deadline) >= 0:
+            raise ValueError(f"deadline = {self.deadline} must be 0 or more")
         return super().within(replace(setting, up=setting.up.at(k=least)))
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms.answers_each import AnswersEach
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError
@@ -80,12 +81,19 @@ def watched(algorithm: Algorithm) -> Algorithm:
     def answer(given: Any, *_: Any) -> str:
         return message(given).replace("self.up", "self.down")
 
+    def answers(given: Any, *_: Any) -> str:
+        n = algorithm.setting.n
+        right = isinstance(given, list | tuple) and len(given) == n and all(isinstance(each, Message) for each in given)
+        return "" if right else f"{shown(given)} was given; it should be a list of {n} messages, one to each worker in worker order"
+
     def numbers(given: Any, *_: Any) -> str:
         right = np.shape(given) == (len(algorithm.logs),) and all(np.isscalar(v) and np.isreal(v) for v in given)
         return "" if right else f"{shown(given)} was given; it should be a number for each of {', '.join(algorithm.logs)}"
 
     for verb, look in (("worker_sends", message), ("master_answers", answer), ("worker_logs", numbers)):
         watch(verb, look)
+    if isinstance(algorithm, AnswersEach):
+        watch("answers", answers)
     watch("start", lambda given, x0: unsavable(given))
     for verb in ("start_worker", "start_master"):
         watch(verb, unsavable)

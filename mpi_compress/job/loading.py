@@ -180,10 +180,15 @@ def _runs(
         if spec.tune is not None:
             check_trials(spec)
             if (beside := spec.tune.beside) is not None:
-                untuned = {k: v for k, v in written.items() if k != "tune"}
-                point, name = {**point, spec.tune.parameter: beside}, f"{name_in_figures}, {spec.tune.name} = {plain(beside)}"
-                runs.append(_run(untuned, point, name, index + 1, folder, changed, several))
+                name = f"{name_in_figures}, {spec.tune.name} = {plain(beside)}"
+                point = _untuned({**point, spec.tune.parameter: beside})
+                runs.append(_run(_untuned(written), point, name, index + 1, folder, lambda *run: _untuned(changed(*run)), several))
     return runs
+
+
+def _untuned(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables, or values by dotted key, without those of [tune]."""
+    return {key: value for key, value in values.items() if key.partition(".")[0] != "tune"}
 
 
 def _run(

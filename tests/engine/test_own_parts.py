@@ -327,6 +327,25 @@ def test_an_algorithm_that_sends_no_message_is_refused(sends, answers, says, tmp
         mc.run(mc.load_job(file), out=tmp_path)
 
 
+@pytest.mark.parametrize("answers", ["messages[:1]", "messages * 2", "messages[0]"])
+def test_an_algorithm_that_answers_each_worker_needs_a_message_for_each(answers, tmp_path):
+    source = f"""
+from mpi_compress.algorithms.marina_p import MARINAP
+
+@mc.algorithms.register("mine")
+@dataclass(frozen=True)
+class Mine(MARINAP):
+    step: float = 0.1
+
+    def answers(self, node, master, ups, t):
+        messages = super().answers(node, master, ups, t)
+        return {answers}
+"""
+    file = written(tmp_path, source, algorithm="mine", compressor='"identity"')
+    with pytest.raises(UserError, match=r"mine, answers: .* was given; it should be a list of . messages, one to each worker"):
+        mc.run(mc.load_job(file), out=tmp_path)
+
+
 def test_an_algorithm_may_pack_what_is_of_another_type_or_not_side_by_side(tmp_path):
     right = played(tmp_path, ALGORITHM.format(sends=SENDS, answers=ANSWERS), **TOP)
     strided = played(tmp_path, ALGORITHM.format(sends=SENDS.replace("(node.x)", "(node.x).repeat(2)[::2]"), answers=ANSWERS), **TOP)

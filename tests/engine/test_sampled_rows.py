@@ -112,6 +112,9 @@ def test_the_hit_rate_counts_left_out_items_among_the_k_largest(k, rate, monkeyp
     view = ProblemView(None, None, 0.0, None, None, np.nan, Candidates())
     vars(view)["held_out"] = held_out
     assert metrics["hit-rate"](k=k).value(np.zeros(2), view) == pytest.approx(rate)
+    monkeypatch.setattr(HeldOut, "scores", lambda self, x: scores[:7])
+    with pytest.raises(ValueError, match="test_rows should be a multiple of 5"):
+        metrics["hit-rate"](k=k).value(np.zeros(2), view)
 
 
 def test_a_hit_rate_needs_candidates(tmp_path):

@@ -40,9 +40,8 @@ def _result(spec, number):
     trace["loss"] = 0.1 + 0.59 * fall / fall[0]
     trace |= dict.fromkeys(RISING, k * 10.0 ** (2 + number % 4))
     trace |= dict.fromkeys(SCORES, 0.9 - 0.5 * fall / fall[0])
-    budget = float(spec.written.get("algorithm", {}).get("budget", number)) if not isinstance(
-        spec.written.get("algorithm", {}).get("budget"), str
-    ) else float(number)  # fmt: skip
+    given = spec.written.get("algorithm", {}).get("budget", number)
+    budget = float(number if isinstance(given, str) else given)
     trace["budget"] = np.full(ROWS, budget)
     timing = dict.fromkeys(("seconds", "compute", "pack", "exchange", "update", "evaluate"), 0.01 * k * (1 + number % 3))
     attrs = {

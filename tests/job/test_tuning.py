@@ -59,6 +59,14 @@ def test_wrong_keys_are_refused(changed, says, tmp_path):
         mc.load_job(tmp_path / "job.toml")
 
 
+def test_what_overrides_the_tuning_leaves_the_run_beside_as_it_is(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB)
+    tuned, beside = mc.load_job(tmp_path / "job.toml", {"tune.rounds": 3, "stop.rounds": 4}).runs
+    assert (tuned.tune.rounds, beside.tune) == (3, None)
+    assert beside.written["algorithm"]["step"] == "theory"
+    assert beside.stop.rounds == 4
+
+
 def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     """The run beside has no tuning; a winner at the end of the grid is named in the figure, by `check`, `show` and `run`."""
     file = tmp_path / "job.toml"

@@ -26,6 +26,7 @@ def test_units_of_times_and_bandwidths():
 
 def test_a_message_is_charged_at_the_link_of_the_moment():
     cost = costs.build(TWO, "cost")
+    assert cost.unit == "s"
     assert at_moment(cost, 1.99, 0).cost(4000.0) == pytest.approx(0.005 + 0.1)
     assert at_moment(cost, 2.0, 0).cost(4000.0) == pytest.approx(0.1 + 0.5)
     assert at_moment(cost, 1e9, 3).cost(4000.0) == pytest.approx(0.1 + 0.5)
@@ -85,12 +86,14 @@ def test_workers_have_tables_in_turn_and_a_file_says_the_same(tmp_path):
         ({"rows": [[0, 0, 1]], "file": "x.csv"}, "rows and file was given"),
         ({"rows": [[1, 0, 1]]}, "begin at 0 and rise"),
         ({"rows": [[0, 0, 1], [0, 0, 2]]}, "begin at 0 and rise"),
+        ({"rows": [[0, 0, 1], [float("nan"), 0, 2]]}, "begin at 0 and rise"),
         ({"rows": [[0, 0]]}, "row 0: 2 numbers were given"),
         ({"rows": [[0, 0, "5 ms"]]}, "row 0: '5 ms' is no bandwidth"),
         ({"rows": [[0, "far", 1]]}, "row 0: 'far' is no time"),
         ({"rows": [[0, -1, 1]]}, "row 0: a latency of -1"),
         ({"rows": [[0, 0, 1], [3, 0, 1]], "period": 3}, "period = 3.0 should be later"),
         ({"rows": [[0, 0, 1]], "compute": -1}, "compute = -1.0 should be 0 or more"),
+        ({"rows": [[0, 0, 1]], "compute": float("inf")}, "compute = inf should be 0 or more, and finite"),
         ({"rows": [[0, 0, 1]], "compute": "nowhere.toml"}, "compute = 'nowhere.toml' cannot be read"),
         ({"file": "nowhere.csv"}, "file = 'nowhere.csv' cannot be read"),
         ({"file": "short.csv"}, "has no column 'bandwidth'"),

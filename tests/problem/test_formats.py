@@ -15,6 +15,7 @@ import pytest
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import data_table
+from mpi_compress.problem.datasets.convert import Spool
 from mpi_compress.problem.datasets.published import PUBLISHED, Published
 from mpi_compress.problem.datasets.store import open_data, open_test
 from mpi_compress.problem.datasets.table import content_id
@@ -210,3 +211,12 @@ def test_data_get_unpacks_all_sets_of_an_archive(folder, monkeypatch, capsys, ki
 def test_data_info_describes_a_published_set(folder, capsys):
     assert main(["data", "info", "movielens-small"]) == 0
     assert "samples    25" in capsys.readouterr().out
+
+
+def test_what_a_format_states_is_kept_or_refused_in_one_line(tmp_path):
+    spool = Spool(tmp_path / "rows")
+    spool.make()
+    spool.note(6, {"height": 3})
+    assert spool.stated() == (6, {"height": 3})
+    with pytest.raises(UserError, match="gone: cannot be written to"):
+        Spool(tmp_path / "gone").note(6, {"height": 3})

@@ -24,6 +24,10 @@ class Clocked(CostModel):
 
     on_wire: ClassVar[bool] = True
 
+    @property
+    def unit(self) -> str:
+        return "s"
+
     @abstractmethod
     def at(self, second: float, worker: int) -> Moment:
         """The link of a worker at a second of the clock."""

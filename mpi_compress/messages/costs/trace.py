@@ -49,8 +49,8 @@ class Trace(Clocked):
         if self.period is not None and not float(self.period) > last:
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
         pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
-        if not pace >= 0:
-            raise ValueError(f"compute = {self.compute} should be 0 or more")
+        if not 0 <= pace < inf:
+            raise ValueError(f"compute = {self.compute} should be 0 or more, and finite")
         object.__setattr__(self, "_pace", pace)
 
     @property
@@ -107,7 +107,7 @@ def _checked(table: Rows) -> tuple[Row, ...]:
         if not 0 <= found[-1][1] < inf:
             raise ValueError(f"row {i}: a latency of {row[1]} is not possible")
     starts = [row[0] for row in found]
-    if not starts or starts[0] != 0 or any(a >= b for a, b in pairwise(starts)):
+    if not starts or starts[0] != 0 or not all(a < b < inf for a, b in pairwise(starts)):
         raise ValueError("the seconds of a table should begin at 0 and rise")
     return tuple(found)
 

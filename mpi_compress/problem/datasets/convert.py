@@ -46,7 +46,7 @@ class Spool:
         try:
             make_folder(self.folder)
         except OSError as error:
-            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+            raise self._unwritable(error) from None
 
     def put(self, number: int, samples: Any, labels: Vector) -> None:
         """Keep a block, a CSR matrix or an array (m, d); UserError if the disk is full or the folder cannot be written to."""
@@ -64,12 +64,19 @@ class Spool:
                 values=matrix.data.astype(np.float64, copy=False),
             )
         except OSError as error:
-            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+            raise self._unwritable(error) from None
 
     def note(self, dim: int | None, sizes: Mapping[str, int]) -> None:
         """Keep what the format states of the rows, if it does."""
-        if dim is not None:
+        if dim is None:
+            return
+        try:
             (self.folder / "stated.json").write_text(json.dumps([dim, dict(sizes)]))
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> UserError:
+        return UserError(f"{self.folder}: cannot be written to: {error.strerror or error}")
 
     def stated(self) -> tuple[int | None, dict[str, int]]:
         """d and the sizes that the format states."""

@@ -43,7 +43,7 @@ class DataTable:
 
     def __post_init__(self) -> None:
         if sum(s is not None for s in (self.name, self.path, self.generator)) != 1:
-            raise ValueError('one of name = "…" (a known set), path = "…" (LIBSVM text) and generator = "…" is needed')
+            raise ValueError('one of name = "…" (a known set), path = "…" (a file) and generator = "…" is needed')
         if self.rows is not None and self.rows < 1:
             raise ValueError(f"rows = {self.rows} must be at least 1")
         if self.test_rows is not None and (self.test is None or self.test_rows < 1):

@@ -39,7 +39,7 @@ class Dropout:
 class Network(Model):
     """A model as a pure function in JAX. Its fields are its parameters.
 
-    x is float64 and is rounded to float32 at the door; the network computes in float32. Rows are evaluated `chunk` at a time, and
+    x is float64; it is rounded to float32, in which the network computes. Rows are evaluated `chunk` at a time, and
     the last chunk is padded, so one compiled function serves any number of rows. Sums over chunks are float64.
     """
 
