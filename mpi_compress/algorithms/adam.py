@@ -36,7 +36,7 @@ class Adam(ErrorFeedback):
                      x ← x − γ (m / (1 − β1^t)) / (√(v / (1 − β2^t)) + ε),   t = 1, 2, …
 
     `feedback` = false drops e_i after every round, which an unbiased C wants. A regulariser at the master is decoupled from
-    m and v: x ← (1 − γµ) x first (Loshchilov and Hutter 2019).
+    m and v: x ← (1 − γµ) x first (Loshchilov and Hutter 2019). It then comes to rest elsewhere than at the least f that is logged.
     """
 
     paper = "GSpar §4.1; HT table 5"

@@ -15,7 +15,7 @@ from mpi_compress.problem.objective import Objective
 @dataclass
 class Node:
     x: Vector  # (d,) iterate, which the master alone uses
-    full: bool = False  # True: this round's messages down are whole; the coin is tossed alike by all, and costs no bits
+    full: bool = True  # True: this round's messages down are whole; the coin is tossed alike by all, and costs no bits
 
 
 @dataclass
@@ -40,8 +40,7 @@ class MARINAP(AnswersEach):
 
     Q_i is unbiased with ω, and perm-k by default: its messages of a round do not overlap, and the mean of the w_i moves as x does.
     p = 1/(1 + ω), which is 1/n for perm-k, and 1/γ ≥ L + L_max √(ω(1−p)/p) are the defaults: the theorem with L_A = L_max and
-    L_B = 0, which hold for every f (derived here, not quoted). Then
-    (1/T) Σ E‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT) + γ²L_max²ω‖∇f(x0)‖²/T. The last term is there because round 0 is never full.
+    L_B = 0, which hold for every f (derived here, not quoted). Then (1/T) Σ E‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT).
     """
 
     paper = "MARINA-P"
