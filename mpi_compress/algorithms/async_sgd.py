@@ -17,7 +17,7 @@ from mpi_compress.kernels.vectors import add_shared
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
 
-_TRIES = 1000  # to take a lock before a worker naps: who holds it may have no core meanwhile
+_TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile
 
 
 @algorithms.register("async-sgd")
@@ -94,7 +94,7 @@ class AsyncSGD(SharedMemoryMethod):
 
 
 def _persist(go_on: Callable[[int], tuple[int, int]], end: int) -> int:
-    """Call `go_on` from coordinate to coordinate until the end, with naps while a lock is not to be had; the tries that failed."""
+    """Call `go_on` from coordinate to coordinate until the end, sleeping where a lock is held by others; the tries that failed."""
     at = failed = 0
     began: float | None = None
     while at < end:

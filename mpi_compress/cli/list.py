@@ -50,7 +50,7 @@ def act(options: Namespace) -> int:
 
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     """The names of all parts, kind by kind; too many are counted."""
-    others = {"jobs": f"{len(shipped_jobs())}, of the papers' figures and tables", "columns": "those that results can have"}
+    others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
     for kind, members in {**parts, **{name: {} for name in others}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]

@@ -36,7 +36,7 @@ class ModelClock:
 
     def end(self, c: Counters, ups: Sequence[Message], downs: Sequence[Message]) -> None:
         """The round is over; ups and downs are its messages, at rank 0: one each of every worker, or down one to all."""
-        computed = _List()
+        computed = _Collected()
         if self._cost.computing(1.0) > 0:
             self._exchange.collect(self._reports(), computed)
         if self._exchange.is_root:
@@ -65,7 +65,7 @@ class ModelClock:
         return self._cost.arrival(message.wire_bits, second, worker)
 
 
-class _List:
+class _Collected:
     """Takes one number of each worker."""
 
     def __init__(self) -> None:

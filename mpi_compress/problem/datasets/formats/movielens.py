@@ -39,7 +39,7 @@ class MovieLens(Format):
 
     A row has two features, its user and its item, users first, each of value 1. Every rating is followed by `negatives` items that
     its user has not rated, drawn once for the whole run. The latest rating of each user with at least two is left out of training;
-    test = "held-out" is these, each followed by `test_negatives` items that the user has not rated.
+    test = "held-out" is these, each followed by `test_negatives` items that the user has not rated; an item may be drawn twice.
     """
 
     negatives: int = 4  # unrated items for each rating, of label 0
