@@ -40,10 +40,10 @@ def name_of(run: Run) -> str:
 
 
 def tuned_text(run: Run) -> str:
-    """The value that [tune] found for a run, such as "a = 0.5", and if it ends the grid; "" where nothing was tuned."""
+    """The value that [tune] found for a run, such as "tuned a = 0.5", and if it ends the grid; "" where nothing was tuned."""
     if not (tuned := run.tuned):
         return ""
-    return f"{tuned['parameter'].split('.')[-1]} = {tuned['value']}{f' ({AT_END})' if at_end(tuned) else ''}"
+    return f"tuned {tuned['parameter'].split('.')[-1]} = {tuned['value']}{f' ({AT_END})' if at_end(tuned) else ''}"
 
 
 def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name_of) -> list[Line]:

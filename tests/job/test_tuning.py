@@ -83,7 +83,7 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
         assert merit == np.median(own)
     assert tuned.tuned["value"] == "1/32 theory"
     assert "SGD: tuned to 1/32 theory, the end of the grid" in capsys.readouterr().err
-    assert name_of(tuned) == "SGD, step = 1/32 theory (the end of the grid)"
+    assert name_of(tuned) == "SGD, tuned step = 1/32 theory (the end of the grid)"
     (verdict,) = check(job, [tuned, beside])
     assert verdict.outcome == "holds"
     assert verdict.edges == ["'SGD' is tuned to 1/32 theory, the end of the grid"]
