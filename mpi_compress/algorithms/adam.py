@@ -7,13 +7,10 @@ from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.base import algorithms
 from mpi_compress.algorithms.descent import shrink
 from mpi_compress.algorithms.error_feedback import ErrorFeedback, first_regime
-from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass
@@ -56,16 +53,6 @@ class Adam(ErrorFeedback):
     def start(self, x0: Vector) -> Node:
         mean, regime = IterateMean.begun(self.average, x0), first_regime(self.up.compressor, x0)
         return Node(x0.copy(), mean, regime, np.zeros_like(x0), np.zeros_like(x0))
-
-    def worker_sends(self, node: Node, worker: ErrorMemory, f: Objective, t: Round) -> Message:
-        link = self.uplink(node, t.k)
-        worker.step = self.gamma(t.k)
-        worker.add_gradient(f, node.x, self.rows(f, t))  # Δ_i ← g_i + e_i
-        Δ = link.pack(worker.e, t)
-        worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
-        if self.drops_errors(t.k):
-            worker.drop()
-        return Δ
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         β1, β2, g = self.beta1, self.beta2, down.dense()

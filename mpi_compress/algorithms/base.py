@@ -268,4 +268,10 @@ def check_unbiased(algorithm: Algorithm) -> None:
         raise ValueError(f"{algorithm.name} needs an unbiased compressor, such as random-k or qsgd")
 
 
+def check_share(method: Method, name: str) -> None:
+    """ValueError if a parameter, whose formula is evaluated, is not above 0 and at most 1."""
+    if not 0 < float(getattr(method, name)) <= 1:
+        raise ValueError(f"{name} = {getattr(method, name)} must be above 0 and at most 1")
+
+
 algorithms: Registry[Any] = Registry("algorithm", Method, own="Algorithm")

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.base import algorithms, check_unbiased
+from mpi_compress.algorithms.base import algorithms, check_share, check_unbiased
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.algorithms.whole_start import First, WholeStart
 from mpi_compress.core.expressions import Expression
@@ -49,8 +49,7 @@ class DASHA(WholeStart):
     def check(self) -> None:
         super().check()
         check_unbiased(self)
-        if not 0 < float(self.a) <= 1:
-            raise ValueError(f"a = {self.a} must be above 0 and at most 1")
+        check_share(self, "a")
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))
@@ -72,3 +71,19 @@ class DASHA(WholeStart):
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         down.add_to(node.g)
         node.x -= self.gamma(t.k) * node.g
+
+
+@dataclass
+class NodeWithBefore(Node):
+    before: Vector  # (d,) x⁻, the iterate before
+
+
+class WithBefore(DASHA):
+    """A DASHA whose h_i⁺ needs gradients at the iterate before, too."""
+
+    def start(self, x0: Vector) -> NodeWithBefore:
+        return NodeWithBefore(x0.copy(), np.zeros_like(x0), x0.copy())
+
+    def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
+        node.before[:] = node.x
+        super().all_hear(node, down, t)

@@ -1,24 +1,17 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from mpi_compress.algorithms import dasha
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.base import algorithms, check_share
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
-
-
-@dataclass
-class Node(dasha.Node):
-    before: Vector  # (d,) x⁻, the iterate before
 
 
 @algorithms.register("dasha-mvr")
 @dataclass(frozen=True)
-class DASHAMVR(dasha.DASHA):
+class DASHAMVR(dasha.WithBefore):
     """DASHA with momentum variance reduction, for stochastic gradients: Tyurin, Richtárik (ICLR 2023). Messages are DASHA's.
 
     worker           h_i⁺ ← ∇f_i(x; ξ) + (1 − b) (h_i − ∇f_i(x⁻; ξ)),   the same minibatch ξ at both points
@@ -36,13 +29,9 @@ class DASHAMVR(dasha.DASHA):
 
     def check(self) -> None:
         super().check()
-        if not 0 < float(self.b) <= 1:
-            raise ValueError(f"b = {self.b} must be above 0 and at most 1")
+        check_share(self, "b")
 
-    def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), x0.copy())
-
-    def estimate(self, node: Node, worker: dasha.Worker, f: Objective, t: Round) -> Vector:
+    def estimate(self, node: dasha.NodeWithBefore, worker: dasha.Worker, f: Objective, t: Round) -> Vector:
         if t.k == 0:
             return f.gradient(node.x).copy()
         rows = self.rows(f, t)
@@ -50,7 +39,3 @@ class DASHAMVR(dasha.DASHA):
         h *= 1 - float(self.b)
         h += f.gradient(node.x, rows)
         return h
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        node.before[:] = node.x
-        super().all_hear(node, down, t)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms import dasha
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.base import algorithms, check_share
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -12,15 +12,14 @@ from mpi_compress.problem.objective import Objective
 
 
 @dataclass
-class Node(dasha.Node):
-    before: Vector  # (d,) x⁻, the iterate before
+class Node(dasha.NodeWithBefore):
     full: bool = True  # True: this round takes full gradients; the coin is tossed alike by all, and costs no bits
     batches: int = 0  # minibatches so far
 
 
 @algorithms.register("dasha-page")
 @dataclass(frozen=True)
-class DASHAPAGE(dasha.DASHA):
+class DASHAPAGE(dasha.WithBefore):
     """DASHA with PAGE's estimates, for finite sums: Tyurin, Richtárik (ICLR 2023). Round 0 is full; messages are DASHA's.
 
     worker           h_i⁺ ← ∇f_i(x) in a full round, else h_i + ∇f_i(x; B) − ∇f_i(x⁻; B)
@@ -38,8 +37,7 @@ class DASHAPAGE(dasha.DASHA):
 
     def check(self) -> None:
         super().check()
-        if not 0 < float(self.p) <= 1:
-            raise ValueError(f"p = {self.p} must be above 0 and at most 1")
+        check_share(self, "p")
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0), x0.copy())
@@ -53,7 +51,6 @@ class DASHAPAGE(dasha.DASHA):
         return h
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        node.before[:] = node.x
         super().all_hear(node, down, t)
         node.batches += not node.full
         node.full = bool(t.shared.random() < float(self.p))

@@ -1,23 +1,16 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from mpi_compress.algorithms import dasha
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.base import algorithms, check_share
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
-
-
-@dataclass
-class Node(dasha.Node):
-    before: Vector  # (d,) x⁻, the iterate before
 
 
 @algorithms.register("dasha-pp")
 @dataclass(frozen=True)
-class DASHAPP(dasha.DASHA):
+class DASHAPP(dasha.WithBefore):
     """DASHA with partial participation: Tyurin, Richtárik (2022), with full gradients. All workers take part in round 0.
 
     worker sends     k_i ← ∇f_i(x) − ∇f_i(x⁻) − b (h_i − ∇f_i(x⁻));  m_i ← Q(k_i/q − a (g_i − h_i))
@@ -36,20 +29,12 @@ class DASHAPP(dasha.DASHA):
 
     def check(self) -> None:
         super().check()
-        if not 0 < float(self.b) <= 1:
-            raise ValueError(f"b = {self.b} must be above 0 and at most 1")
+        check_share(self, "b")
 
-    def start(self, x0: Vector) -> Node:
-        return Node(x0.copy(), np.zeros_like(x0), x0.copy())
-
-    def estimate(self, node: Node, worker: dasha.Worker, f: Objective, t: Round) -> Vector:
+    def estimate(self, node: dasha.NodeWithBefore, worker: dasha.Worker, f: Objective, t: Round) -> Vector:
         g = f.gradient(node.x).copy()
         if self.starts_whole(t.k):
             return g
         b, before = float(self.b), f.gradient(node.before)
         k = g - (1 - b) * before - b * worker.h
         return worker.h + (self.setting.n / self.setting.r) * k
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        node.before[:] = node.x
-        super().all_hear(node, down, t)

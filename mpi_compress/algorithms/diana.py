@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_share, check_unbiased
 from mpi_compress.algorithms.participation import sampled_omega
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -55,8 +55,7 @@ class DIANA(Algorithm):
     def check(self) -> None:
         check_adding_up(self)
         check_unbiased(self)
-        if not 0 < float(self.alpha) <= 1:
-            raise ValueError(f"alpha = {self.alpha} must be above 0 and at most 1")
+        check_share(self, "alpha")
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))

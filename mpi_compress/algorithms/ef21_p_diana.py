@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms import ef21_p
-from mpi_compress.algorithms.base import algorithms, check_unbiased, whole_gradients
+from mpi_compress.algorithms.base import algorithms, check_share, check_unbiased, whole_gradients
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -43,8 +43,7 @@ class EF21PDIANA(ef21_p.EF21P):
     def check(self) -> None:
         whole_gradients(self)
         check_unbiased(self)
-        if not 0 < float(self.beta) <= 1:
-            raise ValueError(f"beta = {self.beta} must be above 0 and at most 1")
+        check_share(self, "beta")
 
     def start_worker(self, node: ef21_p.Node, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))

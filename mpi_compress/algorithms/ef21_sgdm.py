@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.base import algorithms, check_share
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.algorithms.whole_start import First, WholeStart
@@ -49,8 +49,7 @@ class EF21SGDM(WholeStart):
 
     def check(self) -> None:
         super().check()
-        if not 0 < float(self.eta) <= 1:
-            raise ValueError(f"eta = {self.eta} must be above 0 and at most 1")
+        check_share(self, "eta")
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy(), np.zeros_like(x0))

@@ -12,6 +12,7 @@ import numpy as np
 
 from mpi_compress.algorithms import ef
 from mpi_compress.algorithms.base import PartialMean
+from mpi_compress.algorithms.error_feedback import ErrorFeedback
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -36,15 +37,7 @@ class MomentumOfGradients(ef.EF):
     def start(self, x0: Vector) -> Node:
         return Node(**vars(super().start(x0)), m=np.zeros_like(x0))
 
-    def worker_sends(self, node: ef.Node, worker: ErrorMemory, f: Objective, t: Round) -> Message:
-        link = self.uplink(node, t.k)
-        worker.step = self.gamma(t.k)
-        worker.add_gradient(f, node.x, self.rows(f, t))  # Δ_i ← g_i + e_i
-        Δ = link.pack(worker.e, t)
-        worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
-        if self.drops_errors(t.k):
-            worker.drop()
-        return Δ
+    worker_sends = ErrorFeedback.worker_sends
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:  # type: ignore[override]
         γ = self.gamma(t.k)

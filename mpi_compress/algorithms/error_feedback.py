@@ -11,16 +11,18 @@ from mpi_compress.algorithms.base import Setting
 from mpi_compress.algorithms.descent import Descent
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory, FollowedNorm
 from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.sampling import rounds_of_epoch
+from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link
+from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 
 
 @dataclass(frozen=True)
 class ErrorFeedback(Descent):
-    """The parts of HT's Algorithms 1 to 3 that are not in their lines."""
+    """What HT's Algorithms 1 to 3 share, and a worker's lines where its error is in units of the gradient."""
 
     compressor = "top-k"
     logs = LOGS
@@ -60,13 +62,23 @@ class ErrorFeedback(Descent):
         """True if errors are dropped after round k."""
         return not self.feedback or (self.reset is not None and (k + 1) % self.reset == 0)
 
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+        """C(Δ_i) of Δ_i ← g_i + e_i, whose error is in units of the gradient whatever the step; e_i ← Δ_i − C(Δ_i)."""
+        link = self.uplink(node, t.k)
+        worker.step = self.gamma(t.k)
+        worker.add_gradient(f, node.x, self.rows(f, t))
+        Δ = link.pack(worker.e, t)
+        worker.take_out(link.unpack(Δ))
+        if self.drops_errors(t.k):
+            worker.drop()
+        return Δ
+
     def note_round(self, node: Any, down: Compressed, k: int) -> None:
         """Note in a node what belongs to round k beside its iterate: the mean of iterates, silent rounds, ACCORDION's regime."""
         self.take_in(node, k + 1)
         node.silent += down.elements == 0
         if node.regime is not None:
-            rows = math.ceil(self.setting.numbers["N"] / self.setting.n)
-            epoch = 1 if self.batch is None else math.ceil(rows / self.batch)
+            epoch = rounds_of_epoch(self.setting.numbers["N"], self.setting.n, self.batch)
             compressor = self.up.compressor
             parameters = compressor.each if isinstance(compressor, Composed) else compressor
             node.regime.hear(parameters, down, k, epoch, self.gamma(k + 1) < self.gamma(k))

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_unbiased
+from mpi_compress.algorithms.base import Algorithm, algorithms, check_adding_up, check_share, check_unbiased
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -47,8 +47,7 @@ class MARINA(Algorithm):
     def check(self) -> None:
         check_adding_up(self)
         check_unbiased(self)
-        if not 0 < float(self.p) <= 1:
-            raise ValueError(f"p = {self.p} must be above 0 and at most 1")
+        check_share(self, "p")
 
     @cached_property
     def whole(self) -> Link:

@@ -5,6 +5,7 @@ drawing a row. Each draw has the address (worker, chapter), a chapter being an e
 round do not depend on the compressor, the layout or the rounds played before.
 """
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,11 @@ def check_batch(batch: int, N: float) -> None:
     """Raise ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
     if not 1 <= batch <= N:
         raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
+
+
+def rounds_of_epoch(N: float, n: float, batch: float | None) -> int:
+    """The rounds in which the minibatches of a worker have as many rows as its shard, ⌈N/n⌉; 1 for full gradients."""
+    return 1 if batch is None else math.ceil(math.ceil(N / n) / batch)
 
 
 class Batches:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.fields import Checked
 
@@ -85,10 +86,10 @@ def formulas_in(step: Any) -> list[Any]:
 
 
 def _warm_up(step: Mapping[str, Any], numbers: Mapping[str, float]) -> WarmUp:
-    """A rise and falls by epochs: an epoch is the rounds in which a worker's minibatches have as many rows as its shard."""
+    """A rise and falls by epochs."""
     a = _positive(step["a"], numbers)
     start = _positive(step["from"], numbers) if "from" in step else a
-    rounds = math.ceil(math.ceil(numbers["N"] / numbers["n"]) / numbers["batch"]) if "batch" in numbers else 1
+    rounds = rounds_of_epoch(numbers["N"], numbers["n"], numbers.get("batch"))
     falls = tuple(round(epochs * rounds) for epochs in step.get("falls", []))
     return WarmUp(a, start, round(step.get("over", 0) * rounds), falls, float(step.get("by", 10)))
 

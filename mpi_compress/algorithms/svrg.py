@@ -1,4 +1,3 @@
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -6,6 +5,7 @@ import numpy as np
 
 from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.base import algorithms
+from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.sent_variance import MeasuresVariance, SentVariance
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
@@ -54,7 +54,7 @@ class SVRG(MeasuresVariance):
     @cached_property
     def steps(self) -> int:
         """Steps between reference points."""
-        return self.epoch or math.ceil(self.setting.numbers["N"] / (self.setting.n * self.batch))
+        return self.epoch or rounds_of_epoch(self.setting.numbers["N"], self.setting.n, self.batch)
 
     def is_full(self, k: int) -> bool:
         """True if round k sets the reference point."""

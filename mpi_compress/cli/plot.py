@@ -1,14 +1,12 @@
 """`mpi-compress plot JOB|RESULT.h5…`"""
 
-import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpi_compress.cli.parsing import add_choice, add_results, load_one
-from mpi_compress.core.errors import UserError
+from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.results_of import add_axes, add_what, axes_of, found, is_one_job, warn_of_mixtures
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +16,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", type=named, metavar="JOB|RESULT.h5", help="a job file, or result files")
-    add_choice(parser)
-    add_results(parser)
-    parser.add_argument("--x", metavar="COLUMN", help="such as wire_bits_up, paper_bits_up, cost_up, round, epoch, seconds")
-    parser.add_argument("--y", metavar="COLUMN", help="such as loss, suboptimality, grad_norm, budget")
+    add_what(parser, text="a job file, or result files")
+    add_axes(parser)
     bounds = "drawn dashed over the curves: bound, or lower_up,upper_up"
     parser.add_argument("--bounds", type=lambda s: [name.strip() for name in s.split(",")], metavar="COLUMNS", help=bounds)
     paper = "paper: Times' letters, no title (a caption says it), a PDF with its fonts (default: screen)"
@@ -36,17 +31,12 @@ def act(options: Namespace) -> int:
 
     mpl.use("agg")
     from mpi_compress.cli.files import ask_for_folder
-    from mpi_compress.cli.results_of import warn_of_mixtures
     from mpi_compress.figures import plotting as figures
 
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     target = target.with_suffix(style.suffix)
-    asked = {"x": options.x, "y": options.y, "bounds": options.bounds}
-    changed: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
-    for key in ("x", "y"):
-        if not changed.get(key, key).strip():
-            raise UserError(f"--{key}: a column's name is wanted, such as loss")
+    changed: dict[str, Any] = {**axes_of(options), **({} if options.bounds is None else {"bounds": options.bounds})}
     if options.figure:
         target = Path(options.figure)
         ask_for_folder(target)
@@ -61,14 +51,11 @@ def act(options: Namespace) -> int:
 
 def _what(options: Namespace) -> "tuple[list[Run], FigureTable, Path]":
     """The results to draw, how, and where to by default."""
-    from mpi_compress.cli.results_of import found
     from mpi_compress.job.tables import FigureTable
 
-    first = Path(options.what[0])
-    if len(options.what) > 1 and any(name.endswith(".toml") for name in options.what):
-        raise UserError(f"plot {shlex.join(options.what)}: takes one job, or results of any number, not both")
-    runs = found(options.what, options)
-    if first.suffix != ".toml":
+    first, of_job = Path(options.what[0]), is_one_job("plot", options)
+    runs = found(options)
+    if not of_job:
         return runs, FigureTable(), first.with_suffix(".png")
     job = load_one(first, options)
     return runs, job.titled_figure, Path(options.out) / job.name / f"{job.name.replace('/', '-')}.png"

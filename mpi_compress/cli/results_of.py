@@ -1,22 +1,65 @@
-"""Results by what a command is given: job files, or result files."""
+"""Results by what a command is given, job files or result files; and the arguments of commands that read them."""
 
 import shlex
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.parsing import add_choice, add_results, load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
+from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
 
 
-def found(what: Sequence[str], options: Namespace) -> "list[Run]":
-    """The results of jobs, or those in files; --set, --only and --full are about jobs. What has no result is one line on stderr.
+def add_what(parser: ArgumentParser, metavar: str = "JOB|RESULT.h5", text: str = "job files, or result files") -> None:
+    """Jobs or results; of a job, which of its runs, what is set in them, and where their results are."""
+    parser.add_argument("what", nargs="+", type=named, metavar=metavar, help=text)
+    add_choice(parser)
+    add_results(parser)
+
+
+def add_axes(parser: ArgumentParser) -> None:
+    """The columns on the axes of a figure: for `axes_of`."""
+    parser.add_argument("--x", metavar="COLUMN", help="of the figure, such as wire_bits_up, cost_up, round, epoch, seconds")
+    parser.add_argument("--y", metavar="COLUMN", help="of the figure, such as loss, suboptimality, grad_norm, budget")
+
+
+def axes_of(options: Namespace) -> dict[str, str]:
+    """The columns that are asked for, by axis; UserError if a name is blank."""
+    asked = {axis: column for axis in ("x", "y") if (column := getattr(options, axis)) is not None}
+    for axis, column in asked.items():
+        if not column.strip():
+            raise UserError(f"--{axis}: a column's name is wanted, such as loss")
+    return asked
+
+
+def is_one_job(command: str, options: Namespace) -> bool:
+    """True if a job is given, False if results are.
+
+    Raises:
+        UserError: more than one job is given, both kinds are, or results and an option about a job.
+    """
+    if any(name.endswith(".toml") for name in options.what):
+        if len(options.what) > 1:
+            raise UserError(f"{command} {shlex.join(options.what)}: takes one job, or results of any number, not both")
+        return True
+    ask_for_results_alone(options)
+    return False
+
+
+def ask_for_results_alone(options: Namespace) -> None:
+    """UserError if, beside results, an option about a job is given."""
+    if options.set or options.only or options.full:
+        raise UserError(f"{shlex.join(options.what)}: --set, --only and --full are about a job, and results were given")
+
+
+def found(options: Namespace) -> "list[Run]":
+    """The results of jobs, or those in files. What has no result is one line on stderr.
 
     Raises:
         UserError: there are none, or both kinds are given.
@@ -24,10 +67,9 @@ def found(what: Sequence[str], options: Namespace) -> "list[Run]":
     from mpi_compress.figures.outcomes import readable, readable_results_of
     from mpi_compress.results.files import part_of, result_file
 
-    jobs = [name for name in what if name.endswith(".toml")]
+    what, jobs = options.what, [name for name in options.what if name.endswith(".toml")]
     if not jobs:
-        if options.set or options.only or options.full:
-            raise UserError(f"{shlex.join(what)}: --set, --only and --full are about a job, and results were given")
+        ask_for_results_alone(options)
         return readable([Path(name) for name in what])
     if len(jobs) < len(what):
         raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")

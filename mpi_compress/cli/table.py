@@ -4,9 +4,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import add_choice, add_results
+from mpi_compress.cli.results_of import add_what, found, warn_of_mixtures
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.shipped import named
 
 if TYPE_CHECKING:
     from mpi_compress.figures.comparison import Comparison
@@ -14,18 +13,15 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", type=named, metavar="JOB|RESULT.h5", help="job files, or result files")
+    add_what(parser)
     to = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
     parser.add_argument("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=to)
     by = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, model_seconds, round, or another (default: wire_bits_up)"
     parser.add_argument("--by", default="wire_bits_up", metavar="COLUMN", help=by)
-    add_choice(parser)
-    add_results(parser)
     parser.add_argument("-o", dest="table", metavar="TABLE", help="write it to a .md, a .tex (with booktabs) or a .csv")
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.cli.results_of import found, warn_of_mixtures
     from mpi_compress.figures import comparison, comparison_text
     from mpi_compress.figures.crossings import statements
     from mpi_compress.results.targets import target_of
@@ -35,7 +31,7 @@ def act(options: Namespace) -> int:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
     if options.table and Path(options.table).suffix not in comparison_text.WRITERS:
         raise UserError(f"-o {options.table}: a table is written as one of {', '.join(comparison_text.WRITERS)}")
-    runs = found(options.what, options)
+    runs = found(options)
     warn_of_mixtures(runs)
     if not targets:
         print(*comparison_text.plain(comparison.ENDINGS, comparison.endings(runs)), sep="\n")

@@ -1,7 +1,6 @@
 """`mpi-compress watch JOB|RESULT|FOLDER…`"""
 
 import os
-import shlex
 import shutil
 import signal
 import sys
@@ -11,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpi_compress.cli.parsing import add_choice, add_results, load_one
+from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.results_of import add_axes, add_what, axes_of, is_one_job
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.shipped import named
 from mpi_compress.core.signals import Interrupts
 
 if TYPE_CHECKING:
@@ -29,11 +28,8 @@ _NAP = 0.1  # seconds
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", type=named, metavar="JOB|RESULT|FOLDER", help="a job, or results and folders of them")
-    add_choice(parser)
-    add_results(parser)
-    parser.add_argument("--x", metavar="COLUMN", help="of the figure, such as wire_bits_up, cost_up, round, seconds")
-    parser.add_argument("--y", metavar="COLUMN", help="of the figure, such as loss, suboptimality, grad_norm")
+    add_what(parser, "JOB|RESULT|FOLDER", "a job, or results and folders of them")
+    add_axes(parser)
     figure = "also draw the figure into this .png, .pdf or .svg, again and again (default: in a window, where there is a screen)"
     parser.add_argument("-o", dest="figure", metavar="FIGURE", help=figure)
     every = 'the time between two looks (default: "2 s", or "1 min" where this prints into a file)'
@@ -72,15 +68,11 @@ def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], Figure
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.files import result_file
 
-    asked: dict[str, Any] = {key: getattr(options, key) for key in ("x", "y") if getattr(options, key) is not None}
-    if any(name.endswith(".toml") for name in options.what):
-        if len(options.what) > 1:
-            raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
+    asked: dict[str, Any] = {**axes_of(options)}
+    if is_one_job("watch", options):
         job, out = load_one(options.what[0], options), Path(options.out)
         runs = [(spec.label, spec.run_id) for spec in job.runs]
         return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
-    if options.set or options.only or options.full:
-        raise UserError(f"{shlex.join(options.what)}: --set, --only and --full are about a job, and results were given")
     for name in options.what:
         if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
             raise UserError(f"{name}: there is no such job, result or folder")

@@ -198,5 +198,12 @@ Size = Annotated[float | str, Checked(_size)]
 """A field of a part: a size such as "576 B", or a plain number."""
 
 
-Time = Annotated[float | str, Checked(seconds)]
+def _time(value: float | str) -> float:
+    try:
+        return seconds(value)
+    except ValueError:
+        raise ValueError(f"a time of 0 or more: a number and one of: {', '.join(_TIMES)}; or hours:minutes:seconds") from None
+
+
+Time = Annotated[float | str, Checked(_time)]
 """A field of a table: seconds, or a time such as "10 min" or "5 ms"."""

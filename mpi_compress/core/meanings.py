@@ -5,6 +5,7 @@ import inspect
 import io
 import textwrap
 import tokenize
+from functools import cache
 from typing import Any
 
 
@@ -17,6 +18,7 @@ def meanings(cls: Any) -> dict[str, str]:
     return found
 
 
+@cache
 def _beside_fields(cls: Any) -> dict[str, str]:
     try:
         source = textwrap.dedent(inspect.getsource(cls))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mpi_compress.core.sums import added
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
@@ -49,7 +50,7 @@ class Counters:
     @property
     def trace(self) -> dict[str, float]:
         """The counted columns of a row of the trace."""
-        return {name: sum(v) if isinstance(v := getattr(self, name), list) else v for name in named("counter")}
+        return {name: added(v) if isinstance(v := getattr(self, name), list) else v for name in named("counter")}
 
     @property
     def by_model(self) -> dict[str, float]:
@@ -93,7 +94,7 @@ class Counters:
             self.paper_bits_down += to_each * paper
             if isinstance(cost, Clocked):
                 hearers = range(n) if to_each > 1 else (i,)
-                self.cost_down += sum(cost.at(self.model_seconds, j).of(wire, paper) for j in hearers)
+                self.cost_down += added(cost.at(self.model_seconds, j).of(wire, paper) for j in hearers)
             else:
                 self.cost_down += to_each * cost.of(wire, paper)
 

@@ -13,6 +13,7 @@ from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
+from mpi_compress.core.sums import added
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.constants import gram_eigenvalues
@@ -75,7 +76,7 @@ class Problem:
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
         if self.smoothness.each:
-            known |= {"L_max": max(self.smoothness.each), "L_rms": math.sqrt(sum(L * L for L in self.smoothness.each) / n)}
+            known |= {"L_max": max(self.smoothness.each), "L_rms": math.sqrt(added(L * L for L in self.smoothness.each) / n)}
             known["L_pm"] = known["L_rms"] if math.isnan(self.smoothness.variation) else self.smoothness.variation
         return known if self.smoothness.row is None else known | {"L_row": self.smoothness.row}
 

@@ -131,13 +131,19 @@ class Channel:
 
 
 class _OverMPI(Exchange):
-    """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted."""
+    """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted.
 
-    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], counts_down: bool = True, patience: float = 0.0):
+    Args:
+        crowded: True if ranks of this host share cores; None: it is found out, which all ranks do together.
+    """
+
+    def __init__(
+        self, comm: MPI.Comm, n: int, hosts: Sequence[int], patience: float, crowded: bool | None, counts_down: bool = True
+    ):
         super().__init__(n, counts_down)
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
-        self._control = Channel(comm)
+        self._control = Channel(comm, crowded)
         self._data = Channel(comm, self._control.crowded, kept=comm.size + 1)
         if patience:
             self._control.patience = self._data.patience = Patience(self._control.comm, patience)
@@ -206,8 +212,8 @@ class PointToPoint(_OverMPI):
     Rank 0 hosts workers only if `master_hosts`. The frames of a rank's workers share one MPI message.
     """
 
-    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0):
-        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience=patience)
+    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, crowded: bool | None = None):
+        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, crowded)
         self.has_master = self.is_root
         self._senders = [rank for rank, workers in self._blocks.items() if workers and rank != 0]
 
@@ -239,8 +245,8 @@ class PointToPoint(_OverMPI):
 class AllGather(_OverMPI):
     """Every rank gets every worker's message and computes the master's part: nothing is sent down."""
 
-    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0):
-        super().__init__(comm, n, range(comm.size), counts_down=False, patience=patience)
+    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0, crowded: bool | None = None):
+        super().__init__(comm, n, range(comm.size), patience, crowded, counts_down=False)
         self._rank = comm.rank
 
     def gather(self, ups: list[Message]) -> list[Message]:

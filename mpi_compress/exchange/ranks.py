@@ -135,8 +135,8 @@ class MPIRanks(Ranks):
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
 
         if kind == "allgather":
-            return AllGather(self._comm, n, patience)
-        return PointToPoint(self._comm, n, master == "worker", patience)
+            return AllGather(self._comm, n, patience, self.crowded)
+        return PointToPoint(self._comm, n, master == "worker", patience, self.crowded)
 
     def close(self) -> None:
         self._channel.free()

@@ -15,8 +15,12 @@ INTERNAL = ("stand_in_for",)
 def put(run: dict[str, Any], key: str, value: Any) -> None:
     """Set a dotted key and make the tables that it lacks; UserError if a run has no such table, or something else stands there."""
     *tables, last = key.split(".")
-    if (tables or [last])[0] not in OF_A_RUN:
-        raise UserError(f"{key}: {nearest((tables or [last])[0], OF_A_RUN, 'table')}")
+    head = (tables or [last])[0]
+    if head == "grid":
+        would_do = f"choose runs by --only or --index, or set {key.partition('.')[2] or 'its keys'} itself"
+        raise UserError(f"{key}: [grid] says which runs a job has, and is not set in a run; edit the job, {would_do}")
+    if head not in OF_A_RUN:
+        raise UserError(f"{key}: {nearest(head, OF_A_RUN, 'table')}")
     for name in tables:
         inner = run.setdefault(name, {})
         if isinstance(inner, str):  # the short form of a part, codec = "fixed"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import log2
 
 from mpi_compress.core.errors import nearest
-from mpi_compress.messages.kinds import Blocks, Compressed, Dense, Hybrid, SignSparse, Sparse, WithScalar, WithSize
+from mpi_compress.core.sums import added
+from mpi_compress.messages.kinds import Accompanied, Blocks, Compressed, Dense, Hybrid, SignSparse, Sparse
 from mpi_compress.messages.link import Link, Message
 
 
@@ -25,10 +26,10 @@ class Convention:
 
 def _cheapest(link: Link, c: Compressed) -> float:
     """32 bits a value, and for K indices that are not drawn by chance alone min{K log2 d, (d − K) log2 d, d}."""
-    if isinstance(c, WithScalar | WithSize):
+    if isinstance(c, Accompanied):
         return c.paper_bits(32, False) - c.vector.paper_bits(32, False) + _cheapest(link, c.vector)
     if isinstance(c, Blocks):
-        return sum(_cheapest(link, part) for part in c.parts)
+        return added(_cheapest(link, part) for part in c.parts)
     chosen = isinstance(c, Sparse | SignSparse | Hybrid) and not link.compressor.draws_indices
     K, d = c.elements, c.dim
     return c.paper_bits(32, False) + (min(K * log2(d), (d - K) * log2(d), d) if chosen else 0.0)
@@ -37,10 +38,10 @@ def _cheapest(link: Link, c: Compressed) -> float:
 def _gspar(link: Link, c: Compressed) -> float:
     """GSpar §2.3: its hybrid in the shorter of two forms, the string at its entropy; others as the codec counts them."""
     fpp = link.codec.float_format.bits
-    if isinstance(c, WithScalar | WithSize):
+    if isinstance(c, Accompanied):
         return c.paper_bits(fpp) - c.vector.paper_bits(fpp) + _gspar(link, c.vector)
     if isinstance(c, Blocks):
-        return sum(_gspar(link, part) for part in c.parts)
+        return added(_gspar(link, part) for part in c.parts)
     return c.coded_bits(fpp) if isinstance(c, Hybrid) else link.paper_bits(c)
 
 
@@ -85,4 +86,4 @@ def add_by_conventions(
     contents = [link.unpack(message) for message in arrived if not message.is_silent]
     for each in conventions.values():
         bits = [0.0 if starts_whole and each.start_is_free and isinstance(c, Dense) else each.bits(link, c) for c in contents]
-        totals[each.column] = sum([max(bits)] * len(arrived) if each.padded and bits else bits, totals[each.column])
+        totals[each.column] = added([max(bits)] * len(arrived) if each.padded and bits else bits, totals[each.column])

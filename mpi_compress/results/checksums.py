@@ -8,9 +8,8 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,14 +19,27 @@ _END = len(_MAGIC) + 8  # bytes: with the checksum in hexadecimal digits
 _AT_ONCE = 1 << 20  # bytes
 
 
-def of_file(datasets: Mapping[str, h5py.Dataset], attributes: Mapping[str, Any], sums: Mapping[str, int]) -> str:
+class Typed(Protocol):
+    """An array's type and shape."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def of_file(
+    columns: Mapping[str, Typed], sums: Mapping[str, int], arrays: Mapping[str, NDArray[Any]], attributes: Mapping[str, Any]
+) -> str:
     """The checksums of a result as JSON text.
 
     Args:
-        datasets: by "group/name".
-        sums: a CRC-32 of the bytes of each, as they were when they were written.
+        columns: by "group/name".
+        sums: a CRC-32 of the bytes of each column, as they were when they were written.
+        arrays: the other datasets.
     """
-    texts = {name: _text(datasets[name].dtype, datasets[name].shape, crc) for name, crc in sums.items()}
+    texts = {name: _text(columns[name].dtype, columns[name].shape, crc) for name, crc in sums.items()}
+    texts |= {name: _of_array(array) for name, array in arrays.items()}
     return json.dumps({"datasets": texts, "attributes": of_attributes(attributes)})
 
 
@@ -50,8 +62,7 @@ def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], 
     for name, expected in stored["datasets"].items():
         if name not in datasets:
             return f"its dataset /{name} is missing"
-        array = datasets[name]
-        if _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data)) != expected:
+        if _of_array(datasets[name]) != expected:
             return f"its dataset /{name} is not as it was written"
     for name, expected in stored["attributes"].items():
         if name not in attributes:
@@ -95,6 +106,10 @@ def _crc(blocks: Iterator[bytes]) -> int:
 def _text(dtype: np.dtype[Any], shape: tuple[int, ...], crc: int) -> str:
     """What bytes are read as belongs to their checksum."""
     return f"{dtype.str} {'x'.join(map(str, shape))} {crc:08x}"
+
+
+def _of_array(array: NDArray[Any]) -> str:
+    return _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data))
 
 
 def _of_attribute(value: Any) -> str:

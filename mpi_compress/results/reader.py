@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import bounds, checksums, summary
+from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import column_of, named
 from mpi_compress.results.targets import Columns, Row, Target
 
@@ -192,12 +192,13 @@ def _read(path: Path) -> Run:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            tables = [Columns({name: _array(h5[g][name], path) for name in h5[g]} if g in h5 else {}) for g in _TABLES]
+            most = _TIGHTEST * path.stat().st_size
+            tables = [Columns(hdf5.arrays(h5[g], most) if g in h5 else {}) for g in _TABLES]
             if path.suffix == ".part":  # where a flush is caught halfway some columns are longer
                 whole = min((len(column) for table in tables for column in table.values()), default=0)
                 tables = [Columns({name: column[:whole] for name, column in table.items()}) for table in tables]
-            x = _array(h5["final/x"], path) if "final/x" in h5 else None
-            split = {name: _array(h5["split"][name], path) for name in h5.get("split", ())}
+            x = hdf5.array(h5, "final/x", most) if "final/x" in h5 else None
+            split = hdf5.arrays(h5["split"], most) if "split" in h5 else {}
             attrs = dict(h5.attrs)
             sums = attrs.pop(checksums.ATTRIBUTE, None)
             run = _whole(Run(path, attrs, tables[0], tables[1], tables[2], x, tables[3], split, sums is not None))
@@ -208,15 +209,10 @@ def _read(path: Path) -> Run:
         raise UserError(f"{path}: is a folder; a result file is wanted") from None
     except UserError:
         raise
+    except hdf5.TooLarge as error:
+        raise UserError(f"{path}: is damaged: {error}") from None
     except Exception as error:  # a damaged file makes HDF5 raise errors of many types
         raise UserError(f"{path}: cannot be read as HDF5: {' '.join(str(error).split()) or type(error).__name__}") from None
-
-
-def _array(dataset: Any, path: Path) -> NDArray:
-    """A dataset's array; a UserError if it is larger than the file can hold."""
-    if dataset.nbytes > _TIGHTEST * path.stat().st_size:
-        raise UserError(f"{path}: is damaged: its dataset {dataset.name} has shape {dataset.shape}, more than the file holds")
-    return dataset[:]
 
 
 def _as_written(run: Run, sums: str | None) -> Run:

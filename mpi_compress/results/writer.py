@@ -21,13 +21,13 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import checksums
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
+from mpi_compress.results.hdf5 import CHUNK, GrowingDataset
 from mpi_compress.results.reader import FORMAT
 
 _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
 _TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
 _ELEMENTS_AT_ONCE = 1_000_000
-_CHUNK = 1024  # elements: what a column of few rows takes on the disk
 _MARGIN = 500_000  # bytes of a file that are no rows
 
 
@@ -75,9 +75,10 @@ class Recorder:
         self._lock = -1  # none
         self._h5: Any = None
         self._written = 0  # rows
-        self._datasets: dict[str, Any] = {}  # opened once: HDF5 takes long to find one by its name
+        self._columns: dict[str, GrowingDataset] = {}
         self._sums: dict[str, int] = {}  # a CRC-32 of each column
-        self._of_arrays: dict[str, int] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}  # written once, by "group/name"
+        self._attributes: dict[str, Any] = {}
         new = self.part.with_name(self.part.name + ".new")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +107,7 @@ class Recorder:
             if self._rows:
                 columns = [(group, name) for group, table in vars(self._rows[0]).items() for name in table]
                 blocks = [[getattr(row, group)[name] for row in self._rows] for group, name in columns]
-                self._reserve(sum(8 * (np.size(block[0]) * len(block) + _CHUNK) for block in blocks))
+                self._reserve(sum(8 * (np.size(block[0]) * len(block) + CHUNK) for block in blocks))
                 for (group, name), block in zip(columns, blocks, strict=True):
                     self._extend(group, name, block)
             self._written += len(self._rows)
@@ -129,9 +130,8 @@ class Recorder:
         try:
             self._reserve(x.nbytes)
             self._keep("final/x", x)
-            self._h5.attrs.update({**attributes, "status": status, "reason": reason})
-            sums = checksums.of_file(self._datasets, self._h5.attrs, {**self._sums, **self._of_arrays})
-            self._h5.attrs[checksums.ATTRIBUTE] = sums
+            self._say({**attributes, "status": status, "reason": reason})
+            self._h5.attrs[checksums.ATTRIBUTE] = checksums.of_file(self._columns, self._sums, self._arrays, self._attributes)
             self._h5.flush()
             size = self._h5.id.get_filesize()
             self._h5.close()
@@ -169,16 +169,11 @@ class Recorder:
             self._lock = -1
 
     def _extend(self, group: str, column: str, values: list[Any] | NDArray) -> None:
-        dtype = dtype_of(group, column)
-        block = np.array(values, dtype=dtype)
-        name = f"{group}/{column}"
-        if name not in self._datasets:
-            shape = (0, *block.shape[1:])
-            chunks = (max(1, _CHUNK // max(1, block[0].size)), *block.shape[1:])
-            self._datasets[name] = self._h5.create_dataset(name, shape, dtype, maxshape=(None, *shape[1:]), chunks=chunks)
-        dataset = self._datasets[name]
-        dataset.resize(len(dataset) + len(block), axis=0)
-        dataset[-len(block) :] = block
+        block, name = np.array(values, dtype=dtype_of(group, column)), f"{group}/{column}"
+        if name in self._columns:
+            self._columns[name].append(block)
+        else:
+            self._columns[name] = GrowingDataset(self._h5, name, block)
         self._sums[name] = zlib.crc32(block.data, self._sums.get(name, 0))
 
     def _begin(self, file: Path) -> None:
@@ -186,15 +181,19 @@ class Recorder:
         self._h5 = h5py.File(file, "w", locking=False)
 
     def _note(self, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._reserve(sum(values.nbytes + 8 * _CHUNK for values in arrays.values()))
-        self._h5.attrs.update(attributes)
+        self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))
+        self._say(attributes)
         for name, values in arrays.items():
             self._keep(name, values)
         self._h5.flush()
 
     def _keep(self, name: str, values: NDArray[Any]) -> None:
-        self._datasets[name] = self._h5.create_dataset(name, data=values)
-        self._of_arrays[name] = zlib.crc32(np.ascontiguousarray(values).data)
+        self._h5.create_dataset(name, data=values)
+        self._arrays[name] = values
+
+    def _say(self, attributes: Mapping[str, Any]) -> None:
+        self._h5.attrs.update(attributes)
+        self._attributes.update(attributes)
 
     def _go_on(self, mark: Mark, new: Path) -> None:
         """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
@@ -202,7 +201,7 @@ class Recorder:
         try:
             self._begin(new)
             for name, block in _rows_before(mark, self.part):
-                self._reserve(block.nbytes + 8 * _CHUNK)
+                self._reserve(block.nbytes + 8 * CHUNK)
                 group, column = name.split("/", 1)
                 self._extend(group, column, block)
             if damaged := [name for name, expected in mark.sums.items() if self._sums.get(name) != expected]:

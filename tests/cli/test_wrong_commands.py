@@ -69,6 +69,7 @@ WRONG = [
     ("new .", "job.toml: is there already; name another folder"),
     ("new text", "text"),
     ("calibrate", "mpiexec -n 2 mpi-compress calibrate"),
+    ("plan job.toml --set grid.seed=[0]", "grid.seed: [grid] says which runs a job has, and is not set in a run; edit the job, choose"),
     ("submit job.toml --ntasks 0 --dry-run", "ntasks"),
     ("submit job.toml --set stop.rounds=4 --time soon --dry-run", "--time: 'soon' is no time"),
     ("data make gspr -o x.svm", "did you mean 'gspar'?"),

@@ -3,11 +3,11 @@
 import os
 import random
 import subprocess
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.killing import begun, kill, ranks_of, wait
+from helpers.killing import Kills, Program, begun
 from helpers.layouts import assert_equal
 from helpers.running import BIN, command
 
@@ -52,34 +52,24 @@ def test_kills_at_random_moments_lose_nothing(job, tmp_path):
     """Of a worker, of the master, of mpiexec: all ranks end, no half result gets its name, and what goes on ends in the same bytes."""
     file, reference = job
     wanted = sorted(f.name for f in reference.glob("*.h5"))
-    draw = random.Random(0)
-    slowest, kills, folders, again = 0.0, Counter[str](), 0, 0
-    while kills.total() < KILLS:
-        folders += 1
-        out = tmp_path / str(folders)
-        while True:
-            mark = f"{os.getpid()}-{folders}-{kills.total()}"
-            program = begun([BIN / "mpiexec", "-n", str(RANKS), BIN / "mpi-compress", "run", file, "--out", out], mark)
-            running = wait(program, draw.uniform(0.3, 14.0))
-            if kills.total() == KILLS or not running or len(ranks_of(mark)) < RANKS:
-                said = program.communicate()[1]
-                assert program.returncode == 0, said
-                again += said.count("begins again")
-                break
-            kind, seconds = kill(program, mark, draw)
-            kills[kind] += 1
-            slowest = max(slowest, seconds)
-            again += program.communicate()[1].count("begins again")
-            assert program.returncode != 0
-            for whole in out.rglob("*.h5"):
-                assert_equal(reference / whole.name, whole)
-            for part in out.rglob("*.part"):
-                if part.stat().st_size:
-                    mc.read(part)
+    kills = Kills(KILLS, random.Random(0), longest=14.0, ranks=RANKS)
+
+    def nothing_is_half(program: Program) -> None:
+        assert program.returncode != 0
+        for whole in out.rglob("*.h5"):
+            assert_equal(reference / whole.name, whole)
+        for part in out.rglob("*.part"):
+            if part.stat().st_size:
+                mc.read(part)
+
+    while kills.done.total() < KILLS:
+        out = tmp_path / str(kills.programs)
+        line = [BIN / "mpiexec", "-n", str(RANKS), BIN / "mpi-compress", "run", file, "--out", out]
+        kills.until_it_ends(partial(begun, line), nothing_is_half)
         assert sorted(f.name for f in (out / "job").iterdir()) == wanted
         for name in wanted:
             assert_equal(reference / name, out / "job" / name)
-    print(f"\n{dict(kills)}, {folders} times to the end, slowest to be gone {slowest:.2f} s, {again} began again from round 0")
+    print(f"\n{kills}")
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 import os
 import random
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY
-from helpers.killing import begun, kill, marked, wait
+from helpers.killing import Kills, Program, begun, kill, marked, wait
 from helpers.layouts import DOWN, assert_equal
 from helpers.running import BIN
 
@@ -20,7 +20,7 @@ RANKS = (None, 2, 3, 5)  # None: one process without mpiexec
 MASTERS = ("dedicated", "worker")
 
 
-def started(file: Path, out: Path, exchange: str, mark: str, draw: random.Random):
+def started(file: Path, out: Path, exchange: str, mark: str, draw: random.Random) -> Program:
     ranks, master = draw.choice(RANKS), draw.choice(MASTERS)
     launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
     settings = ["--set", f"workers.exchange={exchange}", "--set", f"workers.master={master}"]
@@ -46,27 +46,14 @@ def test_kills_over_all_algorithms_and_layouts_lose_nothing(exchange, job, tmp_p
     file, reference = job
     left_out = DOWN if exchange == "allgather" else ()
     wanted = sorted(f.name for f in reference.glob("*.h5"))
-    draw = random.Random(exchange)
-    kills, slowest, folders, again = Counter[str](), 0.0, 0, 0
-    while kills.total() < KILLS:
-        folders += 1
-        out = tmp_path / str(folders)
-        while True:
-            mark = f"{os.getpid()}-{exchange}-{folders}-{kills.total()}"
-            program = started(file, out, exchange, mark, draw)
-            if not wait(program, draw.uniform(0.3, 9.0)) or kills.total() == KILLS:
-                said = program.communicate()[1]
-                assert program.returncode == 0, said
-                again += said.count("begins again")
-                break
-            kind, seconds = kill(program, mark, draw)
-            kills[kind] += 1
-            slowest = max(slowest, seconds)
-            again += program.communicate()[1].count("begins again")
+    kills = Kills(KILLS, random.Random(exchange), longest=9.0)
+    while kills.done.total() < KILLS:
+        out = tmp_path / str(kills.programs)
+        kills.until_it_ends(partial(started, file, out, exchange, draw=kills.draw))
         assert sorted(f.name for f in (out / "all").iterdir()) == wanted
         for name in wanted:
             assert_equal(reference / name, out / "all" / name, left_out)
-    print(f"\n{exchange}: {dict(kills)}, {folders} times to the end, {slowest:.2f} s until all were gone, {again} began again")
+    print(f"\n{exchange}: {kills}")
 
 
 def test_async_sgd_that_is_killed_leaves_no_shared_memory(tmp_path):

@@ -1,6 +1,6 @@
 """A run gives the same bytes wherever it is played: on any ranks, stopped and resumed, with kernels compiled or cached.
 
-All jobs are played by one start of MPI for each layout, and every result is compared with that of one process.
+All jobs are played by one start of MPI for each number of ranks, and every result is compared with that of one process.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY, run_of
-from helpers.layouts import Layout, assert_equal, play, results
+from helpers.layouts import Ended, Layout, Plan, assert_equal, play, play_all, results
 from helpers.problems import problem_files, problems_job
 from helpers.running import BIN, SMALL_JOB, command
 
@@ -147,8 +147,8 @@ WAYS = {
     "five ranks": Way(FEW[1:], (Layout(5),)),
     "three ranks, the master hosts workers": Way(FEW, (Layout(3, MASTER_WORKS),)),
     "allgather in one process": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
-    "allgather on three ranks": Way(("small",), (Layout(3, ALLGATHER),)),
-    "allgather on five ranks": Way(FEW, (Layout(5, ALLGATHER),)),
+    "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
+    "allgather on five ranks": Way(FEW[1:], (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
     "stopped on three ranks, resumed in one process": Way(("one-each",), (Layout(3, stop_after=3), Layout())),
 }
@@ -189,7 +189,34 @@ def jobs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def played(jobs, tmp_path_factory) -> Callable[[str], Played]:
+def begun(jobs, tmp_path_factory) -> Callable[[str], tuple[Path, Ended]]:
+    """The folder of a way, and what became of its jobs on its first layout: ways on equally many ranks are begun by one start."""
+    failed: set[int | None] = set()
+
+    @cache
+    def on_ranks(ranks: int | None) -> dict[str, tuple[Path, Ended]]:
+        assert ranks not in failed, "it was played before, and failed"
+        failed.add(ranks)
+        plans = {
+            name: Plan([jobs / f"{job}.toml" for job in way.jobs], tmp_path_factory.mktemp("out"), way.layouts[0])
+            for name, way in WAYS.items()
+            if way.layouts[0].ranks == ranks
+        }
+        found = dict(zip(plans, play_all([*plans.values()]), strict=True))
+        failed.remove(ranks)
+        return {name: (plan.out, found[name]) for name, plan in plans.items()}
+
+    def begin(name: str) -> tuple[Path, Ended]:
+        if name in WAYS:
+            return on_ranks(WAYS[name].layouts[0].ranks)[name]
+        way, out = SLOW_WAYS[name], tmp_path_factory.mktemp("out")
+        return out, play([jobs / f"{job}.toml" for job in way.jobs], out, way.layouts[0])
+
+    return begin
+
+
+@pytest.fixture(scope="module")
+def played(jobs, begun) -> Callable[[str], Played]:
     """Plays the jobs in a given way, once."""
 
     failed: set[str] = set()
@@ -199,11 +226,11 @@ def played(jobs, tmp_path_factory) -> Callable[[str], Played]:
         assert name not in failed, "it was played before, and failed"
         failed.add(name)
         way = {**WAYS, **SLOW_WAYS}[name]
-        out = tmp_path_factory.mktemp("out")
         files = [jobs / f"{name}.toml" for name in way.jobs]
+        out, ended = begun(name)
         rounds: dict[Path, int] = {}
-        for layout in way.layouts:
-            ended = play(files, out, layout)
+        for i, layout in enumerate(way.layouts):
+            ended = play(files, out, layout) if i else ended
             if layout.stop_after is None:
                 assert ended == {file: STATUS.get(file.stem, 0) for file in files}
             else:

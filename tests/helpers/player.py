@@ -1,7 +1,7 @@
-"""A program: plays jobs one after the other on the ranks that it was started on, `player.py PLAN.json`.
+"""A program: plays plans of jobs one after the other on the ranks that it was started on, `player.py PLANS.json`.
 
-One start of MPI serves many jobs. What became of each is written to PLAN.ended: the status of its command line, or how often each of its
-runs was stopped.
+One start of MPI serves many jobs. What became of each is written to PLANS.ended: the status of its command line, or how often each of
+its runs was stopped.
 """
 
 import json
@@ -52,6 +52,6 @@ def play(plan: dict[str, Any]) -> dict[str, int | list[int]]:
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    ended = play(json.loads(file.read_text()))
+    ended = [play(plan) for plan in json.loads(file.read_text())]
     if os.environ.get("PMI_RANK", "0") == "0":
         file.with_suffix(".ended").write_text(json.dumps(ended))

@@ -62,6 +62,7 @@ REFUSED = {
     "[stop]\nsuboptimality = inf": "stop: suboptimality = inf must be 0 or more, and finite",
     "[stop]\nsuboptimality = -1e-6": "stop: suboptimality = -1e-06 must be 0 or more",
     "[stop]\nseconds = nan": "stop: seconds = nan must be 0 or more, and finite",
+    '[stop]\nseconds = "-1 s"': "stop.seconds: '-1 s' was given; it should be a time of 0 or more: a number and one of: ",
     "[stop]\nwire_bits_up = inf": "stop: wire_bits_up = inf must be 0 or more, and finite",
     "[start]\noffset = nan": "start: offset = nan is no finite number",
     "seed = -1": "seed: -1 was given",

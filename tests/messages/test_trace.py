@@ -1,9 +1,12 @@
 """Links that change: a trace's tables, by hand."""
 
+import bisect
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mpi_compress as mc
 from mpi_compress.core.expressions import bits_per_second, seconds
@@ -61,6 +64,39 @@ def test_a_table_begins_again_after_its_period():
             left -= 1e-3 * (100.0 if now % 2 < 1 else 10.0)
             now += 1e-3
         assert cost.arrival(bits, start, 0)[0] == pytest.approx(now, abs=2e-2)
+
+
+def walked(table, period, bits, now):
+    """When so many bits have passed a table that is walked row by row; its rows are (second, bandwidth)."""
+    starts, ends = [start for start, _ in table], [*(start for start, _ in table[1:]), period]
+    row = bisect.bisect_right(starts, now % period) - 1
+    left = ends[row] - now % period
+    while bits > left * table[row][1]:
+        bits, now, row = bits - left * table[row][1], now + left, (row + 1) % len(table)
+        left = ends[row] - starts[row]
+    return now + bits / table[row][1]
+
+
+@settings(max_examples=60)
+@given(
+    widths=st.lists(st.integers(1, 64), min_size=1, max_size=4),
+    rates=st.lists(st.integers(1, 100), min_size=4, max_size=4),
+    start=st.integers(0, 2000),
+    bits=st.integers(0, 30_000),
+)
+def test_whole_periods_are_divided_out_to_the_bits_of_the_walk_row_by_row(widths, rates, start, bits):
+    """Seconds are eighths, so that the walk's sums are exact; of tenths they are not, and the two are close."""
+    for unit in (1 / 8, 1 / 10):
+        starts = [unit * sum(widths[:i]) for i in range(len(widths))]
+        period, table = unit * sum(widths), list(zip(starts, map(float, rates), strict=False))
+        found, _ = trace(rows=[[s, 0.0, rate] for s, rate in table], period=period).arrival(float(bits), unit * start, 0)
+        expected = walked(table, period, float(bits), unit * start)
+        assert found == expected if unit == 1 / 8 else found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_message_of_very_many_periods_is_charged_at_once():
+    cost = trace(rows=[[0, 0, 3.0], [1, 0, 1.0]], period="2 s")
+    assert cost.arrival(4e15 + 1.5, 0.0, 0)[0] == 2e15 + 0.5
 
 
 def test_an_arrival_is_later_for_more_bits_and_for_a_later_start():

@@ -70,6 +70,15 @@ def test_idx_images_are_numbers_from_0_to_1(folder):
     assert data.dim == 6
 
 
+@pytest.mark.parametrize("where", [{"name": "fashion-mnist"}, {"path": "deep/train-images-idx3-ubyte.gz"}])
+def test_a_changed_file_of_labels_beside_the_images_is_noticed(folder, where):
+    before = opened(**where)[0].file
+    (folder / "deep/train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(LABELS[::-1])))
+    data, rows, _, _ = opened(**where)
+    assert data.file != before
+    assert np.array_equal(rows.labels, LABELS[::-1])
+
+
 def test_cifar_images_have_their_colours_together_and_all_batches(folder):
     data, rows, test, test_rows = opened(name="cifar-10", test="cifar-10.t", dtype="float32")
     assert rows.labels.tolist() == [0, 1, 2, 1, 0, 2, 2]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from mpi_compress.core.expressions import Time, bits_per_second, rate_text, seconds
 from mpi_compress.core.fields import Checked
+from mpi_compress.core.sums import added
 from mpi_compress.messages.costs.base import costs
 from mpi_compress.messages.costs.clocked import Clocked, Moment
 
@@ -18,7 +19,12 @@ Rows = list[list[float | str]]
 
 def _compute(value: float | str) -> float | str:
     """Seconds a nonzero, or the name of a table that `calibrate` wrote."""
-    return value if isinstance(value, str) and value.endswith(".toml") else seconds(value)
+    if isinstance(value, str) and value.endswith(".toml"):
+        return value
+    try:
+        return seconds(value)
+    except ValueError:
+        raise ValueError('a time such as "2 ns", or a file that calibrate wrote, such as "link.toml"') from None
 
 
 @costs.register("trace")
@@ -37,6 +43,7 @@ class Trace(Clocked):
     period: Time | None = None  # after which the tables begin again; left out: their last rows stay
     compute: Annotated[float | str, Checked(_compute)] = 0.0  # a gradient's time a nonzero ("2 ns"), or a table of calibrate
     _tables: tuple[tuple[Row, ...], ...] = field(init=False, repr=False, compare=False)
+    _capacities: tuple[float, ...] = field(init=False, repr=False, compare=False)  # of the tables: bits in a period
     _pace: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -48,6 +55,7 @@ class Trace(Clocked):
         last = max(table[-1][0] for table in self._tables)
         if self.period is not None and not float(self.period) > last:
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
+        object.__setattr__(self, "_capacities", tuple(map(self._capacity, self._tables)))
         pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
         if not 0 <= pace < inf:
             raise ValueError(f"compute = {self.compute} should be 0 or more, and finite")
@@ -65,6 +73,9 @@ class Trace(Clocked):
         latency = self.at(second, worker).latency
         now = second + latency
         table, row, left = self._place(now, worker)
+        if self.period is not None:  # whole periods take the same from any moment on
+            periods, bits = divmod(bits, self._capacities[worker % len(self._tables)])
+            now += periods * float(self.period)
         while bits > left * table[row][2]:
             bits -= left * table[row][2]
             now += left
@@ -87,6 +98,10 @@ class Trace(Clocked):
         within = second if self.period is None else second % float(self.period)
         row = bisect_right(table, within, key=lambda row: row[0]) - 1
         return table, row, self._end(table, row) - within
+
+    def _capacity(self, table: tuple[Row, ...]) -> float:
+        """The bits that a table lets pass in a period; infinite without one."""
+        return added((self._end(table, i) - row[0]) * row[2] for i, row in enumerate(table))
 
     def _end(self, table: tuple[Row, ...], row: int) -> float:
         """The second at which a row ends."""

@@ -1,5 +1,6 @@
 """Kinds of compressed vectors: what a compressor makes of a vector, and what a receiver decodes."""
 
+from mpi_compress.messages.kinds.accompanied import Accompanied
 from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Indices, Known, Sparse, Vector, index_bits, no_coordinates
 from mpi_compress.messages.kinds.block_signs import BlockSigns
 from mpi_compress.messages.kinds.blocks import Blocks
@@ -20,7 +21,7 @@ from mpi_compress.messages.kinds.with_scalar import WithScalar
 from mpi_compress.messages.kinds.with_size import WithSize
 
 __all__ = [
-    "BlockSigns", "Blocks", "Bytes", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Hybrid", "Indices", "Known", "Lattice",
-    "Levels", "Pair", "Permuted", "Powers", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar",
-    "WithSize", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "uniform_indices",
+    "Accompanied", "BlockSigns", "Blocks", "Bytes", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Hybrid", "Indices",
+    "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector",
+    "WithScalar", "WithSize", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "uniform_indices",
 ]  # fmt: skip

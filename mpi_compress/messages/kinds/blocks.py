@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector
 
 
@@ -37,7 +38,7 @@ class Blocks(Compressed):
             start += part.dim
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return sum(part.paper_bits(fpp, indices_counted) for part in self.parts)
+        return added(part.paper_bits(fpp, indices_counted) for part in self.parts)
 
     def is_finite(self) -> bool:
         return all(part.is_finite() for part in self.parts)

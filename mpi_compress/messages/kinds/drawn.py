@@ -5,12 +5,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
-from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.kinds.base import Compressed, Indices, Sparse, Vector
+from mpi_compress.messages.kinds.base import Indices, Vector
+from mpi_compress.messages.kinds.seeded import Seeded
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn(Compressed):
+class Drawn(Seeded):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
     dim: int
@@ -22,22 +22,6 @@ class Drawn(Compressed):
     def indices(self) -> Indices:
         """(T,) increasing."""
         return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=self.seed)))
-
-    @property
-    def elements(self) -> int:
-        return self.values.size
-
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.scatter_add(self.indices, self.values, scale, out)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.values.size * fpp
-
-    def is_finite(self) -> bool:
-        return bool(kernels.all_finite(self.values))
-
-    def sparse(self) -> Sparse:
-        return Sparse(self.dim, self.indices, self.values)
 
     def checked(self, dim: int) -> "Drawn":
         super().checked(dim)

@@ -4,6 +4,7 @@ from math import isfinite, log2
 import numpy as np
 
 from mpi_compress.core import arrays
+from mpi_compress.core.sums import added
 from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Sparse, Vector
 
@@ -41,7 +42,7 @@ class Hybrid(Compressed):
         """
         s, r, minus = self.indices.size, self.sign_indices.size, int(np.count_nonzero(self.negative))
         counts = (self.dim - s - r, r - minus, minus, s)
-        string = sum(count * log2(self.dim / count) for count in counts if count)
+        string = added(count * log2(self.dim / count) for count in counts if count)
         return min((s + r) * log2(self.dim), string) + s * fpp + fpp
 
     def is_finite(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # which loads sparse, stats and optimize where they are first used, and they take a second
 from numpy.typing import NDArray
 
+from mpi_compress.core.sums import added
 from mpi_compress.kernels.convert import unit_rows
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.generators import Chunk, Generator, generators, positive_sizes
@@ -113,7 +114,7 @@ class _Words(Generator):
         spread = scipy.stats.gamma.ppf((np.arange(8) + 0.5) / 8, _SPREAD, scale=1 / _SPREAD)
 
         def excess(draws: float) -> float:
-            return sum(float(-np.expm1(draws * s * stay).sum()) for s in spread) / spread.size - self.nonzeros
+            return added(float(-np.expm1(draws * s * stay).sum()) for s in spread) / spread.size - self.nonzeros
 
         upper = self.nonzeros
         while excess(upper) < 0:

@@ -148,27 +148,22 @@ def find_set(name: str, key: str) -> Path:
         raise UserError(
             f"{key}: '{name}' is a path" + (f'; write path = "{name}"' if key == "data.name" else ", and there is no such file")
         )
-    places = [os.environ.get("MPI_COMPRESS_DATA"), "data", cache_folder() / "sets"]
-    if name in PUBLISHED:
-        return _find_published(name, key, [Path(place) for place in places if place])
-    for place in places:
-        for suffix in libsvm.SUFFIXES:
-            if place and (found := Path(place) / f"{name}{suffix}").is_file():
-                return found
-    raise UserError(
-        f"{key}: no set '{name}' in $MPI_COMPRESS_DATA ({places[0] or 'not set'}), ./data or {places[2]}; "
-        f"`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put the file there"
-    )
+    given = os.environ.get("MPI_COMPRESS_DATA")
+    places = [*([Path(given)] if given else []), Path("data"), cache_folder() / "sets"]
+    files = (place / f"{name}{suffix}" for place in places for suffix in libsvm.SUFFIXES)
+    found = find_published(name, places) if name in PUBLISHED else next((file for file in files if file.is_file()), None)
+    if found is None:
+        looked = f"$MPI_COMPRESS_DATA ({given or 'not set'}), ./data or {places[-1]}"
+        raise UserError(f"{key}: no set '{name}' in {looked}{_what_would_do(name)}")
+    return found
 
 
-def _find_published(name: str, key: str, places: list[Path]) -> Path:
-    found = find_published(name, places)
-    if found is not None:
-        return found
-    known = PUBLISHED[name]
-    fetch = f"`mpi-compress data get {name}` fetches it, or put" if known.source else "put"
-    looked = ", ".join(map(str, places))
-    raise UserError(f"{key}: no set '{name}' in {looked}, nor in a folder 'deep' there; {fetch} {known.files[0]} into one of them")
+def _what_would_do(name: str) -> str:
+    """The rest of the line about a set that is nowhere: how to get it."""
+    if name not in PUBLISHED:
+        return f"; `mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
+    fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""
+    return f", nor in a folder 'deep' there; {fetch}put {PUBLISHED[name].files[0]} into one of them"
 
 
 def digest(file: Path) -> str:

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from mpi_compress.core.sums import added
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.penalties.base import Penalty, penalties
@@ -43,7 +44,7 @@ class WeightDecay(Penalty):
             start += size
 
     def value(self, x: Vector) -> float:
-        return 0.5 * self.λ * sum(squared_norm(x[place]) for place in self.decays)
+        return 0.5 * self.λ * added(squared_norm(x[place]) for place in self.decays)
 
     def gradient(self, x: Vector) -> Vector:
         out = np.zeros(x.size)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, Outline
 from mpi_compress.problem.models.deep.framework import jax, jnp, provenance, require
@@ -92,7 +93,8 @@ class Network(Model):
 
     def mean_loss(self, x: Vector, rows: Rows) -> float:
         function, p = compiled(self, self.outline).total, _single(x)
-        return sum(float(function(p, *chunk, _words(None), np.float32(0))) for chunk in self._chunks(rows)) / len(rows)
+        losses = (float(function(p, *chunk, _words(None), np.float32(0))) for chunk in self._chunks(rows))
+        return added(losses) / len(rows)
 
     def all_outputs(self, x: Vector, rows: Rows) -> Vector:
         """The outputs (N, …) for all rows, without dropout."""
