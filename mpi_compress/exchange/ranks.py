@@ -67,8 +67,8 @@ class MPIRanks(Ranks):
     def __init__(self, comm: Any):
         from mpi4py import MPI
 
+        from mpi_compress.exchange.channel import Channel
         from mpi_compress.exchange.host import unlink_shared_memory
-        from mpi_compress.exchange.mpi import Channel
 
         self._comm = comm
         self._channel = Channel(comm)
