@@ -217,6 +217,19 @@ class Messages(Channel):
         return self._arrivals[key]
 
 
+def seconds_to_itself(times: int = 200) -> float:
+    """The median time in which a process sends a small message to itself and receives it."""
+    channel, took = Messages(MPI.COMM_SELF, False, 0), []
+    message = [Message(np.zeros(100, np.uint8))]
+    for _ in range(times):
+        start = time.perf_counter()
+        channel.send_messages(message, [0], 0)
+        channel.receive_messages({0: 1}, 0)
+        took.append(time.perf_counter() - start)
+    channel.free()
+    return float(np.median(took))
+
+
 def _lengths_of(messages: Sequence[Message]) -> tuple[bytes, int]:
     """The length of each message in 4 bytes, of a refused one `_REFUSED`; and how long they are together."""
     lengths = [m.data.size or (_REFUSED if m.is_refused else 0) for m in messages]

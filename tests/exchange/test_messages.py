@@ -18,7 +18,7 @@ from mpi_compress.messages.link import REFUSED, Message
 comm = MPI.COMM_WORLD
 lengths = [0, 1, None, 100, 16384, 16385, 16385, 16385, 20000, 16385, 5, 300_000, 300_000, None, 300_000, 300_000, 70_000, 0]
 made = lambda k, i, length: Message(REFUSED if length is None else np.full(length, 50 * i + k, np.uint8))
-seen = lambda m: None if m.is_refused else (m.data.size, set(m.data.tolist()))
+seen = lambda m: None if m.is_refused else (m.data.size, *([] if m.data.size == 0 else [m.data.min(), m.data.max()]))
 wanted = lambda k, i, length: seen(made(k, i, length))
 for exchange in (PointToPoint(comm, 3, False, 60.0), PointToPoint(comm, 5, True), AllGather(comm, 5, 60.0)):
     held, received = [], 0
@@ -36,7 +36,8 @@ for exchange in (PointToPoint(comm, 3, False, 60.0), PointToPoint(comm, 5, True)
         assert [seen(m) for m in arrived] in ([], [wanted(k, i, of(i)) for i in range(exchange.n)])
     assert exchange.bytes_received_up == received
     exchange.close()
-print("done")
+if comm.rank == 0:
+    print("done")
 """
 
 
@@ -44,7 +45,7 @@ print("done")
 def test_messages_arrive_as_they_were_sent(crowded):
     line = [BIN / "mpiexec", "-n", "3", "-genv", "MPI_COMPRESS_CROWDED", crowded, sys.executable, "-m", "mpi4py", "-c", PROGRAM]
     done = subprocess.run([str(word) for word in line], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, 3 * "done\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_joined_messages_are_lengths_and_bytes_and_are_parted_again():
