@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_job(parser)
-    parser.add_argument("--ranks", type=_positive, metavar="R", help="ranks whose memory, or rounds, are meant (default: one process)")
+    parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory, or with --model a round, of R ranks")
     model = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
     parser.add_argument("--model", metavar="N:M", help=model)
     parser.add_argument("--link", metavar="LINK.toml", help="for --model: the link, a table of `mpi-compress calibrate`")

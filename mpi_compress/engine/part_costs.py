@@ -1,4 +1,4 @@
-"""What the parts of a round cost on this machine, timed in short plays of a run with one worker and with many.
+"""What the parts of a round cost on this machine, timed in short plays of a run with one worker and with more.
 
 A play takes rows of the run's own set and starts at its x0. Every message is decoded again where it arrives, as on ranks. The first
 round is left out, and a part's time is the median over the others: of methods whose rounds differ it is the usual round.
@@ -48,15 +48,34 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Power:
-    """one · m^exponent, but at most `most`."""
+class Measured:
+    """Seconds by number of workers: straight lines between points, and the last line on and on."""
 
-    one: float
-    exponent: float
+    points: Sequence[tuple[int, float]]
+
+    @property
+    def each(self) -> float:
+        """Seconds of one more, with many."""
+        (m, before), (last, seconds) = self.points[-2:]
+        return max(0.0, seconds - before) / (last - m)
+
+    def __call__(self, m: float) -> float:
+        at, seconds = zip(*self.points, strict=True)
+        return float(np.interp(m, at, seconds)) + self.each * max(0.0, m - at[-1])
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Bits by number of workers: a power of it between points, and the last power on and on, up to `most`."""
+
+    points: Sequence[tuple[int, float]]
     most: float
 
     def __call__(self, m: float) -> float:
-        return min(self.one * m**self.exponent, self.most)
+        at, bits = np.log(np.array(self.points)).T
+        slope = max(0.0, (bits[-1] - bits[-2]) / (at[-1] - at[-2])) if len(at) > 1 else 0.0
+        beyond = slope * max(0.0, np.log(m) - at[-1])
+        return float(min(np.exp(np.interp(np.log(m), at, bits) + beyond), self.most))
 
 
 @dataclass(frozen=True)
@@ -66,10 +85,10 @@ class PartCosts:
     nonzero: float  # seconds of a gradient, a nonzero
     worker: float  # seconds of a gradient besides
     samples: Linear  # that a worker's gradient takes, of the rows of its shard
-    packing: Linear  # seconds of so many workers' compression and coding
-    fold: Linear  # seconds in which the master decodes and adds so many messages, answers, and a rank takes the answer over
+    packing: Linear | Measured  # seconds of so many workers' compression and coding
+    fold: Linear | Measured  # seconds in which the master decodes and adds so many messages, and answers, and a rank hears it
     bits_up: float  # of a worker's message on the wire
-    bits_down: Power  # of the master's answer to so many workers
+    bits_down: Growth  # of the master's answer to so many workers
     n_samples: int  # N
     nonzeros: float  # of a row
     dim: int  # d
@@ -97,7 +116,8 @@ class PartTimer:
         p = prepare(_quick(spec), Ranks(), self._problems, quiet=True, force=True)
         rows = _rows_of(p)
         rehearse(p, rows.cut(0, 1))
-        plays = [_Play(p, rows, m) for m in dict.fromkeys((1, _many(p, len(rows))))]
+        many = _many(p, len(rows))
+        plays = [_Play(p, rows, m) for m in sorted({1, max(1, many // 4), many})]
         return _fitted(p, plays)
 
 
@@ -182,15 +202,16 @@ def _fitted(p: Prepared, plays: Sequence[_Play]) -> PartCosts:
     """The parts' costs that explain the plays."""
     of_gradient = _least([(play.nonzeros, play.m) for play in plays], [play.gradient for play in plays])
     last, data, workers = plays[-1], p.problem.data, p.spec.workers
+    downs = [(play.m, play.bits_down / play.m) for play in plays]
     share = 1.0 if workers.participants is None else workers.participants / workers.count
     return PartCosts(
         nonzero=of_gradient[0],
         worker=of_gradient[1],
         samples=_samples(plays),
-        packing=_linear(plays, lambda play: play.packing),
-        fold=_linear(plays, lambda play: play.fold),
+        packing=_measured(plays, lambda play: play.packing),
+        fold=_measured(plays, lambda play: play.fold),
         bits_up=last.bits_up / last.m,
-        bits_down=_power([(play.m, play.bits_down / play.m) for play in plays], 64.0 * p.problem.dim + 64.0),
+        bits_down=Growth(downs, max(64.0 * p.problem.dim + 64.0, *(bits for _, bits in downs))),
         n_samples=data.n_samples,
         nonzeros=data.nonzeros / data.n_samples,
         dim=p.problem.dim,
@@ -205,10 +226,12 @@ def _least(columns: Sequence[tuple[float, float]], wanted: Sequence[float]) -> t
     return float(found[0]), float(found[1])
 
 
-def _linear(plays: Sequence[_Play], seconds: Callable[[_Play], float]) -> Linear:
+def _measured(plays: Sequence[_Play], seconds: Callable[[_Play], float]) -> Linear | Measured:
+    """More workers never take less."""
     if len(plays) == 1:
         return Linear(0.0, seconds(plays[0]) / plays[0].m)
-    return Linear(*_least([(1.0, play.m) for play in plays], [seconds(play) for play in plays]))
+    rising = np.maximum.accumulate([seconds(play) for play in plays]).tolist()
+    return Measured([(play.m, s) for play, s in zip(plays, rising, strict=True)])
 
 
 def _samples(plays: Sequence[_Play]) -> Linear:
@@ -219,9 +242,3 @@ def _samples(plays: Sequence[_Play]) -> Linear:
     if max(each) - min(each) <= 0.05 * max(each):
         return Linear(each[-1], 0.0)
     return Linear(*_least([(1.0, play.rows) for play in plays], each))
-
-
-def _power(points: Sequence[tuple[int, float]], most: float) -> Power:
-    (m, bits), (last, bits_of_last) = points[0], points[-1]
-    exponent = 0.0 if m == last else max(0.0, float(np.log(bits_of_last / bits) / np.log(last / m)))
-    return Power(bits_of_last / last**exponent, exponent, max(most, bits_of_last))
