@@ -15,14 +15,24 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_job(parser)
-    parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory of each of R ranks (default: of one process)")
+    parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory, or with --model a round, of R ranks")
+    model = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
+    parser.add_argument("--model", metavar="N:M", help=model)
+    parser.add_argument("--link", metavar="LINK.toml", help="for --model: the link, a table of `mpi-compress calibrate`")
+    parser.add_argument("--shard", type=_positive, metavar="ROWS", help="for --model: rows of each worker (default: N/n)")
+    parser.add_argument("-o", dest="figure", metavar="FILE", help="for --model: a figure (.png, .pdf, .svg) or a .csv")
     parser.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
 
 
 def act(options: Namespace) -> int:
+    from mpi_compress.cli import plan_scale
     from mpi_compress.cluster.states import states
     from mpi_compress.engine import memory_needs
 
+    plan_scale.refuse_alone(options)
+    if options.model is not None:
+        plan_scale.act(options, load(options).runs)
+        return 0
     job, shapes = load(options), memory_needs.Shapes()
     width = max(len(s.label) for s in job.runs)
     left: list[RunSpec] = []

@@ -51,11 +51,13 @@ class Link:
     affine: Fit
     packet: Fit
     nonzero: float | None = None  # seconds of a gradient, a nonzero
+    message: float | None = None  # seconds of the processor that sends and receives a small message
 
     def toml(self, remark: str) -> str:
         both = {"affine": self.affine, "packet": self.packet}
         fits = {name: {**fit.values, "r2": fit.r2, "median_relative_error": fit.error} for name, fit in both.items()}
-        compute = {} if self.nonzero is None else {"compute": {"nonzero": self.nonzero}}
+        known = {"nonzero": self.nonzero, "message": self.message}
+        compute = {"compute": found} if (found := {key: value for key, value in known.items() if value is not None}) else {}
         points = {"bits": self.bits.tolist(), "seconds": self.seconds.tolist(), "spread": self.spread.tolist()}
         outliers = {"bits": [b for b, _ in self.outliers], "seconds": [s for _, s in self.outliers]}
         return tomli_w.dumps({"unit": "seconds, bits", "remark": remark, **fits, **compute, "points": points, "outliers": outliers})
@@ -191,6 +193,8 @@ def lines_about(link: Link) -> list[str]:
     lines += [f"outlier  {bits / 8:.0f} bytes took {seconds * 1e3:.3g} ms" for bits, seconds in link.outliers[:5]]
     if link.nonzero is not None:
         lines.append(f"compute  {link.nonzero * 1e9:.3g} ns a nonzero of a gradient")
+    if link.message is not None:
+        lines.append(f"message  {link.message * 1e6:.3g} µs of a processor to send and receive a small one")
     return [*lines, *[f"outliers {len(link.outliers) - 5} more"] * (len(link.outliers) > 5)]
 
 
@@ -201,7 +205,7 @@ def calibrate(ranks: Ranks, file: Path, repeats: int, largest: float) -> list[An
 
     def finish() -> list[Any]:
         assert link is not None
-        measured = replace_fields(link, nonzero=seconds_a_nonzero())
+        measured = replace_fields(link, nonzero=seconds_a_nonzero(), message=ranks.seconds_a_message())
         return [*lines_about(measured), *write(measured, file, f"between ranks 0 and 1 of {ranks.size}, by {ranks.library}")]
 
     return ranks.on_root(finish)

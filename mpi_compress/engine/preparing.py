@@ -64,10 +64,10 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         spec = ranks.on_root(partial(_with_noise, spec, problem, x0))
         run_id = ranks.on_root(lambda: spec.run_id)
         numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
-        at_root(ranks, partial(_algorithm, spec, problem, numbers))  # so that what is wrong is reported once
+        at_root(ranks, partial(algorithm_of, spec, problem, numbers))  # so that what is wrong is reported once
         if not quiet:
             at_root(ranks, partial(_warn_of_whole_floats, spec, problem.dim))
-        return Prepared(spec, run_id, problem, _algorithm(spec, problem, numbers), x0)
+        return Prepared(spec, run_id, problem, algorithm_of(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
 
@@ -110,7 +110,7 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     return known
 
 
-def _algorithm(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
+def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
     """The run's algorithm, bound to its setting."""
     algorithm, dim = spec.algorithm, problem.dim
     _check_participation(spec, algorithm)

@@ -1,17 +1,9 @@
-"""The exchanges over MPI. Only this module, `patience` and `ranks` use MPI.
+"""The exchanges over MPI. Only this module, `channel`, `patience` and `ranks` use MPI.
 
-Uplink and downlink have a communicator of their own, and every frame on it is counted: the uplink between ranks is exactly the
-frames (4-byte length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
-
-A rank that waits in MPI keeps its core busy. If a host has more ranks than cores (it is crowded), waiting ranks would keep the
-working ones off the cores, so they nap between two looks (`rest`). Ranks cannot notice this in containers that share cores; there
-the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
+Messages have a communicator of their own, on which everything is counted: the uplink between ranks is exactly the frames (4-byte
+length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
 """
 
-import os
-import pickle
-import struct
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -21,113 +13,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
-from mpi_compress.exchange.host import Room, cores, rest, wake_on_time
+from mpi_compress.exchange.channel import Channel, Messages, joined, parted
 from mpi_compress.exchange.patience import Patience
-from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
+from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
-_UP, _DOWN, _REPORT, _OBJECT, _STATE = range(1, 6)
-_NOTHING = np.empty(0, dtype=np.uint8)
-_LENGTH = struct.Struct("<I")
-_REFUSED = 2**32 - 1  # in place of a length
-_SHORT = 2**12  # bytes of a message that MPI sends without asking whether the receiver is ready
-
-
-class Channel:
-    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`."""
-
-    patience: Patience | None = None
-
-    def __init__(self, comm: MPI.Comm, crowded: bool | None = None, kept: int = 0):
-        self.comm = comm.Dup()
-        self.rank, self.size = comm.rank, comm.size
-        if crowded is None and os.environ.get("MPI_COMPRESS_CROWDED") in ("0", "1"):
-            crowded = os.environ["MPI_COMPRESS_CROWDED"] == "1"
-        if crowded is None:
-            host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-            crowded = host.size > cores()
-            host.Free()
-        self.crowded = crowded
-        self._room = Room(kept)  # of its messages' memory, so many arrays
-        wake_on_time()
-
-    def free(self) -> None:
-        self.comm.Free()
-
-    def wait(self, *requests: MPI.Request, arriving: bool = False) -> None:
-        """Wait until all requests are complete; `arriving`: their messages are on the way, so that long naps would hold them up."""
-        pending = [request for request in requests if request != MPI.REQUEST_NULL]
-        if not pending:
-            return
-        if self.crowded or self.patience:
-            self._until(lambda: MPI.Request.Testall(pending), arriving)
-        else:
-            MPI.Request.Waitall(pending)
-
-    def _until(self, asked: Callable[[], T], arriving: bool = False) -> T:
-        """What `asked` returns once it is something."""
-        if found := asked():
-            return found
-        wait, begun = self.patience.begin() if self.patience else None, time.perf_counter()
-        while not found:
-            if (wait is not None and wait.look()) or self.crowded:
-                rest(0.0 if arriving else time.perf_counter() - begun)
-            found = asked()
-        return found
-
-    def send(self, data: Any, to: Iterable[int], tag: int) -> None:
-        """Send one buffer to some ranks: an array, or what else mpi4py takes."""
-        self.wait(*[self.comm.Isend(data, dest=rank, tag=tag) for rank in to])
-
-    def send_frames(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> None:
-        """Send messages as one block of bytes to some ranks."""
-        self.send(self.together(messages), to, tag)
-
-    def together(self, messages: Sequence[Message]) -> Bytes:
-        """One block of bytes: each message after its length in 4 bytes; a refused one is the length `_REFUSED` alone."""
-        block_of_bytes = self._room.take(sum(LENGTH_BYTES + m.data.size for m in messages))
-        at = 0
-        for m in messages:
-            start = at + LENGTH_BYTES
-            _LENGTH.pack_into(block_of_bytes.data, at, _REFUSED if m.is_refused else m.data.size)
-            at = start + m.data.size
-            block_of_bytes[start:at] = m.data
-        return block_of_bytes
-
-    def expect(self, source: int, tag: int, dtype: type = np.uint8) -> tuple[int, NDArray, MPI.Request]:
-        """Begin to receive the next message: its sender, the buffer it goes to, and the request to wait for."""
-        status = MPI.Status()
-        if self.crowded or self.patience:
-            message: Any = self._until(lambda: self.comm.Improbe(source=source, tag=tag, status=status))
-        else:
-            message = self.comm.Mprobe(source=source, tag=tag, status=status)
-        buffer: NDArray[Any] = self._room.take(status.Get_count(MPI.BYTE)).view(dtype)
-        if buffer.nbytes < _SHORT:  # it has arrived
-            message.Recv(buffer)
-            return status.Get_source(), buffer, MPI.REQUEST_NULL
-        return status.Get_source(), buffer, message.Irecv(buffer)
-
-    def receive(self, source: int, tag: int, dtype: type = np.uint8) -> NDArray:
-        """Receive the next message from `source`."""
-        _, buffer, request = self.expect(source, tag, dtype)
-        self.wait(request, arriving=True)
-        return buffer
-
-    def share(self, value: Any) -> Any:
-        """Rank 0's object, on every rank."""
-        if self.rank == 0:
-            self.send(np.frombuffer(pickle.dumps(value), dtype=np.uint8), range(1, self.size), _OBJECT)
-            return value
-        return pickle.loads(self.receive(0, _OBJECT).tobytes())
-
-    def to_root(self, value: Any) -> list[Any]:
-        """Every rank's object, in order of ranks, at rank 0; [] elsewhere."""
-        if self.rank != 0:
-            self.send(np.frombuffer(pickle.dumps(value), dtype=np.uint8), [0], _OBJECT)
-            return []
-        return [value, *(pickle.loads(self.receive(rank, _OBJECT).tobytes()) for rank in range(1, self.size))]
-
-    def barrier(self) -> None:
-        self.wait(self.comm.Ibarrier())
+_UP, _DOWN, _REPORT, _STATE = range(1, 5)
 
 
 class _OverMPI(Exchange):
@@ -144,7 +34,7 @@ class _OverMPI(Exchange):
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
         self._control = Channel(comm, crowded)
-        self._data = Channel(comm, self._control.crowded, kept=comm.size + 1)
+        self._data = Messages(comm, self._control.crowded, kept=comm.size + 1)
         if patience:
             self._control.patience = self._data.patience = Patience(self._control.comm, patience)
         self._window: Any = None  # of the shared memory
@@ -215,30 +105,28 @@ class PointToPoint(_OverMPI):
     def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, crowded: bool | None = None):
         super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, crowded)
         self.has_master = self.is_root
-        self._senders = [rank for rank, workers in self._blocks.items() if workers and rank != 0]
+        self._senders = {rank: len(workers) for rank, workers in self._blocks.items() if workers and rank != 0}
 
     def gather(self, ups: list[Message]) -> list[Message]:
         if not self.is_root:
             if ups:
-                self._data.send_frames(ups, [0], _UP)
+                self._data.send_messages(ups, [0], _UP)
             return []
-        arriving = [self._data.expect(MPI.ANY_SOURCE, _UP) for _ in self._senders]
-        self._data.wait(*[request for _, _, request in arriving], arriving=True)
-        buffers = {source: buffer for source, buffer, _ in arriving}
-        self.bytes_received_up += sum(buffer.size for buffer in buffers.values())
-        return [m for rank in self._blocks for m in (ups if rank == 0 else unframed(buffers.get(rank, _NOTHING)))]
+        arrived = self._data.receive_messages(self._senders, _UP)
+        self.bytes_received_up += sum(LENGTH_BYTES + m.data.size for messages in arrived.values() for m in messages)
+        return [m for rank in self._blocks for m in (ups if rank == 0 else arrived.get(rank, []))]
 
     def broadcast(self, down: Message | None) -> Message:
         if down is None:
-            return unframed(self._data.receive(0, _DOWN))[0]
-        self._data.send_frames([down], range(1, self.n_ranks), _DOWN)
+            return self._data.receive_messages({0: 1}, _DOWN)[0][0]
+        self._data.send_messages([down], range(1, self.n_ranks), _DOWN)
         return down
 
     def scatter(self, downs: list[Message] | None) -> list[Message]:
         if downs is None:
-            return unframed(self._data.receive(0, _DOWN)) if self.mine else []
+            return self._data.receive_messages({0: len(self.mine)}, _DOWN)[0] if self.mine else []
         for rank in self._senders:
-            self._data.send_frames([downs[i] for i in self._blocks[rank]], [rank], _DOWN)
+            self._data.send_messages([downs[i] for i in self._blocks[rank]], [rank], _DOWN)
         return super().scatter(downs)
 
 
@@ -250,7 +138,7 @@ class AllGather(_OverMPI):
         self._rank = comm.rank
 
     def gather(self, ups: list[Message]) -> list[Message]:
-        mine = self._data.together(ups)
+        mine = joined(ups)
         sizes = np.empty(self.n_ranks, dtype=np.int64)
         self._data.wait(self._data.comm.Iallgather(np.array([mine.size], dtype=np.int64), sizes))
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -259,18 +147,6 @@ class AllGather(_OverMPI):
         self.bytes_received_up += everything.size - mine.size
         return [
             message
-            for rank in self._blocks
-            for message in (ups if rank == self._rank else unframed(everything[starts[rank] : starts[rank + 1]]))
+            for rank, workers in self._blocks.items()
+            for message in (ups if rank == self._rank else parted(everything[starts[rank] : starts[rank + 1]], len(workers)))
         ]
-
-
-def unframed(block_of_bytes: Bytes) -> list[Message]:
-    """The messages of a block."""
-    messages: list[Message] = []
-    at = 0
-    while at < block_of_bytes.size:
-        start = at + LENGTH_BYTES
-        size = int.from_bytes(block_of_bytes[at:start].tobytes(), "little")
-        at = start if size == _REFUSED else start + size
-        messages.append(Message(REFUSED if size == _REFUSED else block_of_bytes[start:at]))
-    return messages

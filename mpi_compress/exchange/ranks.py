@@ -57,6 +57,10 @@ class Ranks:
         """
         return Exchange(n, counts_down=kind != "allgather")
 
+    def seconds_a_message(self) -> float:
+        """The time of this process that sending and receiving a small message takes, apart from the link's."""
+        return 0.0
+
     def close(self) -> None:
         """Free the MPI objects that this holds."""
 
@@ -67,8 +71,8 @@ class MPIRanks(Ranks):
     def __init__(self, comm: Any):
         from mpi4py import MPI
 
+        from mpi_compress.exchange.channel import Channel
         from mpi_compress.exchange.host import unlink_shared_memory
-        from mpi_compress.exchange.mpi import Channel
 
         self._comm = comm
         self._channel = Channel(comm)
@@ -137,6 +141,11 @@ class MPIRanks(Ranks):
         if kind == "allgather":
             return AllGather(self._comm, n, patience, self.crowded)
         return PointToPoint(self._comm, n, master == "worker", patience, self.crowded)
+
+    def seconds_a_message(self) -> float:
+        from mpi_compress.exchange.channel import seconds_to_itself
+
+        return seconds_to_itself()
 
     def close(self) -> None:
         self._channel.free()

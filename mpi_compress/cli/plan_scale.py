@@ -1,0 +1,84 @@
+"""`mpi-compress plan JOB --model N:M`: rounds of more workers, by a model of measured parts."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
+
+if TYPE_CHECKING:
+    from mpi_compress.cluster.scale import Hosting, LinkCosts, Way
+    from mpi_compress.job.runs import RunSpec
+
+SUFFIXES = (".csv", ".png", ".pdf", ".svg")
+
+
+def refuse_alone(options: Namespace) -> None:
+    """UserError for options of the model without --model."""
+    for name, value in (("--link", options.link), ("--shard", options.shard), ("-o", options.figure)):
+        if value is not None and options.model is None:
+            raise UserError(f"{name} {value}: it belongs to --model, such as --model 10:10000")
+
+
+def act(options: Namespace, runs: "list[RunSpec]") -> None:
+    """Print a table for each method of a job, and write what -o asks for."""
+    from mpi_compress.cluster import scale
+    from mpi_compress.cluster.scale_figure import csv_text, draw
+    from mpi_compress.engine.part_costs import PartTimer
+
+    ns, target = scale.workers_of(options.model), Path(options.figure) if options.figure else None
+    if target and target.suffix not in SUFFIXES:
+        raise UserError(f"-o {target}: a model is written as one of {', '.join(SUFFIXES)}")
+    timer, found = PartTimer(), {}
+    for spec in [spec for i, spec in enumerate(runs) if spec.label not in {other.label for other in runs[:i]}]:
+        link, hosting, way = _link(options, spec), _hosting(options, spec), _way(spec)
+        costs = timer.of(spec)
+        able = ns if hosting.shard else [n for n in ns if n <= costs.n_samples]
+        if not able:
+            raise UserError(f"--model {options.model}: {costs.n_samples} rows are too few; --shard ROWS gives each worker as many")
+        found[spec.label] = {each: [scale.modelled(costs, link, hosting, each, n) for n in able] for each in scale.WAYS}
+        print(f"{spec.label}: {_assumed(hosting, way, link)}")
+        print(*scale.table(found[spec.label][way]), sep="\n")
+        for line in scale.statements(costs, link, hosting, way, able):
+            print(f"  {line}")
+        last = [f"{each} {scale.time_text(rounds[-1].seconds)}" for each, rounds in found[spec.label].items()]
+        print(f"  a round of {able[-1]} workers: {', '.join(last)}\n")
+        if len(able) < len(ns):
+            print_line(f"{spec.label}: {costs.n_samples} rows are enough for {able[-1]} of these workers; --shard ROWS for more")
+    if target and target.suffix == ".csv":
+        from mpi_compress.cli.files import text_file
+
+        text_file(target, csv_text(found))
+    elif target:
+        draw(found, _way(runs[0]), target)
+    if target:
+        print(target)
+
+
+def _way(spec: "RunSpec") -> "Way":
+    return "allgather" if spec.workers.exchange == "allgather" else "star"
+
+
+def _link(options: Namespace, spec: "RunSpec") -> "LinkCosts":
+    """The link of --link, else that of the run's [cost] table; without either, messages take no time."""
+    from mpi_compress.cluster.scale import LinkCosts
+
+    file = options.link or (spec.cost.files[0] if spec.cost.name == "table" else None)
+    return LinkCosts() if file is None else LinkCosts.of(Path(file))
+
+
+def _hosting(options: Namespace, spec: "RunSpec") -> "Hosting":
+    from mpi_compress.cluster.scale import Hosting
+
+    return Hosting(options.ranks, spec.workers.master == "worker" or spec.workers.exchange == "allgather", options.shard)
+
+
+def _assumed(hosting: "Hosting", way: "Way", link: "LinkCosts") -> str:
+    """What the table assumes."""
+    from mpi_compress.cluster.scale import time_text
+
+    ranks = "one process" if hosting.ranks == 1 else f"{hosting.ranks or 'n + 1'} ranks"
+    shard = f"{hosting.shard} rows" if hosting.shard else "N/n rows"
+    known = f"{time_text(link.c0)} a message, {time_text(8e6 * link.c1)} a megabyte"
+    return f"{way}, {ranks}, {shard} each; " + (known if link.c1 or link.c0 else "no --link: messages take no time")

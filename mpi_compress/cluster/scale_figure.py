@@ -1,0 +1,68 @@
+"""The model of scale as a figure, and as a table of numbers."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mpi_compress.cluster.scale import PARTS, WAYS, ModelledRound, Way
+from mpi_compress.core.errors import UserError
+
+Modelled = Mapping[str, Mapping[Way, Sequence[ModelledRound]]]
+"""Rounds by label of the run, and by way."""
+
+_MOST = 12  # panels
+_NUMBERS = ("n", *PARTS, "seconds", "bits_up", "bits_down", "fan_in")
+
+
+def csv_text(found: Modelled) -> str:
+    """A line for each run, way and number of workers: seconds, and bits of a round."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["run", "way", "workers", *_NUMBERS[1:], "largest"])
+    for label, ways in found.items():
+        for way, rounds in ways.items():
+            for r in rounds:
+                writer.writerow([label, way, *(f"{getattr(r, name):.6g}" for name in _NUMBERS), r.largest])
+    return out.getvalue()
+
+
+def draw(found: Modelled, way: Way, file: Path) -> None:
+    """Draw a panel for each run: the parts of a round by this way, and rounds by all ways.
+
+    Raises:
+        UserError: too many runs for one figure, or a place that cannot be written.
+    """
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    from mpi_compress.figures import plotting
+    from mpi_compress.figures.style import COLOURS, COLUMN, HEIGHT, style_of
+
+    if len(found) > _MOST:
+        raise UserError(f"-o {file}: {len(found)} runs are too many for one figure; --only takes one")
+    columns = min(3, len(found))
+    rows = math.ceil(len(found) / columns)
+    with mpl.rc_context(style_of("screen").settings):
+        figure, grid = plt.subplots(
+            rows, columns, figsize=(COLUMN * columns, HEIGHT * rows + 0.5), squeeze=False, sharex=True, sharey=True
+        )
+        for ax in grid.flat[len(found) :]:
+            ax.set_axis_off()
+        for ax, (label, ways) in zip(grid.flat, found.items(), strict=False):
+            for part, colour in zip(PARTS, COLOURS, strict=False):
+                drawn = [(r.n, s) for r in ways[way] if (s := getattr(r, part)) > 0]
+                ax.plot([n for n, _ in drawn], [s for _, s in drawn], "o-", color=colour, label=f"{part}, {way}")
+            for each, dash in zip(WAYS, ("-", "--", ":"), strict=True):
+                ax.plot([r.n for r in ways[each]], [r.seconds for r in ways[each]], dash, color="black", label=f"a round, {each}")
+            ax.set(xscale="log", yscale="log", title=label)
+        for ax in grid[-1]:
+            ax.set_xlabel("workers")
+        for ax in grid[:, 0]:
+            ax.set_ylabel("seconds")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, 2 * columns))
+        plotting.save(figure, file)
+        plt.close(figure)

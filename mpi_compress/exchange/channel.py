@@ -1,0 +1,262 @@
+"""Copies of a communicator: one for objects and arrays, and one for the messages that are counted.
+
+A rank that waits in MPI keeps its core busy. If a host has more ranks than cores (it is crowded), waiting ranks would keep the
+working ones off the cores, so they nap between two looks (`rest`). Ranks cannot notice this in containers that share cores; there
+the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
+"""
+
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from struct import Struct, pack, unpack_from
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from mpi_compress.exchange.base import T
+from mpi_compress.exchange.host import Room, cores, rest, wake_on_time
+from mpi_compress.exchange.patience import Patience
+from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
+
+_OBJECT = 99  # tag
+_REFUSED = 2**32 - 1  # in place of a length
+_AS_BEFORE = 50  # added to the tag of messages that are as long as those before
+_SHORT = 2**14  # bytes of messages that travel together with their lengths
+_LOOKS = 200  # at requests, before the first look at the clock
+
+
+class Channel:
+    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`."""
+
+    patience: Patience | None = None
+
+    def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
+        self.comm = comm.Dup()
+        self.rank, self.size = comm.rank, comm.size
+        if crowded is None and os.environ.get("MPI_COMPRESS_CROWDED") in ("0", "1"):
+            crowded = os.environ["MPI_COMPRESS_CROWDED"] == "1"
+        if crowded is None:
+            host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+            crowded = host.size > cores()
+            host.Free()
+        self.crowded = crowded
+        wake_on_time()
+
+    def free(self) -> None:
+        self.comm.Free()
+
+    def wait(self, *requests: MPI.Request, arriving: bool = False) -> None:
+        """Wait until all requests are complete; `arriving`: their messages are on the way, so that long naps would hold them up."""
+        if not (self.crowded or self.patience):
+            MPI.Request.Waitall(list(requests))
+        elif len(requests) == 1:
+            self._until(requests[0].Test, arriving)
+        elif requests:
+            self._until(partial(MPI.Request.Testall, list(requests)), arriving)
+
+    def _until(self, asked: Callable[[], T], arriving: bool = False) -> T:
+        """What `asked` returns once it is something."""
+        for _ in range(1 if self.crowded else _LOOKS):
+            if found := asked():
+                return found
+        wait, begun = self.patience.begin() if self.patience else None, time.perf_counter()
+        while not found:
+            if (wait is not None and wait.look()) or self.crowded:
+                rest(0.0 if arriving else time.perf_counter() - begun)
+            found = asked()
+        return found
+
+    def send(self, data: Any, to: Iterable[int], tag: int) -> None:
+        """Send one buffer to some ranks: an array, or what else mpi4py takes."""
+        self.wait(*[self.comm.Isend(data, dest=rank, tag=tag) for rank in to])
+
+    def receive(self, source: int, tag: int, dtype: type = np.uint8) -> NDArray:
+        """Receive the next message from `source`."""
+        status = MPI.Status()
+        if self.crowded or self.patience:
+            message: Any = self._until(lambda: self.comm.Improbe(source=source, tag=tag, status=status))
+        else:
+            message = self.comm.Mprobe(source=source, tag=tag, status=status)
+        buffer: NDArray[Any] = np.empty(status.Get_count(MPI.BYTE), np.uint8).view(dtype)
+        self.wait(message.Irecv(buffer), arriving=True)
+        return buffer
+
+    def share(self, value: Any) -> Any:
+        """Rank 0's object, on every rank."""
+        if self.rank == 0:
+            self.send(np.frombuffer(pickle.dumps(value), dtype=np.uint8), range(1, self.size), _OBJECT)
+            return value
+        return pickle.loads(self.receive(0, _OBJECT).tobytes())
+
+    def to_root(self, value: Any) -> list[Any]:
+        """Every rank's object, in order of ranks, at rank 0; [] elsewhere."""
+        if self.rank != 0:
+            self.send(np.frombuffer(pickle.dumps(value), dtype=np.uint8), [0], _OBJECT)
+            return []
+        return [value, *(pickle.loads(self.receive(rank, _OBJECT).tobytes()) for rank in range(1, self.size))]
+
+    def barrier(self) -> None:
+        self.wait(self.comm.Ibarrier())
+
+
+class _Arrival:
+    """Receives so many messages at once from a rank, by a request that is used again in each round.
+
+    Messages that are long, and as long as those before, go to memory that waits for them.
+
+    Args:
+        comm: whose rank `source` sends them by `Messages.send_messages`.
+    """
+
+    def __init__(self, comm: MPI.Comm, source: int, tag: int, number: int):
+        self._comm, self._source, self._tag = comm, source, tag
+        self._start = LENGTH_BYTES * number
+        self._lengths = Struct(f"<{number}I")
+        self._first = np.empty(self._start + _SHORT, np.uint8)
+        self.request = comm.Recv_init(self._first, source, tag)
+        self._before = 0  # bytes of the messages before
+        self._ahead: tuple[Bytes, MPI.Request] | None = None
+
+    def begin(self, room: Room) -> None:
+        """Be ready to receive the next messages."""
+        self.request.Start()
+        if self._before > _SHORT:
+            data = room.take(self._before)
+            self._ahead = data, self._comm.Irecv(data, self._source, self._tag + _AS_BEFORE)
+
+    def opened(self, room: Room) -> tuple[list[Message], MPI.Request | None]:
+        """The messages, once `request` is complete; and the request for their bytes where these come apart from the lengths."""
+        lengths, request = self._lengths.unpack_from(self._first), None
+        size, ahead, self._ahead = _sum_of(lengths), self._ahead, None
+        if ahead is not None and size != self._before:
+            ahead[1].Cancel()
+            ahead[1].Wait()
+        if size <= _SHORT:
+            data = self._first[self._start : self._start + size].copy()
+        elif ahead is not None and size == self._before:
+            data, request = ahead
+        else:
+            data = room.take(size)
+            request = self._comm.Irecv(data, self._source, self._tag)
+        self._before = size
+        return _cut(data, lengths), request
+
+
+class Messages(Channel):
+    """A channel for messages; sender and receiver know how many of them come at once.
+
+    Messages go as their lengths (4 bytes each), and then themselves: together if they are short, else in a second MPI message. Its
+    tag says whether they are as long as those before, for then the receiver has asked for them already.
+
+    Args:
+        kept: how many arrays of large messages are used again.
+    """
+
+    def __init__(self, comm: MPI.Comm, crowded: bool | None, kept: int):
+        super().__init__(comm, crowded)
+        self._room = Room(kept)
+        self._sent: dict[tuple[int, int, int], int] = {}  # bytes of the last messages, by receiver, tag, number of messages
+        self._arrivals: dict[tuple[int, int, int], _Arrival] = {}  # by source, tag, number of messages
+
+    def free(self) -> None:
+        for arrival in self._arrivals.values():
+            arrival.request.Free()
+        super().free()
+
+    def send_messages(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> None:
+        """Send the same messages to some ranks."""
+        lengths, size = _lengths_of(messages)
+        isend, requests, is_short = self.comm.Isend, [], size <= _SHORT
+        first = b"".join([lengths, *[m.data for m in messages]]) if is_short else lengths
+        second = None if is_short else self._together(messages, size)
+        for rank in to:
+            requests.append(isend(first, rank, tag))
+            key = rank, tag, len(messages)
+            if second is not None:
+                requests.append(isend(second, rank, tag + _AS_BEFORE * (self._sent.get(key) == size)))
+            self._sent[key] = size
+        self.wait(*requests)
+
+    def _together(self, messages: Sequence[Message], size: int) -> Bytes:
+        if len(messages) == 1:
+            return messages[0].data
+        return np.concatenate([m.data for m in messages], out=self._room.take(size))
+
+    def receive_messages(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
+        """The next messages from some ranks, of each as many as `numbers` says."""
+        arrivals = [self._arrival(source, tag, number) for source, number in numbers.items()]
+        for arrival in arrivals:
+            arrival.begin(self._room)
+        sources, waited = [*numbers], [arrival.request for arrival in arrivals]
+        found: dict[int, list[Message]] = {}
+        requests = []
+        while len(found) < len(sources):
+            for i in self._some(waited):
+                found[sources[i]], request = arrivals[i].opened(self._room)
+                if request is not None:
+                    requests.append(request)
+        self.wait(*requests, arriving=True)
+        return found
+
+    def _some(self, requests: list[Any]) -> Sequence[int]:
+        """Wait until some requests are complete; which."""
+        if len(requests) == 1:
+            self.wait(requests[0])
+            return (0,)
+        if self.crowded or self.patience:
+            return self._until(partial(MPI.Request.Testsome, requests)) or ()
+        return MPI.Request.Waitsome(requests) or ()
+
+    def _arrival(self, *key: int) -> _Arrival:
+        if key not in self._arrivals:
+            self._arrivals[key] = _Arrival(self.comm, *key)
+        return self._arrivals[key]
+
+
+def seconds_to_itself(times: int = 200) -> float:
+    """The median time in which a process sends a small message to itself and receives it."""
+    channel, took = Messages(MPI.COMM_SELF, False, 0), []
+    message = [Message(np.zeros(100, np.uint8))]
+    for _ in range(times):
+        start = time.perf_counter()
+        channel.send_messages(message, [0], 0)
+        channel.receive_messages({0: 1}, 0)
+        took.append(time.perf_counter() - start)
+    channel.free()
+    return float(np.median(took))
+
+
+def _lengths_of(messages: Sequence[Message]) -> tuple[bytes, int]:
+    """The length of each message in 4 bytes, of a refused one `_REFUSED`; and how long they are together."""
+    lengths = [m.data.size or (_REFUSED if m.is_refused else 0) for m in messages]
+    return pack(f"<{len(lengths)}I", *lengths), _sum_of(lengths)
+
+
+def _sum_of(lengths: Sequence[int]) -> int:
+    return sum(lengths) - (_REFUSED * lengths.count(_REFUSED))
+
+
+def joined(messages: Sequence[Message]) -> Bytes:
+    """The lengths of messages, and then themselves, in one array."""
+    return np.frombuffer(b"".join([_lengths_of(messages)[0], *[m.data for m in messages]]), np.uint8)
+
+
+def parted(data: Bytes, number: int) -> list[Message]:
+    """So many messages that were `joined`."""
+    return _cut(data[LENGTH_BYTES * number :], unpack_from(f"<{number}I", data))
+
+
+def _cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
+    """Messages of these lengths that lie one after another."""
+    messages, at = [], 0
+    for length in lengths:
+        if length == _REFUSED:
+            messages.append(Message(REFUSED))
+        else:
+            messages.append(Message(data[at : at + length]))
+            at += length
+    return messages
