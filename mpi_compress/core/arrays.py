@@ -61,9 +61,10 @@ def read_only(v: Any, dim: int) -> NDArray[np.float64]:
 
 
 def raw(data: Any) -> NDArray[np.uint8]:
-    """Bytes of any kind, as uint8."""
+    """Bytes of any kind, as uint8; a copy where they cannot be written to, since kernels are compiled for arrays that can."""
     if isinstance(data, bytes | bytearray | memoryview):
-        return np.frombuffer(data, dtype=np.uint8)
+        array = np.frombuffer(data, dtype=np.uint8)
+        return array if array.flags.writeable else array.copy()
     if not (isinstance(data, np.ndarray) and data.dtype == np.uint8 and data.ndim == 1):
         raise ValueError(f"{shown(data)} was given; it should be bytes, or an array of uint8")
     return np.ascontiguousarray(data)

@@ -20,7 +20,7 @@ def round_at_random(v, scales, bucket, top, out, rng: Generator):
 
     v (d,), out (d,) of integers; a scale is 0 only where its bucket is.
     """
-    u = random_bytes(rng, v.size)
+    v, u = np.ascontiguousarray(v, dtype=np.float64), random_bytes(rng, v.size)
     tied = quantize(v, scales, bucket, top, u, out)
     settle(v, scales, bucket, top, tied, rng.random(tied.size), out)
     return out

@@ -1,4 +1,6 @@
-from math import ceil, lgamma, log, log2
+import sys
+from math import ceil, log2
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,6 +8,9 @@ from helpers.halves import bfloat16
 from helpers.kinds import KINDS, cut, index_set, known_of, lattice, messages, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
+from bits_table import entropy, of_sets
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.codecs import codecs
@@ -36,10 +41,6 @@ def decoded(codec, c, data=None, at=0):
 def set_bits(codec, indices, dim):
     """The wire's bits for an index set, the number of indices included and the values not."""
     return 8 * (codec.encode(Sparse(dim, indices, np.zeros(indices.size))).size - 8 * indices.size)
-
-
-def log2_choose(d, T):
-    return (lgamma(d + 1) - lgamma(T + 1) - lgamma(d - T + 1)) / log(2)
 
 
 def test_the_names_are_those_that_jobs_use():
@@ -254,16 +255,16 @@ def test_the_entropy_coder_writes_random_sets_near_their_entropy(T):
     rng = np.random.default_rng(T)
     d = 47_236
     mean = np.mean([set_bits(codecs["entropy"](), index_set(rng, d, T), d) for _ in range(100)])
-    assert mean <= 1.02 * log2_choose(d, T) + 16
+    assert mean <= 1.02 * of_sets(d, T) + 16
 
 
 def test_the_entropy_coder_goes_far_below_the_random_sets_entropy_where_sets_are_clustered():
     d, rng = 47_236, np.random.default_rng(0)
     starts = index_set(rng, d // 50, 20) * np.uint32(50)
     indices = (starts[:, None] + np.arange(40, dtype=np.uint32)).ravel()
-    assert set_bits(codecs["entropy"](), indices, d) < 0.25 * log2_choose(d, indices.size)
+    assert set_bits(codecs["entropy"](), indices, d) < 0.25 * of_sets(d, indices.size)
     popular = np.unique(np.minimum(rng.zipf(1.3, 2000), d) - 1).astype(np.uint32)
-    assert set_bits(codecs["entropy"](), popular, d) < 0.8 * log2_choose(d, popular.size)
+    assert set_bits(codecs["entropy"](), popular, d) < 0.8 * of_sets(d, popular.size)
 
 
 @pytest.mark.parametrize("name", INDEX_CODECS)
@@ -280,12 +281,6 @@ def test_signs_take_at_most_log2_3_and_a_hundredth_and_by_entropy_within_2_perce
     c = Ternary(signs, 1.0)
     assert 8 * (codecs["ternary"](float=32).encode(c).size - 4) <= (log2(3) + 0.01) * d
     assert 8 * codecs["entropy"](float=32).encode(c).size <= 1.02 * entropy(signs) + 48
-
-
-def entropy(symbols) -> float:
-    """Bits of a string under its own frequencies."""
-    counts = np.unique(symbols, return_counts=True)[1]
-    return float(np.sum(counts * np.log2(symbols.size / counts)))
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ class LatticeQuantizer(Compressor):
         if self.stochastic:
             quantize.round_at_random(v, np.array([out.step]), v.size, quantize.MOST, integers, t.rng)
         else:
-            quantize.round_to_nearest(v, out.step, integers)
+            quantize.round_to_nearest(np.ascontiguousarray(v, dtype=np.float64), out.step, integers)
         return out
 
     def _radius(self, radius: float) -> float:

@@ -39,7 +39,7 @@ class Rounding(Compressor):
         if self.stochastic:
             quantize.round_at_random(v, scales, v.size, 2**31 - 1, out, t.rng)
         else:
-            quantize.round_to_nearest(v, self.step, out)
+            quantize.round_to_nearest(np.ascontiguousarray(v, dtype=np.float64), self.step, out)
         return Levels(out, scales, v.size)
 
     def known(self, dim: int) -> Known:

@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.messages.kinds.base import Indices, Vector
-from mpi_compress.messages.kinds.seeded import Seeded
+from mpi_compress.messages.kinds.shared_seed import SharedSeed
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn(Seeded):
+class Drawn(SharedSeed):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
     dim: int

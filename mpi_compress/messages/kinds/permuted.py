@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.messages.kinds.base import Indices, Vector
-from mpi_compress.messages.kinds.seeded import Seeded
+from mpi_compress.messages.kinds.shared_seed import SharedSeed
 
 
 @dataclass(frozen=True, eq=False)
-class Permuted(Seeded):
+class Permuted(SharedSeed):
     """Values at one block of a random permutation that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
     dim: int

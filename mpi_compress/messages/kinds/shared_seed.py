@@ -4,7 +4,7 @@ from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.kinds.base import Compressed, Indices, Sparse, Vector
 
 
-class Seeded(Compressed):
+class SharedSeed(Compressed):
     """Values at coordinates that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
     values: Vector  # (T,)
