@@ -186,7 +186,7 @@ class _Play:
     def __init__(self, p: Prepared, rows: Rows, m: int):
         self.m, self.rows = m, len(rows) / m
         spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
-        bound = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.problem.numbers(m) | p.algorithm.setting.numbers))
+        bound = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.algorithm.setting.numbers))
         cuts = [i * len(rows) // m for i in range(m + 1)]
         shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}
         evaluator = Evaluator(_Apart(m), objectives_of(bound, shards), bound.algorithm.setting.mu_apart)
