@@ -38,7 +38,7 @@ def act(options: Namespace, runs: "list[RunSpec]") -> None:
         if not able:
             raise UserError(f"--model {options.model}: {costs.n_samples} rows are too few; --shard ROWS gives each worker as many")
         found[spec.label] = {each: [scale.modelled(costs, link, hosting, each, n) for n in able] for each in scale.WAYS}
-        print(f"{spec.label}: {_assumed(hosting, way, link)}")
+        print(spec.label, f"  {_assumed(hosting, way, link)}", sep="\n")
         print(*scale.table(found[spec.label][way]), sep="\n")
         for line in scale.statements(costs, link, hosting, way, able):
             print(f"  {line}")

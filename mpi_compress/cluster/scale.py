@@ -145,10 +145,10 @@ def spread(first: int, last: int) -> list[int]:
 def table(found: Sequence[ModelledRound]) -> list[str]:
     """The rounds as a table of 80 columns."""
     heads = [f"{name:>9s}" for name in ("gradient", "packing", "fold", "exchange", "a round")]
-    lines = [f"workers{''.join(heads)}   largest   bits up bits down"]
+    lines = [f"workers{''.join(heads)}   largest  bits up     down"]
     for r in found:
         times = "".join(f"{time_text(seconds):>9s}" for seconds in (*(getattr(r, part) for part in PARTS), r.seconds))
-        lines.append(f"{r.n:7d}{times}{r.largest:>10s}{_size(r.bits_up):>10s}{_size(r.bits_down):>10s}")
+        lines.append(f"{r.n:7d}{times}{r.largest:>10s}{_size(r.bits_up):>9s}{_size(r.bits_down):>9s}")
     return lines
 
 

@@ -130,7 +130,7 @@ class _Arrival:
 
     def opened(self, room: Room) -> tuple[list[Message], MPI.Request | None]:
         """The messages, once `request` is complete; and the request for their bytes where these come apart from the lengths."""
-        lengths, request = self._lengths.unpack_from(self._first), None
+        lengths, request = self._lengths.unpack_from(self._first.data), None
         size, ahead, self._ahead = _sum_of(lengths), self._ahead, None
         if ahead is not None and size != self._before:
             ahead[1].Cancel()
@@ -171,7 +171,7 @@ class Messages(Channel):
         """Send the same messages to some ranks."""
         lengths, size = _lengths_of(messages)
         isend, requests, is_short = self.comm.Isend, [], size <= _SHORT
-        first = b"".join([lengths, *[m.data for m in messages]]) if is_short else lengths
+        first = b"".join([lengths, *[m.data.data for m in messages]]) if is_short else lengths
         second = None if is_short else self._together(messages, size)
         for rank in to:
             requests.append(isend(first, rank, tag))
@@ -211,7 +211,8 @@ class Messages(Channel):
             return self._until(partial(MPI.Request.Testsome, requests)) or ()
         return MPI.Request.Waitsome(requests) or ()
 
-    def _arrival(self, *key: int) -> _Arrival:
+    def _arrival(self, source: int, tag: int, number: int) -> _Arrival:
+        key = source, tag, number
         if key not in self._arrivals:
             self._arrivals[key] = _Arrival(self.comm, *key)
         return self._arrivals[key]
@@ -242,12 +243,12 @@ def _sum_of(lengths: Sequence[int]) -> int:
 
 def joined(messages: Sequence[Message]) -> Bytes:
     """The lengths of messages, and then themselves, in one array."""
-    return np.frombuffer(b"".join([_lengths_of(messages)[0], *[m.data for m in messages]]), np.uint8)
+    return np.frombuffer(b"".join([_lengths_of(messages)[0], *[m.data.data for m in messages]]), np.uint8)
 
 
 def parted(data: Bytes, number: int) -> list[Message]:
     """So many messages that were `joined`."""
-    return _cut(data[LENGTH_BYTES * number :], unpack_from(f"<{number}I", data))
+    return _cut(data[LENGTH_BYTES * number :], unpack_from(f"<{number}I", data.data))
 
 
 def _cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
