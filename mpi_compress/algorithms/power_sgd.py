@@ -43,7 +43,8 @@ class PowerSGD(Descent):
     All e_w and m start at 0, and Q with standard normal entries, which all nodes draw alike. Without momentum x ← x − γ Δ'. A block
     of x with one axis is a vector, which is sent whole beside P_w. Where r = min{n, m}, Δ' is the mean of all Δ_w. What goes up and
     down in a round is P or Q, whole; schedules of γ count steps, not rounds. P is orthogonalised by Householder's QR, the paper's
-    by Gram and Schmidt: P̂ P̂ᵀ is the same. The paper states no theorem; γ = 1/(4L), as of other error feedback, is the default.
+    by Gram and Schmidt: P̂ P̂ᵀ is the same. In the authors' code e_w loses P̂ Qᵀ, the mean of what all lose: x is the same. The paper
+    states no theorem; γ = 1/(4L), as of other error feedback, is the default.
     """
 
     paper = "PowerSGD, Algorithms 1 and 2"
