@@ -99,6 +99,8 @@ ALGORITHMS = (
     M("algorithms/scaffnew.py", "worker.h += (p / γ) * (x - worker.x)", "worker.h += (1 / γ) * (x - worker.x)", LOCAL + "scaffnew_is_its_plain_loop", "the shifts move without p"),
     M("algorithms/locodl.py", "add_to(worker.u, -self.σ)", "add_to(worker.u, self.σ)", LOCAL + "locodl_keeps_its_rate", "the sign of d_i is turned"),
     M("algorithms/adiana.py", "if node.is_new else node.w", "if node.is_new else y", "algorithms/test_adiana.py::test_iterates_are_those_of_a_plain_loop", "the reference point follows the iterate"),
+    M("algorithms/power_sgd.py", "node.Q if self.warm_start and t.k else", "node.Q if self.warm_start else", "algorithms/test_power_sgd.py", "Q starts at 0"),
+    M("algorithms/low_rank.py", "M -= left @ right.T", "M += left @ right.T", "algorithms/test_power_sgd.py", "the error grows by what was sent"),
     M("messages/pairs.py", "(content.first) + self.vectors.paper_bits(content.second)", "(content.first)", "algorithms/test_adiana.py::test_a_message_holds_two_vectors_and_counts_both", "the second vector is not counted"),
     M("algorithms/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", EF_THEORY + "nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3", "another momentum where µ = 0"),
     M("algorithms/averaging.py", "self.ratio = 1.0 + self.ratio * ratio", "self.ratio = 1.0 + self.ratio / ratio", EF_PARTS + "the_point_to_evaluate_is_the_weighted_mean_of_all_iterates", "the weights' ratio is turned over"),

@@ -24,7 +24,7 @@ class AdaCGD(ThreePC):
                      else c_i ← C_j(D) with the first j = 1, …, m that has ‖D − C_j(D)‖² ≤ τ, or with j = m
 
     and the rest as in 3pc. C_j is top-k with the j-th of `levels`, the coarsest first. The default step is that of 3pc for the δ of
-    C_m, the finest. One level and ζ = 0 are EF21.
+    C_m, the finest; this was not checked against the paper. One level and ζ = 0 are EF21.
     """
 
     paper = "AdaCGD, Algorithm 1"

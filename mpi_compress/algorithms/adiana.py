@@ -45,6 +45,7 @@ class ADIANA(Algorithm):
 
     Q is unbiased with ω, α = 1/(1+ω). Their theorem for µ-convex f has the defaults η = min{1/(2L_max), n/(64ω(2p(1+ω)+1)²L_max)},
     p = min{1, max{1, √(n/(32ω)) − 1}/(2(1+ω))}, θ₁ = min{¼, √(ηµ/p)}, γ = η/(2(θ₁+ηµ)), β = 1 − γµ. Without compression p = 1.
+    These constants were not checked against the paper; its abstract has their order.
     """
 
     paper = "ADIANA, Algorithm 1"

@@ -36,7 +36,8 @@ class DASHA(WholeStart):
 
     Round 0 makes g_i = h_i = ∇f_i(x0), or Q(∇f_i(x0)) with first = "compressed". Q is unbiased with ω, drawn independently by each
     worker. Theorem: with a = 1/(2ω + 1) and γ ≤ 1/(L + L̃ √(16ω(2ω + 1)/n)), L̃ = √((1/n) Σ L_i²), the defaults,
-    (1/T) Σ E‖∇f(x_k)‖² ≤ 2 (f(x_0) − f*)/(γT).
+    (1/T) Σ E‖∇f(x_k)‖² ≤ 2 (f(x_0) − f*)/(γT). The 16 was not checked against the paper; the authors' code has
+    ω(4ω + 1)/n under the root, a longer step.
     """
 
     paper = "DASHA, Algorithm 1"

@@ -18,7 +18,8 @@ class DASHAMVR(dasha.WithBefore):
 
     Round 0 takes full gradients, where the authors take a large minibatch. Theorem: with a = 1/(2ω + 1), ξ of B rows and ℓ the
     smoothness of one sample, 1/γ ≥ L + √((96ω(2ω + 1)/n) ((1−b)²ℓ²/B + L̃²) + 4(1−b)²ℓ²/(nbB)): the default. The floor of ‖∇f‖
-    falls with b. The authors take b = min{1/M, 1/(ω√M)} for a free M; the default has M = 16.
+    falls with b. The authors take b = min{1/M, 1/(ω√M)} for a free M; the default has M = 16. The constants of γ were not checked
+    against the paper.
     """
 
     paper = "DASHA-MVR"

@@ -26,7 +26,8 @@ class DASHAPAGE(dasha.WithBefore):
     everyone         the next round is full with probability p
 
     Theorem: with a = 1/(2ω + 1), p = B/(m + B), B rows of the m = N/n that a worker has, and ℓ the smoothness of one sample,
-    1/γ ≥ L + √((48ω(2ω + 1)/n) ((1−p)ℓ²/B + L̃²) + 2(1−p)ℓ²/(pnB)): the defaults.
+    1/γ ≥ L + √((48ω(2ω + 1)/n) ((1−p)ℓ²/B + L̃²) + 2(1−p)ℓ²/(pnB)): the defaults. a and p are those of
+    the authors' code; the constants of γ were not checked against the paper.
     """
 
     paper = "DASHA-PAGE"

@@ -19,7 +19,8 @@ class DASHAPP(dasha.WithBefore):
     everyone         g ← g + m;  x ← x − γ g
 
     q = r/n, r that of [workers] participate, drawn without replacement. Q is unbiased with ω. a = 1/(2ω + 1), the paper's a/q,
-    b = q/(2 − q) and 1/γ ≥ L + L̃ √(48ω(2ω + 1)/(nq²) + 16(n − r)/((n − 1)nq²)) are the defaults. With r = n it is DASHA.
+    b = q/(2 − q) and 1/γ ≥ L + L̃ √(48ω(2ω + 1)/(nq²) + 16(n − r)/((n − 1)nq²)) are the defaults. a, b and the draw are those of the
+    authors' code; the constants of γ were not checked against the paper. With r = n it is DASHA.
     """
 
     paper = "DASHA-PP"

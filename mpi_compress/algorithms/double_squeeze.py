@@ -39,7 +39,7 @@ class DoubleSqueeze(Descent):
     everyone         x ← x − γ q
 
     So x − γ (E + (1/n) Σ e_i) is always x_0 − γ Σ (1/n) Σ ∇f_i(x; ξ). With a constant γ a floor of O(γ²) remains. γ = 1/(4L) is the
-    default, the paper's step without its terms for the noise and the number of rounds.
+    default, the paper's step without its terms for the noise and the number of rounds; the 4 was not checked against it.
     """
 
     paper = "DoubleSqueeze, Algorithm 1"

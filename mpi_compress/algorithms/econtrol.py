@@ -35,7 +35,7 @@ class EControl(WholeStart):
     everyone         h ← h + c;  x ← x − γ h
 
     So x − γ (1/n) Σ e_i is always x_0 − γ Σ (1/n) Σ g_i. C is contractive with δ. η = δ/(3s(1 + s)) with s = √(1−δ), at most 1, and
-    γ = δ/(8√6 L_max) are the defaults. η = 0 is EF21.
+    γ = δ/(8√6 L_max) are the defaults; their constants were not checked against the paper. η = 0 is EF21.
     """
 
     paper = "EControl, Algorithm 1"

@@ -42,7 +42,8 @@ class EF21(WholeStart):
     (Fatkhullin et al. 2021).
 
     C is contractive with δ. Theorem 1: γ ≤ 1/(L + L̃ √(β/θ)) with θ = 1 − √(1−δ), β = (1−δ)/θ, L̃ = √((1/n) Σ L_i²): the default.
-    The proximal form takes 2L̃ in place of L̃, which convex r allow; `prox` is this factor.
+    The proximal form takes 2L̃ in place of L̃, which convex r allow; `prox` is this factor, derived here and not checked against the
+    paper.
 
     `budget` = "cat" tunes C to each ∇f_i(x) − g_i as CAT tunes it to a gradient: T = argmax α(T)/C(T). Its δ is the least of any
     budget, 1/d for top-k, and the theorem's step is short accordingly.

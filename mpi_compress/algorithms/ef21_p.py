@@ -29,8 +29,9 @@ class EF21P(Algorithm):
     master answers   x ← x − γ (1/n) Σ ∇f_i(w);  q ← C(x − w)
     everyone         w ← w + q
 
-    C, the downlink's, is contractive with δ. The step is γ = δ/(16 L), the default; then x and w converge like (1 − γµ/2)^k. x is
-    the master's own: results are of w, which all nodes know. `ef21-p-diana` compresses the uplink as well.
+    C, the downlink's, is contractive with δ. The step is γ = δ/(16 L), the default; then x and w converge like (1 − γµ/2)^k. The
+    16 was not checked against the paper. x is the master's own: results are of w, which all nodes know. `ef21-p-diana` compresses
+    the uplink as well.
     """
 
     paper = "EF21-P, Algorithm 1"

@@ -32,7 +32,8 @@ class EF21PDIANA(ef21_p.EF21P):
     everyone         w ← w + q
 
     Q, the uplink's, is unbiased with ω, and C, the downlink's, contractive with δ. β = 1/(1 + ω) and
-    γ = min{n/(160ωL_max), √(nδ/ω)/(20 L_max), δ/(100 L), 1/((1 + ω)µ)} are the defaults. Results are of w, as in `ef21-p`.
+    γ = min{n/(160ωL_max), √(nδ/ω)/(20 L_max), δ/(100 L), 1/((1 + ω)µ)} are the defaults. 160, 20 and 100 were not checked against
+    the paper; their order is that of 2Direction's abstract. Results are of w, as in `ef21-p`.
     """
 
     paper = "EF21-P + DIANA, Algorithm 2"

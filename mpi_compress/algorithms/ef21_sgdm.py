@@ -35,7 +35,8 @@ class EF21SGDM(WholeStart):
     everyone         g ← g + c;  x ← x − γ g
 
     C is contractive with δ. The step is γ ≤ min{δ/(20 L̃), η/(7 L)}, L̃ = √((1/n) Σ L_i²): the default; then E‖∇f‖² stays below
-    O(Δ/(γT) + (η³/δ² + η²/δ + η/n) σ²). η = 1 is EF21.
+    O(Δ/(γT) + (η³/δ² + η²/δ + η/n) σ²). These constants
+    were not checked against the paper. η = 1 is EF21.
     """
 
     paper = "EF21-SGDM, Algorithm 1"

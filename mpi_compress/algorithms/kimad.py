@@ -41,6 +41,7 @@ class Kimad(WholeStart):
 
     Every message contracts at least as top-`least` does, with δ = least/d, so that EF21's Theorem 1 holds: γ ≤ 1/(L + L̃ √(β/θ)),
     θ = 1 − √(1−δ), β = (1−δ)/θ, the default. On a link that does not change this is ef21 with one T.
+    Of the paper its abstract and introduction alone were found: the rule for T follows them, its details are ours.
     """
 
     paper = "Kimad"

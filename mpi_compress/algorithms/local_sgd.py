@@ -25,8 +25,8 @@ class LocalSGD(Algorithm):
     everyone         x ← x + η Δ
 
     g_i(y) is ∇f_i(y), or its estimate by a minibatch of its own in each local step. Khaled, Mishchenko, Richtárik (AISTATS 2020):
-    for convex f_i γ ≤ min{1/(4L_max), 1/(8L_max(τ−1))}, the default. Where the f_i differ, the limit is apart from x* by O(γ(τ−1)).
-    If some of the workers take part, Δ is the mean of theirs, as in FedAvg.
+    for convex f_i γ ≤ min{1/(4L_max), 1/(8L_max(τ−1))}, the default; 4 and 8 were not checked against the paper. Where the f_i
+    differ, the limit is apart from x* by O(γ(τ−1)). If some of the workers take part, Δ is the mean of theirs, as in FedAvg.
     """
 
     paper = "FedAvg; Khaled et al. 2020"

@@ -42,7 +42,7 @@ class LoCoDL(Algorithm):
 
     Q is unbiased with ω, ρ = χ = 1/(1 + ω/n), σ = pχ/(γ(1+2ω)). With µ' = µ/2, L' = L_max − µ/2 and γ ≤ 2/(L'+µ'), by their theorem
     Ψ = (Σ‖x_i−x*‖² + n‖y−x*‖²)/γ + γ(1+2ω)/(p²χ) (Σ‖u_i−u_i*‖² + n‖v−v*‖²) falls by max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} a
-    local step in the mean. The default p is min{1, √((1+ω/n)(1+ω) µ'/L')}.
+    local step in the mean. The default p is min{1, √((1+ω/n)(1+ω) µ'/L')}. The rate was not checked against the paper.
     """
 
     paper = "LoCoDL, Algorithm 1"

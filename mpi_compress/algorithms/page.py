@@ -33,7 +33,7 @@ class PAGE(marina.MARINA):
 
     The first round is full, and full rounds are not compressed. Q is unbiased with ω, ℓ is the smoothness of one sample, and a
     worker has m = N/n rows. 1/γ ≥ L + √((1−p)/(pn) (ωL̃² + (1+ω)ℓ²/B)) and p = min{1/(1 + ω), B/(m + B)} are the defaults; with the
-    identity they are 1/γ = L + ℓ√((1−p)/(pnB)), p = B/(m + B).
+    identity they are 1/γ = L + ℓ√((1−p)/(pnB)), p = B/(m + B). With a compressor γ was not checked against MARINA's paper.
     """
 
     paper = "PAGE, Algorithm 1"

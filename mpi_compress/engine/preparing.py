@@ -139,7 +139,8 @@ def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) 
         )
     applied = None if penalty is None else checked_penalty(penalty)
     participants = spec.workers.participants
-    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants)
+    shapes = problem.block_shapes
+    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, shapes)
     method = checked_at("algorithm", lambda: algorithm.within(setting))
     _check_participation(spec, method)
     return method

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.figures.comparison import Comparison, Method, amount, compare
 from mpi_compress.figures.outcomes import Outcome
 from mpi_compress.results.columns import column_of
@@ -69,9 +71,17 @@ def fewest(found: Sequence[Outcome]) -> list[Fewest]:
             if run.has(column) and run.has(o.job.figure.by):
                 key = json.dumps([_problem(run), column, level, o.job.figure.by], sort_keys=True, default=str)
                 runs, _, _ = groups.setdefault(key, ([], Target(column, level), o.job.figure.by))
-                if all(run.attrs["run_id"] != other.attrs["run_id"] for other in runs):
+                if not any(_is_same(run, other, column, o.job.figure.by) for other in runs):
                     runs.append(run)
     return [Fewest(_words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]
+
+
+def _is_same(run: Run, other: Run, *columns: str) -> bool:
+    """True for one run in two jobs, and for a run tuned to the step of its theorem beside the one that is given this step."""
+    if run.attrs["run_id"] == other.attrs["run_id"]:
+        return True
+    short, long = sorted((run.label, other.label), key=len)
+    return long.startswith(f"{short}, ") and all(np.array_equal(run.column(c), other.column(c)) for c in columns)
 
 
 def lines(rows: Sequence[Fewest]) -> Iterator[str]:

@@ -129,6 +129,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "scaffnew": run_of({"name": "scaffnew"}, stop={"rounds": 10}, log={"every": 2}),
     "locodl": run_of({"name": "locodl"}, {"name": "random-k", "k": 9}, stop={"rounds": 10}, log={"every": 2}),
     "adiana": run_of({"name": "adiana"}, {"name": "random-k", "k": 9}),
+    "power-sgd, of a model": {
+        **run_of({"name": "power-sgd", "rank": 1}, objective={"model": "softmax", "mu": 0.1}),
+        "up": {"codec": {"name": "dense", "float": 32}},
+    },
+    "power-sgd": run_of({"name": "power-sgd", "shapes": [[5, 6], [10]], "batch": 2, "momentum": 0.5, "step": "0.1/L"}, workers={"count": 7}),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),
     "cat, block signs": run_of({"name": "cat"}, {"name": "block-sign"}, **_MANY),
     "cat, natural": run_of({"name": "cat"}, {"name": "natural"}),

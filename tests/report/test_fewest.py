@@ -61,6 +61,15 @@ def test_runs_of_one_problem_are_compared_across_jobs(found):
     assert three.cells[-1] == "1 of 1"
 
 
+def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_step(tmp_path):
+    file = tmp_path / "tuned.toml"
+    tune = '[run.tune]\nparameter = "algorithm.step"\nvalues = ["theory", "0.01 theory"]\nmerit = "loss"\nrounds = 5\nbeside = "theory"\n'
+    file.write_text(JOB.split("[[run]]")[0] + '[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n' + tune)
+    assert len(mc.run(mc.load_job(file), out=tmp_path)) == 2
+    (row,) = fewest(outcomes([file], tmp_path))
+    assert row.cells[3:] == ["GD, tuned step = theory", "–", f"GD, tuned step = theory, {row.cells[2]}", "1 of 1"]
+
+
 def test_the_table_is_on_the_terminal_in_markdown_and_nowhere_without_a_target(found, tmp_path):
     text = list(lines(fewest(found)))
     assert text[0] == "least bits sent up, on the wire, by problem:"
