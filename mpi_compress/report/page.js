@@ -288,9 +288,9 @@
 
   // ---- the scorecard's filter ----
 
-  const filter = document.querySelector(".filter");
-  filter.hidden = false;
-  filter.addEventListener("change", () => {
+  const filter = document.querySelector(".filter"); // there is none without claims
+  if (filter) filter.hidden = false;
+  filter?.addEventListener("change", () => {
     for (const box of filter.querySelectorAll("input")) {
       for (const row of document.querySelectorAll(`.claims tbody tr.${box.value}`)) row.hidden = !box.checked;
     }
