@@ -1,6 +1,8 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
+import os
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -82,9 +84,10 @@ class Outcome:
             return f"not run: {self.problem}" if self.problem else "not run"
         wanted = len(self.job.runs)
         done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
-        others = [f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete"]
-        others += [f"'{r.label}' {r.status}" for r in self.begun if r.status in ("stopped", "failed")]
-        return "; ".join(filter(None, [done, *others, self.problem]))
+        others = Counter(f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete")
+        others.update(f"'{r.label}' {r.status}" for r in self.begun if r.status in ("stopped", "failed"))
+        counts = [text if n == 1 else f"{text} with {n} seeds" for text, n in others.items()]
+        return "; ".join(filter(None, [done, *counts, self.problem]))
 
     def count(self, outcome: str) -> int:
         return sum(v.outcome == outcome for v in self.verdicts)
@@ -143,15 +146,25 @@ def outcomes(
     Raises:
         UserError: no job has such a run.
     """
-    keys = [job_name(file) for file in files]
-    whole = [file.with_suffix("").as_posix().lstrip("/") for file in files]
-    unique = [key if keys.count(key) == 1 else path for key, path in zip(keys, whole, strict=True)]
+    unique = _keys(files)
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
     found = [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]
     those = [o for o in found if only is None or o.job or not o.problem.startswith(LABEL_OPTION)]
     if found and not those:
         raise UserError(found[0].problem if len(found) == 1 else f"{LABEL_OPTION}no job has a run called '{only}'")
     return those
+
+
+def _keys(files: Sequence[Path]) -> list[str]:
+    """The names of jobs; where several have one, as much of the ends of their paths as tells them apart."""
+    keys = [job_name(file) for file in files]
+    parts = [Path(os.path.abspath(file)).with_suffix("").parts for file in files]
+    for key in {key for key in keys if keys.count(key) > 1}:
+        those = [i for i, each in enumerate(keys) if each == key]
+        ends = next(n for n in range(1, 99) if len({parts[i][-n:] for i in those}) == len(those) or n > max(map(len, parts)))
+        for i in those:
+            keys[i] = "/".join(parts[i][-ends:])
+    return keys
 
 
 def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: str | None = None) -> Job:

@@ -102,6 +102,10 @@
     return element("div", { className: "control" }, element("label", { htmlFor: id, textContent: label }), made);
   }
 
+  // The cell of a row; one whose target is not reached is faint.
+  const entry = (found, label, live, content) =>
+    element("td", { className: [live && "live", found.value === Infinity && "missed"].filter(Boolean).join(" "), data: { label } }, content);
+
   class Table {
     constructor(place) {
       this.id = place.dataset.table;
@@ -126,13 +130,13 @@
       this.begin();
     }
 
-    // The hardest level that every method reaches which reaches any below the start; without such, the middle.
+    // The hardest level that half of the methods reach which reach any below the start; without such, the middle.
     begin() {
       const { levels } = this.column;
       const last = this.methods.map((m) => levels.findLastIndex((_, k) => cell(m.runs, this.column, k, this.counted).value < Infinity));
       const able = last.filter((k) => k > 0);
       this.slider.max = levels.length - 1;
-      this.slider.value = able.length ? Math.min(...able) : levels.length >> 1;
+      this.slider.value = able.length ? able.sort((a, b) => a - b)[able.length >> 1] : levels.length >> 1;
       this.draw();
     }
 
@@ -153,12 +157,13 @@
       const most = Math.max(...rows.map(({ now }) => now.value).filter((value) => value < Infinity), 0);
       rows.sort((a, b) => (a.now.value === b.now.value ? 0 : a.now.value - b.now.value));
       this.body.replaceChildren(...rows.map(({ method, now }) => {
-        const bar = element("span", { className: "meter", ariaHidden: "true" }, element("span"));
-        bar.firstChild.style.width = now.value < Infinity && most > 0 ? `${Math.max(100 * now.value / most, 0.5)}%` : "0";
+        const bar = element("span", { className: "meter" }, element("span"));
+        bar.setAttribute("aria-hidden", "true");
+        bar.firstChild.style.width = `${Math.max((100 * now.value) / most || 0, 0.5)}%`;
         return element("tr", {}, element("th", { scope: "row", textContent: method.name }),
           ...(this.across ? [element("td", { textContent: method.job, data: { label: "Job" } })] : []),
-          element("td", { className: "live", data: { label: text } }, element("span", {}, element("span", { textContent: now.text }), bar)),
-          ...fixed.map(([name, k]) => element("td", { textContent: cell(method.runs, column, k, counted).text, data: { label: name } })));
+          entry(now, text, true, element("span", {}, now.text, ...(now.value < Infinity ? [bar] : []))),
+          ...fixed.map(([name, k]) => { const found = cell(method.runs, column, k, counted); return entry(found, name, false, found.text); }));
       }));
     }
   }

@@ -55,7 +55,7 @@ def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str], most: int) ->
     sets: dict[str, list[Problem]] = {}
     for problem in by_problem(found):
         sets.setdefault(problem.data, []).append(problem)
-    made = []
+    made: list[OfData] = []
     for name, problems in sets.items():
         shared = [each for each in problems if len(each.jobs) > 1]
         tables = [(each, reach.of_problem(each, f"data-{len(made) + 1}-{i}", most)) for i, each in enumerate(shared, 1)]
