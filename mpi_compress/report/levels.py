@@ -57,7 +57,7 @@ def round_targets(each: Sequence[NDArray], rising: bool, falls: bool, asked: Seq
     else:
         unit = Decimal(10) ** (math.floor(math.log10(start - best)) - 2)
         wanted = (Decimal(start - share * (start - best)) for share in _LINEAR)
-        found = [float((level / unit).to_integral_value(ROUND_CEILING) * unit) for level in wanted]
+        found = [float((level / unit).to_integral_value() * unit) for level in wanted]
     inside = [level for level in found if best <= level < start] or [best]
     return [sign * level for level in sorted({*inside, *(sign * level for level in asked if sign * level < start)}, reverse=True)]
 
@@ -83,8 +83,8 @@ def _records(values: NDArray, rising: bool) -> NDArray:
 
 def _rounded(value: float, digits: int, down: bool) -> float:
     """The nearest number of so many digits that is not below the value, or not above it."""
+    if float(f"{value:.{digits - 1}e}") == value:
+        return value
     exact = Decimal(value)
-    if not exact:
-        return 0.0
     unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     return float((exact / unit).to_integral_value(ROUND_FLOOR if down else ROUND_CEILING) * unit)

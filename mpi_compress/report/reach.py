@@ -142,6 +142,8 @@ def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome], most: int) ->
 
 
 def _is_known(run: Run, name: str) -> bool:
+    if not (name in run.trace or column_of(name).derive):
+        return False
     try:
         return bool(np.isfinite(run.column(name)).any())
     except (UserError, KeyError):

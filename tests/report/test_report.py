@@ -146,7 +146,7 @@ def test_the_page_names_no_address_and_is_small_beside_the_library(html):
     assert len(html) - len(library) < 300_000
     own = html.replace(library.replace("</script", "<\\/script"), "")
     assert len(own) < 300_000
-    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor"}
+    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor", "#what"}
     assert re.search("Content-Security-Policy\" content=\"default-src 'none'", own)
 
 
