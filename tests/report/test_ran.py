@@ -106,7 +106,7 @@ def test_a_run_that_is_missing_stopped_failed_or_foreign_says_so(folder, tmp_pat
     assert [run.label for run in o.shown] == ["long step"] * 2 + ["top-2"] * 2
     html = render.page([o], LIBRARY)
     assert str(foreign) in html
-    assert "so far, failed" in html
+    assert "1 stopped, 1 failed" in html
 
 
 def test_without_claims_the_page_has_no_word_of_them(folder):
