@@ -172,6 +172,8 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     bases: Columns = {}
     for name, values in columns.items():
+        if not np.isfinite(values).all():  # of a run that diverged, or not known at first
+            continue
         few = slice(None, None, max(1, len(values) // 4))  # enough to rule out most columns
         for base, others in bases.items():
             span = others[-1] - others[0]
