@@ -237,6 +237,7 @@
       this.controls = element("div", { className: "controls" });
       this.graph = element("div", { className: "graph" });
       this.graph.setAttribute("role", "img");
+      this.graph.setAttribute("aria-label", `${this.heading}: plot`);
       this.legend = element("fieldset", { className: "legend" });
       const png = element("button", { type: "button", textContent: "PNG", onclick: () => this.download() });
       png.setAttribute("aria-label", "Download this plot as PNG");

@@ -92,7 +92,7 @@ def visit(browser, report):
         opened.on("pageerror", lambda error: wrong.append(str(error)))
         opened.on("request", lambda r: wrong.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None)
         opened.goto(report)
-        opened.locator("#figure-job").scroll_into_view_if_needed()
+        opened.locator("#figure-job .graph").scroll_into_view_if_needed()
         opened.wait_for_selector("#figure-job .graph .trace")
         return opened
 
