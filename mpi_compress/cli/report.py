@@ -16,7 +16,7 @@ def add_page(parser: ArgumentParser) -> None:
     """The jobs, and the page about them, without what `reproduce` does not take."""
     parser.add_argument("jobs", nargs="*", type=named, metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
     parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
-    parser.add_argument("--title", help="of the page (default: The papers, reproduced)")
+    parser.add_argument("--title", help="of the page (default: the job's own; of jobs of the papers: The papers, reproduced)")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
     parser.add_argument("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown")
     parser.add_argument("--gallery", metavar="FILE.md", help="also all figures as pictures, in a page of Markdown")
@@ -29,7 +29,7 @@ def act(options: Namespace) -> int:
 
     ask_for_folder(Path(options.page))
     found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)
-    report.write(found, Path(options.page), options.title or report.TITLE)
+    report.write(found, Path(options.page), options.title or None)
     if options.table:
         report.write_table(found, Path(options.table))
     if options.gallery:

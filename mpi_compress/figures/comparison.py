@@ -10,6 +10,7 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.figures.lines import by_seed, name_of
+from mpi_compress.figures.units import unit_of
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
@@ -28,6 +29,7 @@ class Cell:
     by: str  # the column of `took`
     end: str = ""  # how the runs that do not reach it ended
     unknown: str = ""  # why it cannot be said
+    unit: str | None = None  # of the column; None: what the column says alone
 
     @property
     def median(self) -> float:
@@ -40,13 +42,16 @@ class Cell:
             return self.unknown
         if missed == len(self.took):
             return f"not reached ({self.end})"
-        least, most = (amount(value, self.by) for value in (min(self.took), max(t for t in self.took if t < math.inf)))
+        least, most = (self._amount(value) for value in (min(self.took), max(t for t in self.took if t < math.inf)))
         if missed:
-            middle = f"median {amount(self.median, self.by)}, " if self.median < math.inf else ""
+            middle = f"median {self._amount(self.median)}, " if self.median < math.inf else ""
             reached = least if least == most else f"{least} … {most}"
             seeds = len(self.took)
             return f"{middle}{reached} with {seeds - missed} of {seeds} seeds; not reached with {missed} ({self.end})"
-        return amount(self.median, self.by) + (f" ({least} … {most})" if least != most else "")
+        return self._amount(self.median) + (f" ({least} … {most})" if least != most else "")
+
+    def _amount(self, value: float) -> str:
+        return amount(value, self.by, self.unit)
 
 
 @dataclass(frozen=True)
@@ -115,9 +120,9 @@ def names_apart(runs: Sequence[Run]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({run.file.stem[-12:]})" for name, run in zip(names, runs, strict=True)]
 
 
-def amount(value: float, column: str) -> str:
-    """A value of a column with its unit, short enough for a table."""
-    unit = column_of(column).unit
+def amount(value: float, column: str, unit: str | None = None) -> str:
+    """A value of a column with its unit, short enough for a table; the unit of costs depends on the cost model."""
+    unit = column_of(column).unit if unit is None else unit
     if unit == "bit":
         return bits_text(value)
     if column == "round" or column_of(column).dtype == "int64":
@@ -133,7 +138,7 @@ def _cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
     rows = [target.row_of(run) for run in runs]
     took = [math.inf if row is None else float(run.column(by)[row]) for run, row in zip(runs, rows, strict=True)]
     missing_runs = [run for run, row in zip(runs, rows, strict=True) if row is None]
-    return Cell(took, by, _end(missing_runs, target.column) if missing_runs else "")
+    return Cell(took, by, _end(missing_runs, target.column) if missing_runs else "", unit=unit_of(by, runs))
 
 
 def _end(runs: Sequence[Run], column: str) -> str:

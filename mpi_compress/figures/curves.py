@@ -36,7 +36,7 @@ def draw_on(
     """
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
-    ceiling = math.inf if points else _ceiling(runs, figure)
+    highest = math.inf if points else ceiling(runs, figure)
     named_already, starts, noisy = set(), [], False
     for line in drawn:
         look = look_of(number := names.index(line.label))
@@ -46,10 +46,10 @@ def draw_on(
         if line.x is None:
             _draw_level(ax, line, yscale, {k: v for k, v in look.items() if k != "marker"})
             continue
-        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= ceiling)
+        keep = shown(line.x, line.y, xscale, yscale) & (line.y <= highest)
         each = points or len(np.unique(line.x[keep])) <= _SPARSE
         noisy |= _draw_curve(ax, line.rows(keep), (xscale, yscale), look, None if each else (0.03 + 0.02 * (number % 7), 0.2))
-        if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, ceiling):
+        if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, highest):
             first = int(np.argmax(keep))
             starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
     _draw_bounds(ax, runs, figure, names, short)
@@ -120,7 +120,7 @@ def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) ->
             ax.axhspan(least[0], most[0], color=look["color"], alpha=0.2, linewidth=0)
 
 
-def _ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
+def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     """The y up to which curves are drawn if one of them diverges, so that the others can be seen."""
     columns = {c.strip() for c in figure.y.split(",")} & {"loss", "test_loss", *(c.name for c in COLUMNS if c.falls)}
     if not columns or all(run.status != "diverged" for run in runs):

@@ -1,6 +1,8 @@
 """Outcomes of jobs: the results that are there, and the verdicts on the jobs' claims."""
 
+import os
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,12 +14,21 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
+from mpi_compress.job.runs import RunSpec
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A run of a job that has no finished result."""
+
+    spec: RunSpec
+    why: str = ""  # "": nothing here says it
+
+
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """A job file with its results and verdicts."""
 
@@ -29,6 +40,18 @@ class Outcome:
     runs: list[Run] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     problem: str = ""  # why runs are missing, if it is known
+    begun: list[Run] = field(default_factory=list)  # what runs have written so far that are stopped, failed or still played
+    missing: list[Missing] = field(default_factory=list)  # the runs without a finished result, those begun too
+    out: Path = Path("results")  # where its results are
+
+    @property
+    def shown(self) -> list[Run]:
+        """All runs that have a row, in the job's order: what figures and tables show."""
+        having = [run for run in (*self.runs, *self.begun) if len(run.trace.get("round", ()))]
+        if not self.job or not self.begun:
+            return having
+        place = {spec.run_id: i for i, spec in enumerate(self.job.runs)}
+        return sorted(having, key=lambda run: place.get(str(run.attrs.get("run_id")), len(place)))
 
     @property
     def title(self) -> str:
@@ -61,8 +84,10 @@ class Outcome:
             return f"not run: {self.problem}" if self.problem else "not run"
         wanted = len(self.job.runs)
         done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
-        others = [f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete"]
-        return "; ".join(filter(None, [done, *others, self.problem]))
+        others = Counter(f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete")
+        others.update(f"'{r.label}' {r.status}" for r in self.begun if r.status in ("stopped", "failed"))
+        counts = [text if n == 1 else f"{text} with {n} seeds" for text, n in others.items()]
+        return "; ".join(filter(None, [done, *counts, self.problem]))
 
     def count(self, outcome: str) -> int:
         return sum(v.outcome == outcome for v in self.verdicts)
@@ -78,6 +103,9 @@ class Outcome:
             return "ours"
         return "elsewhere" if verdict.claim.basis == "other data" or self.kind == "stand-in" else "paper"
 
+
+LABEL_OPTION = "--only: "
+"""How the problem of a job begins that has no run of the label that was asked for."""
 
 GROUPS = {
     "paper": "The papers' claims, in the papers' setting",
@@ -111,12 +139,32 @@ def job_files(names: Sequence[str]) -> list[Path]:
 def outcomes(
     files: Sequence[Path], out: Path, full: bool = False, overrides: Mapping[str, Any] | None = None, only: str | None = None
 ) -> list[Outcome]:
-    """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them."""
-    keys = [job_name(file) for file in files]
-    whole = [file.with_suffix("").as_posix().lstrip("/") for file in files]
-    unique = [key if keys.count(key) == 1 else path for key, path in zip(keys, whole, strict=True)]
+    """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
+
+    Jobs that have no run of the label `only` are left out.
+
+    Raises:
+        UserError: no job has such a run.
+    """
+    unique = _keys(files)
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
-    return [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]
+    found = [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]
+    those = [o for o in found if only is None or o.job or not o.problem.startswith(LABEL_OPTION)]
+    if found and not those:
+        raise UserError(found[0].problem if len(found) == 1 else f"{LABEL_OPTION}no job has a run called '{only}'")
+    return those
+
+
+def _keys(files: Sequence[Path]) -> list[str]:
+    """The names of jobs; where several have one, as much of the ends of their paths as tells them apart."""
+    keys = [job_name(file) for file in files]
+    parts = [Path(os.path.abspath(file)).with_suffix("").parts for file in files]
+    for key in {key for key in keys if keys.count(key) > 1}:
+        those = [i for i, each in enumerate(keys) if each == key]
+        ends = next(n for n in range(1, 99) if len({parts[i][-n:] for i in those}) == len(those) or n > max(map(len, parts)))
+        for i in those:
+            keys[i] = "/".join(parts[i][-ends:])
+    return keys
 
 
 def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: str | None = None) -> Job:
@@ -138,18 +186,31 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     except (UserError, OSError) as error:
         problem = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error).removeprefix(f"{file}: ")
         return Outcome(file, key, text, None, problem=problem)
-    runs, problem = [], ""
+    runs: list[Run] = []
+    begun: list[Run] = []
+    missing: list[Missing] = []
     for spec in job.runs:
-        if not spec.data.is_here(spec.folder):
-            problem = f"`{spec.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(spec.data.name)) else "")
+        found = _result_of(spec, job.name, out)
+        if isinstance(found, Run) and found.file.suffix != ".part":
+            runs.append(found)
             continue
-        try:
-            result = result_file(job.name, spec.label, spec.run_id, out)
-            if result.exists():
-                runs.append(read(result))
-        except UserError as error:
-            problem = problem or str(error)
-    return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem)
+        begun += [found] if isinstance(found, Run) else []
+        missing.append(Missing(spec, found if isinstance(found, str) else ""))
+    problem = next((each.why for each in missing if each.why), "")
+    return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem, begun, missing, out)
+
+
+def _result_of(spec: RunSpec, job: str, out: Path) -> Run | str | None:
+    """A run's result, or what it has written so far of it; else why there is none, or None where that is not known."""
+    if not spec.data.is_here(spec.folder):
+        return f"`{spec.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(spec.data.name)) else "")
+    try:
+        result = result_file(job, spec.label, spec.run_id, out)
+        if result.exists():
+            return read(result)
+        return _begun(result) if part_of(result).exists() else None
+    except UserError as error:
+        return str(error)
 
 
 def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
@@ -206,6 +267,6 @@ def _begun(file: Path) -> Run | None:
     """What a run has written so far of its result, once there is a row."""
     with suppress(UserError):  # there is nothing, or it was completed meanwhile
         part = read(part_of(file))
-        if "round" in part.trace:
+        if len(part.trace.get("round", ())):
             return part
     return None

@@ -2,15 +2,14 @@
 
 import json
 import math
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mpi_compress.figures.comparison import Comparison, Method, amount, compare
 from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.report.problems import key_of, name_in, tables_of, words
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
@@ -18,7 +17,6 @@ from mpi_compress.results.targets import Target
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "reached by")
 """The heads of the table."""
 
-_OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem
 _DENSE = ("identity",)
 
 
@@ -69,11 +67,11 @@ def fewest(found: Sequence[Outcome]) -> list[Fewest]:
         ((column, level),) = o.job.figure.to.items()
         for run in o.runs:
             if run.has(column) and run.has(o.job.figure.by):
-                key = json.dumps([_problem(run), column, level, o.job.figure.by], sort_keys=True, default=str)
+                key = json.dumps([key_of(run), column, level, o.job.figure.by])
                 runs, _, _ = groups.setdefault(key, ([], Target(column, level), o.job.figure.by))
                 if not any(_is_same(run, other, column, o.job.figure.by) for other in runs):
                     runs.append(run)
-    return [Fewest(_words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]
+    return [Fewest(words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]
 
 
 def _is_same(run: Run, other: Run, *columns: str) -> bool:
@@ -113,41 +111,8 @@ def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:
     return found
 
 
-def _tables(run: Run) -> dict[str, Any]:
-    return tomllib.loads(run.attrs["job"])
-
-
-def _problem(run: Run) -> dict[str, Any]:
-    """What decides the problem: data, objective, workers and x0."""
-    tables = _tables(run)
-    workers = {key: value for key, value in tables.get("workers", {}).items() if key not in _OF_METHODS}
-    return {"workers": workers, **{key: tables.get(key, {}) for key in ("data", "objective", "start")}}
-
-
 def _is_dense(run: Run) -> bool:
     """True for gradient descent with whole gradients."""
-    tables = _tables(run)
+    tables = tables_of(run)
     return name_in(tables.get("algorithm")) == "gd" and name_in(tables.get("up", {}).get("compressor", "identity")) in _DENSE
 
-
-def name_in(part: Any) -> str:
-    """The name of a part, as jobs write it: "top-k", or a table."""
-    return str(part.get("name", "")) if isinstance(part, Mapping) else str(part or "")
-
-
-def _words(run: Run) -> str:
-    """A problem in words: its functions, data, size, and workers."""
-    problem = _problem(run)
-    objective, workers = problem["objective"], problem["workers"]
-    functions = name_in(objective.get("model") or objective.get("loss") or "logistic")
-    if penalty := objective.get("penalty"):
-        functions += f" + {penalty.get('weight', '')} {name_in(penalty)}" if isinstance(penalty, Mapping) else f" + {penalty}"
-    if (mu := objective.get("mu")) not in (None, 0, 0.0):
-        functions += f", µ = {mu}"
-    split = workers.get("partition", "contiguous")
-    parameters = [f"{k} = {v}" for k, v in split.items() if k != "name"] if isinstance(split, Mapping) else []
-    detail = f" ({', '.join(parameters)})" if parameters else ""
-    dealt = f", {name_in(split)}{detail}" if split != "contiguous" else ""
-    others = [f"{k} = {v}" for k, v in problem["data"].items() if k in ("heterogeneity", "seed") and "generator" in problem["data"]]
-    sizes = f"d = {run.attrs['dim']}", f"n = {run.attrs['n_workers']}{dealt}"
-    return ", ".join([functions, str(run.attrs["data"]), *others, *sizes])

@@ -14,6 +14,7 @@
   const DASHES = ["solid", "dash", "dashdot", "dot", "longdash", "longdashdot"];
   const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star"];
   const MARKS = 8; // of a line
+  const ROOM = 0.09; // of a logarithmic axis, between 0 and what comes first
 
   const isDark = () => dark.matches && !printing;
   const palette = () => COLOURS[isDark() ? "dark" : "light"];
@@ -25,7 +26,7 @@
 
   // Plotly reads labels as HTML of its own.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const title = (column) => names[column] ?? column;
+  const title = (column, view) => view.names[column] ?? names[column] ?? column;
 
   // A column's numbers: its own, or those that follow from another column.
   function numbers(series, column) {
@@ -37,8 +38,8 @@
 
   const end = (series, column, which) => series[which]?.[column] ?? numbers(series, column);
 
-  // What can stand on a logarithmic axis.
-  const drawable = (values, scale) => (scale === "log" ? values.map((v) => (v > 0 ? v : null)) : values);
+  // What can stand on a logarithmic axis, and up to where curves are drawn if one of them diverges.
+  const drawable = (values, scale, highest = Infinity) => values.map((v) => (v === null || v > highest || (scale === "log" && !(v > 0)) ? null : v));
 
   function translucent(colour) {
     const [r, g, b] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
@@ -48,18 +49,43 @@
   // Bounds are drawn, and then they are what is dashed, beside the column that they are of.
   const withBounds = (view, state) => view.bounds.length > 0 && state.y === view.y;
 
+  // Noise is a running median in its band, with its rows as faint points.
+  function noise(smooth, state, common, name, colour, highest) {
+    const x = drawable(smooth.x[state.x], state.xscale);
+    const band = { ...common, x, line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+    return [
+      { ...band, y: drawable(smooth.low, state.yscale, highest) },
+      { ...band, y: drawable(smooth.high, state.yscale, highest), fill: "tonexty", fillcolor: translucent(colour) },
+      { ...common, x, y: drawable(smooth.y, state.yscale, highest), name, customdata: x.map((v, k) => [v, smooth.y[k], "<br>running median"]) },
+    ];
+  }
+
   function lines(view, state) {
-    const traces = [];
+    const [traces, starts] = [[], []];
     const bounds = withBounds(view, state);
+    const highest = view.ceilings[state.y] ?? Infinity;
     view.series.forEach((series, i) => {
       const [xs, ys] = [numbers(series, state.x), numbers(series, state.y)];
       if (!state.shown[i] || !xs || !ys) return;
       const { colour, dash, symbol } = look(i, bounds);
       const x = drawable(xs, state.xscale);
+      const y = drawable(ys, state.yscale, highest);
       const common = { x, type: "scatter", mode: "lines", legendgroup: `${i}` };
+      const line = { color: colour, dash, width: 2 };
+      const hovertemplate = `<b>${plain(series.label)}</b><br>${plain(title(state.x, view))}: %{customdata[0]}<br>`
+        + `${plain(title(state.y, view))}: %{customdata[1]}%{customdata[2]}<extra></extra>`;
+      const first = y.findIndex((v, k) => v !== null && x[k] !== null);
+      if (state.xscale === "log" && xs[0] === 0 && y[0] !== null && first > 0) starts.push({ y: y[0], x: x[first], to: y[first], colour });
+      const smooth = series.smooth?.[state.y];
+      if (smooth?.x[state.x]) {
+        traces.push({ ...common, y, mode: "markers", marker: { color: colour, size: 3, opacity: 0.2 }, hoverinfo: "skip", showlegend: false });
+        const [low, high, middle] = noise(smooth, state, common, plain(series.label), colour, highest);
+        traces.push(low, high, { ...middle, line, hovertemplate });
+        return;
+      }
       if (series.seeds > 1 && (series.low?.[state.y] || series.high?.[state.y])) {
-        const floor = Math.min(...drawable(ys, state.yscale).filter((v) => v !== null && v > 0));
-        const clipped = (v) => (v !== null && state.yscale === "log" && !(v > 0) ? floor : v);
+        const floor = Math.min(...y.filter((v) => v !== null && v > 0));
+        const clipped = (v) => (v !== null && state.yscale === "log" && !(v > 0) ? floor : v > highest ? highest : v);
         const band = { ...common, line: { width: 0 }, hoverinfo: "skip", showlegend: false };
         traces.push({ ...band, y: end(series, state.y, "low").map(clipped) });
         traces.push({ ...band, y: end(series, state.y, "high").map(clipped), fill: "tonexty", fillcolor: translucent(colour) });
@@ -68,23 +94,33 @@
         ? xs.map((_, k) => `<br>${series.low[state.y][k]} … ${series.high[state.y][k]} over ${series.seeds} seeds`) : xs.map(() => "");
       const every = Math.max(1, Math.floor(xs.length / MARKS));
       traces.push({
-        ...common, y: drawable(ys, state.yscale), name: plain(series.label), mode: "lines+markers", line: { color: colour, dash, width: 2 },
+        ...common, y, name: plain(series.label), mode: "lines+markers", line,
         marker: { color: colour, symbol, size: xs.map((_, k) => (k % every === (3 * i) % every ? 7 : 0)), opacity: 1, line: { width: 0 } },
-        customdata: xs.map((v, k) => [v, ys[k], spread[k]]),
-        hovertemplate: `<b>${plain(series.label)}</b><br>${plain(title(state.x))}: %{customdata[0]}<br>`
-          + `${plain(title(state.y))}: %{customdata[1]}%{customdata[2]}<extra></extra>`,
+        customdata: xs.map((v, k) => [v, ys[k], spread[k]]), hovertemplate,
       });
       if (!bounds) return;
       for (const bound of view.bounds) {
         const values = numbers(series, bound);
         if (!values) continue;
         traces.push({
-          ...common, y: drawable(values, state.yscale), name: plain(`${series.label}: ${title(bound)}`), line: { color: colour, dash: "dash", width: 1.2 },
-          hovertemplate: `<b>${plain(series.label)}</b><br>${plain(title(bound))}: %{y}<extra></extra>`,
+          ...common, y: drawable(values, state.yscale), name: plain(`${series.label}: ${title(bound, view)}`), line: { color: colour, dash: "dash", width: 1.2 },
+          hovertemplate: `<b>${plain(series.label)}</b><br>${plain(title(bound, view))}: %{y}<extra></extra>`,
         });
       }
     });
-    return traces;
+    return [...traces, ...fromZero(starts, traces)];
+  }
+
+  // Where curves start, at x = 0, at the left edge of a logarithmic axis, which has no place for it.
+  function fromZero(starts, traces) {
+    if (!starts.length) return [];
+    const ends = traces.flatMap((t) => t.x.filter((v, k) => v !== null && t.y[k] !== null));
+    const [first, last] = [Math.min(...starts.map((s) => s.x)), ends.reduce((a, b) => Math.max(a, b), 0)];
+    const edge = first / Math.max(last / first, 10) ** (ROOM / (1 - ROOM));
+    const dotted = { type: "scatter", hoverinfo: "skip", showlegend: false, cliponaxis: false, atZero: { edge, first, last } };
+    return [...new Map(starts.map((s) => [`${s.y} ${s.x} ${s.to}`, s])).values()].map(({ y, x, to, colour }) => ({
+      ...dotted, x: [edge, x], y: [y, to], mode: "lines+markers", line: { color: colour, dash: "dot", width: 1 }, marker: { color: colour, size: [5, 0], opacity: 1 },
+    }));
   }
 
   // What a view's legend lists: a grid's points are one line.
@@ -107,7 +143,7 @@
         x: members.map((m) => m.x), y: members.map((m) => m.y), type: "scatter", mode: "lines+markers", name: plain(stem),
         line: { color: colour, dash, width: 2 }, marker: { color: colour, symbol, size: 8 },
         customdata: members.map((m) => plain(m.label)),
-        hovertemplate: `<b>%{customdata}</b><br>${plain(title(state.x))}: %{x}<br>${plain(title(state.y))}: %{y}<extra></extra>`,
+        hovertemplate: `<b>%{customdata}</b><br>${plain(title(state.x, view))}: %{x}<br>${plain(title(state.y, view))}: %{y}<extra></extra>`,
       });
     }
     const xs = traces.flatMap((t) => t.x);
@@ -117,7 +153,7 @@
       const x = state.xscale === "log" ? [span[0], Math.sqrt(span[0] * span[1]), span[1]] : [span[0], (span[0] + span[1]) / 2, span[1]];
       traces.push({
         x, y: [y, y, y], type: "scatter", mode: "lines+markers", name: plain(label), line: { color: colour, dash: dash === "solid" ? "dash" : dash, width: 2 },
-        marker: { color: colour, symbol, size: [0, 8, 0] }, hovertemplate: `<b>${plain(label)}</b><br>${plain(title(state.y))}: %{y}<extra></extra>`,
+        marker: { color: colour, symbol, size: [0, 8, 0] }, hovertemplate: `<b>${plain(label)}</b><br>${plain(title(state.y, view))}: %{y}<extra></extra>`,
       });
     }
     return traces;
@@ -131,16 +167,31 @@
     return Number.isFinite(least) ? [least - pad, most + pad] : undefined;
   }
 
+  // Ticks of an axis from 0 on: a 0 at its edge, then powers of ten from the first point on.
+  function zeroTicks(traces, most) {
+    const zero = traces.find((t) => t.atZero)?.atZero;
+    if (!zero) return {};
+    const [least, last] = [Math.ceil(Math.log10(zero.first)), Math.floor(Math.log10(zero.last))];
+    const step = Math.max(1, Math.ceil((last - least + 1) / most));
+    const powers = Array.from({ length: Math.max(0, Math.floor((last - least) / step) + 1) }, (_, k) => least + k * step);
+    const values = powers.length > 1 ? powers : [Math.log10(zero.first), Math.log10(zero.last)];
+    const text = powers.length > 1 ? powers.map((p) => `10<sup>${p}</sup>`) : [zero.first, zero.last].map((v) => v.toPrecision(2));
+    return { tickmode: "array", tickvals: [zero.edge, ...values.map((p) => 10 ** p)], ticktext: ["0", ...text] };
+  }
+
+  // Large counts read 2M, small numbers as powers of ten.
+  const format = (traces, which, scale) => (scale === "log" || !traces.some((t) => t[which].some((v) => Math.abs(v) >= 1e4)) ? "power" : "SI");
+
   function layout(traces, state, view, wide) {
     const ink = isDark() ? "#e8eaed" : "#1d2733";
     const grid = isDark() ? "#3a4350" : "#dfe4ea";
     const size = wide ? 13 : 11;
     const axis = (which, column, scale) => ({
-      title: { text: plain(column === view[which] ? view[`${which}label`] ?? title(column) : title(column)), standoff: 10, font: { size } }, type: scale, gridcolor: grid, zeroline: false, linecolor: grid,
-      ticks: "outside", tickcolor: grid, exponentformat: "power", automargin: true, nticks: wide ? 8 : 5,
+      title: { text: plain(column === view[which] ? view[`${which}label`] ?? title(column, view) : title(column, view)), standoff: 10, font: { size } }, type: scale, gridcolor: grid, zeroline: false, linecolor: grid,
+      ticks: "outside", tickcolor: grid, exponentformat: format(traces, which, scale), automargin: true, nticks: wide ? 8 : 5,
     });
     return {
-      xaxis: { ...axis("x", state.x, state.xscale), range: range(traces, state.xscale) }, yaxis: axis("y", state.y, state.yscale),
+      xaxis: { ...axis("x", state.x, state.xscale), range: range(traces, state.xscale), ...zeroTicks(traces, wide ? 8 : 5) }, yaxis: axis("y", state.y, state.yscale),
       showlegend: false, hovermode: "closest", dragmode: wide ? "zoom" : false,
       margin: { l: wide ? 64 : 48, r: 12, t: 12, b: 52 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size, color: ink },
@@ -186,6 +237,7 @@
       this.controls = element("div", { className: "controls" });
       this.graph = element("div", { className: "graph" });
       this.graph.setAttribute("role", "img");
+      this.graph.setAttribute("aria-label", `${this.heading}: plot`);
       this.legend = element("fieldset", { className: "legend" });
       const png = element("button", { type: "button", textContent: "PNG", onclick: () => this.download() });
       png.setAttribute("aria-label", "Download this plot as PNG");
@@ -206,7 +258,7 @@
 
     build() {
       const used = new Set(this.view.series.flatMap((s) => Object.keys(s.columns)));
-      const columns = Object.keys(names).filter((name) => used.has(name)).map((name) => [name, title(name)]);
+      const columns = Object.keys(names).filter((name) => used.has(name)).map((name) => [name, title(name, this.view)]);
       const set = (key) => (value) => { this.state[key] = value; this.list(); this.draw(); };
       this.controls.replaceChildren(
         ...(this.views.length > 1
@@ -234,7 +286,7 @@
           this.draw();
         },
       });
-      const extra = bounds ? [element("p", { className: "small", textContent: `Thin, dashed: ${this.view.bounds.map(title).join(", ")}` })] : [];
+      const extra = bounds ? [element("p", { className: "small", textContent: `Thin, dashed: ${this.view.bounds.map((name) => title(name, this.view)).join(", ")}` })] : [];
       this.legend.replaceChildren(element("legend", { textContent: "Lines" }), ...toggles, ...(toggles.length > 3 ? [all] : []), ...extra);
     }
 
@@ -247,8 +299,8 @@
       const wide = window.matchMedia("(min-width: 40rem)").matches;
       const scale = (s) => (s === "log" ? ", logarithmic" : "");
       const shown = stems(this.view).filter((_, i) => this.state.shown[i]);
-      this.graph.setAttribute("aria-label", `${this.heading}: plot of ${title(this.state.y)}${scale(this.state.yscale)} against `
-        + `${title(this.state.x)}${scale(this.state.xscale)} of ${shown.length} lines: ${shown.slice(0, 12).join("; ")}. Final values are in the table below.`);
+      this.graph.setAttribute("aria-label", `${this.heading}: plot of ${title(this.state.y, this.view)}${scale(this.state.yscale)} against `
+        + `${title(this.state.x, this.view)}${scale(this.state.xscale)} of ${shown.length} lines: ${shown.slice(0, 12).join("; ")}. Final values are in the table below.`);
       const traces = this.drawn;
       return Plotly.react(this.graph, traces, layout(traces, this.state, this.view, wide), { displayModeBar: false, responsive: !printing });
     }
@@ -288,9 +340,9 @@
 
   // ---- the scorecard's filter ----
 
-  const filter = document.querySelector(".filter");
-  filter.hidden = false;
-  filter.addEventListener("change", () => {
+  const filter = document.querySelector(".filter"); // there is none without claims
+  if (filter) filter.hidden = false;
+  filter?.addEventListener("change", () => {
     for (const box of filter.querySelectorAll("input")) {
       for (const row of document.querySelectorAll(`.claims tbody tr.${box.value}`)) row.hidden = !box.checked;
     }

@@ -1,9 +1,8 @@
 """One self-contained HTML file: the template with its style and script, the plotting library, and the data, all in it."""
 
 import importlib
-import json
+import itertools
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import metadata, resources
@@ -13,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import bits_text
-from mpi_compress.figures.lines import name_of
 from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
 from mpi_compress.figures.verdicts import Verdict
-from mpi_compress.report import series
+from mpi_compress.report import ran, runs, series
 from mpi_compress.report.fewest import HEADS, by_column, fewest
+from mpi_compress.report.reach import Table
+from mpi_compress.report.tables import Tables
 from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
@@ -27,15 +26,27 @@ LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come
 TITLE = "The papers, reproduced"
 _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
 _CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "open", "not tested": "open", "not run": "open"}
-_WORK = ("compute", "pack", "exchange", "update")
+_FILES = ("template.html", "style.css", "page.js", "slider.js")
+LONG = 24  # rows, from which on a table is folded
 
 
-def write(found: Sequence[Outcome], target: Path, title: str = TITLE) -> None:
-    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
-    if not any(o.runs for o in found):
+def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
+    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written.
+
+    Args:
+        title: None: `title_of` the jobs.
+    """
+    if not any(o.runs or o.begun for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
     library = plotting_library()
     write_text(page(found, library, title), target, "-o")
+
+
+def title_of(found: Sequence[Outcome]) -> str:
+    """The title of a page: that of a single job; of several ones what they are."""
+    if any(group_of(o) for o in found):
+        return TITLE
+    return found[0].title if len(found) == 1 else f"{len(found)} jobs"
 
 
 def plotting_library() -> str:
@@ -48,40 +59,84 @@ def plotting_library() -> str:
     return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
 
 
-def page(found: Sequence[Outcome], library: str, title: str = TITLE) -> str:
+def page(found: Sequence[Outcome], library: str, title: str | None = None) -> str:
     """The page as text; `library` is the plotting library's script."""
     import jinja2
 
     here = resources.files(__package__)
-    files = {name: (here / name).read_text(encoding="utf-8") for name in ("template.html", "style.css", "page.js")}
+    files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    groups = _groups([_figure(o) for o in found])
+    ids = ids_of(found)
+    tables = Tables.of(found, ids)
+    figures = [_figure(o, ids[o], tables.of_jobs.get(ids[o]), found) for o in found]
+    groups = _groups(figures)
     return environment.from_string(files["template.html"]).render(
-        title=title,
+        title=title or title_of(found),
         today=date.today().isoformat(),
         version=metadata.version("mpi-compress"),
         groups=groups,
-        claims=[claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
-        scores=[{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scorecard(found).items()],
-        counts={outcome: sum(o.count(outcome) for o in found) for outcome in _CLASSES},
+        ran=_ran(found, ids),
+        problems=tables.of_data,
+        **_claims(found, groups),
         fewest=[(by, [row.cells for row in rows]) for by, rows in by_column(fewest(found)).items()],
         heads=HEADS,
-        work=_WORK,
+        work=runs.WORK,
+        long=LONG,
         style=files["style.css"],
         script=files["page.js"],
+        slider=files["slider.js"],
         plotly=library.replace("</script", "<\\/script"),
-        data=data(found),
+        data=data(found, ids),
+        reached_data=tables.data,
     )
 
 
-def data(found: Sequence[Outcome]) -> str:
+def ids_of(found: Sequence[Outcome]) -> dict[Outcome, str]:
+    """The anchor of each job, which no other job of the page has."""
+    ids: dict[Outcome, str] = {}
+    for o in found:
+        plain = "figure-" + re.sub(r"[^\w-]", "-", o.key.replace("-", "--"))
+        ids[o] = next(id for n in itertools.count(1) if (id := plain if n == 1 else f"{plain}-{n}") not in ids.values())
+    return ids
+
+
+def data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> str:
     """What the script draws, as JSON: the finest thinning that is not too large."""
     for points in _POINTS:
-        views = {_id(o): series.views(o.runs, o.job.figure, points) for o in found if o.job and o.runs}
+        views = {ids[o]: series.views(o.shown, o.job.figure, points) for o in found if o.job and o.shown}
         text = series.as_json({"names": _names(views), "figures": views})
         if len(text.encode()) <= LARGEST:
             break
     return text
+
+
+def _claims(found: Sequence[Outcome], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the page says of claims: all of them, how many there are in each group, and how many have each outcome."""
+    return {
+        "claims": [claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
+        "scores": [{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scorecard(found).items()],
+        "counts": {outcome: sum(o.count(outcome) for o in found) for outcome in _CLASSES},
+    }
+
+
+def _ran(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> dict[str, Any]:
+    """The first page: what ran, in a row for each method where there are few, else in a row for each job."""
+    jobs = ran.ran(found)
+    methods = sum(len(job.methods) for job in jobs)
+    rows = [
+        {
+            "id": ids[job.outcome], "title": job.outcome.title, "key": job.outcome.key, "data": _set(job.outcome.data),
+            "kind": job.outcome.kind, "runs": job.counts.total(), "methods": job.methods, "whole": job.whole,
+            "counted": job.outcome.counted, "problem": job.outcome.problem, "unread": job.outcome.job is None,
+        }
+        for job in jobs
+    ]  # fmt: skip
+    wrong = [(row, method) for row, job in zip(rows, jobs, strict=True) for method in job.methods if method.look != "holds"]
+    return {"says": ran.sentence(jobs), "jobs": rows, "few": methods <= ran.FEW, "wrong": wrong, "seeds": _most_seeds(jobs)}
+
+
+def _most_seeds(jobs: Sequence[ran.Ran]) -> int:
+    return max((len(method.states) for job in jobs for method in job.methods), default=1)
 
 
 def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
@@ -96,31 +151,30 @@ def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Figures by paper."""
     papers = {**PAPERS, "": "Further experiments"}
     members = {key: [figure for figure in figures if figure["group"] == key] for key in papers}
+    if not any(members[key] for key in PAPERS):
+        return [{"key": "", "paper": "", "figures": figures}]
     return [{"key": key or "Further", "paper": papers[key], "figures": each} for key, each in members.items() if each]
 
 
-def _figure(o: Outcome) -> dict[str, Any]:
+def _figure(o: Outcome, id: str, table: Table | None, found: Sequence[Outcome]) -> dict[str, Any]:
     full = " --full" if o.full else ""
     return {
-        "id": _id(o), "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,
-        "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.runs),
+        "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,
+        "status": o.status, "counted": o.counted, "file": str(o.file), "toml": o.text, "has_runs": bool(o.shown), "table": table,
+        "apart": o.key if sum(other.title == o.title for other in found) > 1 else "",
         "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
-        "problem": _problem(o.runs),
-        "claims": [_claim(o, v) for v in o.verdicts],
-        "runs": [_run(r) for r in o.runs],
-        "made": sorted({_made(r) for r in o.runs}),
+        "problem": _problem(o.shown),
+        "claims": [_claim(o, v, id) for v in o.verdicts],
+        "runs": [runs.row(r) for r in o.shown],
+        "made": sorted({runs.made(r) for r in o.shown}),
     }  # fmt: skip
 
 
-def _id(o: Outcome) -> str:
-    return "figure-" + re.sub(r"[^\w-]", "-", o.key.replace("-", "--"))
-
-
-def _problem(runs: Sequence[Run]) -> str:
+def _problem(each: Sequence[Run]) -> str:
     """Data and workers, and L and µ if all runs share them."""
-    sets = dict.fromkeys(f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in runs)
-    workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in runs))
-    problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in runs if np.isfinite(r.attrs["L"]))
+    sets = dict.fromkeys(f"{_set(r.attrs['data'])}: {r.attrs['n_samples']:,} samples, d = {r.attrs['dim']:,}" for r in each)
+    workers = list(dict.fromkeys(str(r.attrs["n_workers"]) for r in each))
+    problems = dict.fromkeys(f"L = {r.attrs['L']:.4g}, µ = {r.attrs['mu']:.4g}" for r in each if np.isfinite(r.attrs["L"]))
     crowd = f"{' or '.join(workers)} worker{'' if workers == ['1'] else 's'}"
     return "; ".join([*sets, crowd, *(problems if len(problems) == 1 else ())])
 
@@ -130,44 +184,12 @@ def _set(name: str) -> str:
     return str(name).replace(", a stand-in for ", " for ")
 
 
-def _claim(o: Outcome, v: Verdict) -> dict[str, Any]:
+def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
     c = v.claim
     return {
         "id": c.id, "says": c.says, "paper": v.paper or "–", "ours": v.ours,
         "spread": "; ".join(text for text in (v.spread, *v.remarks) if text), "words": c.words, "group": GROUPS[o.group(v)],
         "wanted": c.holds.replace(">=", "≥").replace("<=", "≤"),
         "verdict": v.outcome, "class": _CLASSES[v.outcome], "why": v.reason, "note": c.note,
-        "figure": _id(o), "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
+        "figure": id, "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
     }  # fmt: skip
-
-
-def _run(r: Run) -> dict[str, Any]:
-    last = {name: values[-1] for name, values in r.trace.items() if len(values)}
-    seconds = {name: float(values[-1]) for name, values in r.timing.items()}
-    total = max(seconds["seconds"], 1e-12)
-    shares = {name: seconds[name] / total for name in _WORK}
-    rounds = max(int(last["round"]), 1)
-    each = rounds * r.attrs["n_workers"]
-    more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
-    return {
-        "label": name_of(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
-        "reason": str(r.attrs["reason"]), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
-        "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
-        "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},
-        "widths": {n: f"{100 * min(s, 1):.2f}" for n, s in shares.items()}, "each_ms": f"{1e3 * total / rounds:.3g}",
-        "cost": f"{last['cost_up']:.4g}",
-        "evaluate": f"{seconds['evaluate']:.3g}", "ways": [_way(last, way) for way in ("up", "down")],
-        "elements": f"{last['elements_up'] / each:.4g}" if "elements_up" in last else "–",
-    }  # fmt: skip
-
-
-def _way(last: Mapping[str, Any], way: str) -> dict[str, str]:
-    wire, paper = float(last[f"wire_bits_{way}"]), float(last[f"paper_bits_{way}"])
-    ratio = f"{wire / paper:.3g}" if paper > 0 and np.isfinite(paper) else "–"
-    return {"wire": bits_text(wire), "paper": bits_text(paper), "ratio": ratio}
-
-
-def _made(r: Run) -> str:
-    versions = ", ".join(f"{k} {v}" for k, v in json.loads(r.attrs["versions"]).items())
-    ranks = f"{r.attrs['n_ranks']} ranks, {r.attrs['mpi_library']}" if r.attrs["n_ranks"] > 1 else "one process"
-    return f"{versions}; {ranks}; on {r.attrs['host']}" + (f", commit {r.attrs['commit']}" if r.attrs.get("commit") else "")

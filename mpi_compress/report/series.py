@@ -17,7 +17,7 @@ from mpi_compress.figures.axes import scales
 from mpi_compress.figures.lines import by_seed, name_of, stem, tuned_text, without_common
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
-from mpi_compress.report import conventions
+from mpi_compress.report import conventions, drawing
 from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run
 
@@ -32,22 +32,34 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     A panel shows series `of` another view, whose place in the list is `source`.
     """
     groups = by_seed(runs)
+    own_ends = {"names": drawing.cost_names(runs), "ceilings": drawing.ceilings(runs)}
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
     asked = {name.strip() for table in tables for name in (table.x or "", *(table.y or "").split(","), *(table.bounds or ()))}
     asked = (asked | set(figure.at or ())) - {"", "T"}
+    drawn = _drawn(tables)
     found: dict[str, dict[str, Any]] = {}
     if figure.at or figure.rows == "last":
         levels = " and ".join(f"{column} ≤ {level:g}" for column, level in (figure.at or {}).items())
         title = f"what it took to {levels}" if levels else "the end of each run"
         found["ends"] = {"kind": "points", "title": title, **_axes(figure), "series": _ends(groups, asked, figure.at)}
     own = _axes(FigureTable("wire_bits_up", "loss", "log") if found or figure.x == "T" else figure)
-    found["runs"] = {"kind": "lines", "title": "whole runs", **own, "series": [_line(each, asked, points) for each in groups]}
+    found["runs"] = {"kind": "lines", "title": "whole runs", **own}
+    found["runs"]["series"] = [_line(each, asked, points, drawn) for each in groups]
     with_theory = [i for i, group in enumerate(groups) if group[0].theory]
     if with_theory:
         over = _axes(FigureTable("T", "speedup") if figure.x != "T" else figure)
         curves = [_over_budgets(groups[i][0]) for i in with_theory]
         found["theory"] = {"kind": "lines", "title": "theory, over budgets T", **over, "series": curves}
-    return [*_panels(groups, figure, list(found), with_theory), *found.values(), *_by_convention(runs, figure, points)]
+    every = [*_panels(groups, figure, list(found), with_theory), *found.values(), *_by_convention(runs, figure, points)]
+    return [{**view, **own_ends} for view in every]
+
+
+def _drawn(tables: Sequence[FigureTable | PanelTable]) -> list[drawing.Axes]:
+    """The x and y of a figure and its panels, with their scales."""
+    own = tables[0]
+    assert isinstance(own, FigureTable)
+    each = [FigureTable(t.x or own.x, t.y or own.y, t.xscale or own.xscale, t.yscale or own.yscale) for t in tables]
+    return [(table.x, y.strip(), *scales(table)) for table in each for y in table.y.split(",")]
 
 
 def _by_convention(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
@@ -122,7 +134,7 @@ def columns_of(run: Run, asked: set[str]) -> Columns:
     return {name: values for name, values in found.items() if np.isfinite(values).any()}
 
 
-def _line(group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
+def _line(group: Sequence[Run], asked: set[str], points: int, drawn: Sequence[drawing.Axes]) -> dict[str, Any]:
     each = [columns_of(run, asked) for run in group]
     rounds = each[0]["round"]
     for columns in each[1:]:
@@ -143,7 +155,13 @@ def _line(group: Sequence[Run], asked: set[str], points: int) -> dict[str, Any]:
     series = {"label": name_of(group[0]), "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
     for end in ("low", "high") if ranges else ():
         series[end] = {name: written[f"{name}.{end}"] for name in names if f"{name}.{end}" in written}
+    if noise := drawing.smooth(middle, ranges, drawn):
+        series["smooth"] = {y: _shortened(each) for y, each in noise.items()}
     return series
+
+
+def _shortened(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _shortened(each) if isinstance(each, Mapping) else short(each) for name, each in arrays.items()}
 
 
 def _following(columns: Columns) -> dict[str, dict[str, Any]]:
@@ -154,6 +172,8 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     bases: Columns = {}
     for name, values in columns.items():
+        if not np.isfinite(values).all():  # of a run that diverged, or not known at first
+            continue
         few = slice(None, None, max(1, len(values) // 4))  # enough to rule out most columns
         for base, others in bases.items():
             span = others[-1] - others[0]

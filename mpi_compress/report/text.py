@@ -43,7 +43,8 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
     for group, verdicts in scorecard(found).items():
         yield f"{GROUPS[group]}: {counted(verdicts)}"
     yield from fewest.lines(fewest.fewest(found))
-    yield f"all claims: {counted([v for o in found for v in o.verdicts])}"
+    if verdicts := [v for o in found for v in o.verdicts]:
+        yield f"all claims: {counted(verdicts)}"
 
 
 def scorecard(found: Sequence[Outcome]) -> dict[str, list[Verdict]]:

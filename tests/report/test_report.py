@@ -146,7 +146,7 @@ def test_the_page_names_no_address_and_is_small_beside_the_library(html):
     assert len(html) - len(library) < 300_000
     own = html.replace(library.replace("</script", "<\\/script"), "")
     assert len(own) < 300_000
-    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor"}
+    assert set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(.{5})""", own)) - {"data:"} <= {"#figu", "#scor", "#what"}
     assert re.search("Content-Security-Policy\" content=\"default-src 'none'", own)
 
 
@@ -214,9 +214,9 @@ def test_numbers_are_short_and_exact_where_whole():
 
 
 def test_data_that_would_be_too_large_are_thinned_until_they_fit(found, monkeypatch):
-    whole = len(render.data(found))
+    whole = len(render.data(found, render.ids_of(found)))
     monkeypatch.setattr(render, "LARGEST", whole - 1)
-    assert len(render.data(found)) < whole
+    assert len(render.data(found, render.ids_of(found))) < whole
 
 
 def test_a_grid_is_a_line_of_points_and_what_tunes_itself_a_level(folder):

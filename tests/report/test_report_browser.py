@@ -7,7 +7,9 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress import report as pages
+from mpi_compress.figures.comparison import compare
 from mpi_compress.job.loading import load_job
+from mpi_compress.results.targets import target_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason='needs pip install "mpi-compress[browser]"')
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='needs pip install "mpi-compress[browser]"')
@@ -50,14 +52,21 @@ why = "it is a sum of squares"
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
+def found(tmp_path_factory):
+    """Two jobs of one title on one problem."""
     folder = tmp_path_factory.mktemp("page")
     files = [folder / "job.toml", folder / "below.toml"]
     for file in files:
-        file.write_text(JOB)
+        file.write_text(JOB if file.stem == "job" else JOB.replace("rounds = 60", "rounds = 50"))
         mc.run(load_job(file), out=folder)
-    pages.write(pages.outcomes(files, folder), folder / "report.html")
-    return (folder / "report.html").as_uri()
+    return pages.outcomes(files, folder)
+
+
+@pytest.fixture(scope="module")
+def report(found):
+    file = found[0].file.with_name("report.html")
+    pages.write(found, file)
+    return file.as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +92,7 @@ def visit(browser, report):
         opened.on("pageerror", lambda error: wrong.append(str(error)))
         opened.on("request", lambda r: wrong.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None)
         opened.goto(report)
-        opened.locator("#figure-job").scroll_into_view_if_needed()
+        opened.locator("#figure-job .graph").scroll_into_view_if_needed()
         opened.wait_for_selector("#figure-job .graph .trace")
         return opened
 
@@ -177,8 +186,8 @@ def test_axe_finds_no_serious_fault(visit, scheme):
     assert [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")] == []
 
 
-@pytest.mark.parametrize("width", [320, 390, 768])
-def test_nothing_is_wider_than_a_phone(visit, width):
+@pytest.mark.parametrize("width", [320, 390, 768, 1440])
+def test_nothing_is_wider_than_the_screen(visit, width):
     opened = visit(width, 844)
     opened.eval_on_selector_all("details", "all => all.forEach(each => each.open = true)")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
@@ -199,3 +208,76 @@ def test_it_prints_on_white_with_every_plot(visit):
     assert opened.pdf().startswith(b"%PDF")
     assert opened.locator("#figure-below .graph .trace").count() > 0
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert job(opened).locator(".reach td.live").first.is_visible()
+    assert not job(opened).get_by_role("slider").is_visible()
+
+
+def texts(opened, table):
+    """The table of targets: heads, and by method and job its cells as text."""
+    heads = opened.eval_on_selector_all(f"{table} thead th", "all => all.map(each => each.textContent)")
+    rows = opened.eval_on_selector_all(f"{table} tbody tr", "all => all.map(row => [...row.cells].map(cell => cell.textContent))")
+    return heads, {row[0]: row[1:] for row in rows}
+
+
+def test_the_slider_is_reached_and_moved_by_the_keyboard_and_has_the_numbers_of_the_command(visit, found):
+    opened = visit(1440)
+    level = opened.locator("#figure-job .reach output")
+    for _ in range(200):
+        opened.keyboard.press("Tab")
+        if opened.evaluate("document.activeElement.id") == "figure-job-reach-level":
+            break
+    assert opened.evaluate("document.activeElement.id") == "figure-job-reach-level"
+    seen = set()
+    for key in ("Home", "ArrowRight", "ArrowRight", "PageUp", "PageUp", "PageUp", "PageUp", "PageUp", "ArrowLeft", "End"):
+        opened.keyboard.press(key)
+        seen.add(level.text_content())
+        assert opened.evaluate("document.activeElement.getAttribute('aria-valuetext')") == level.text_content()
+        heads, rows = texts(opened, "#figure-job .reach")
+        targets = [target_of(head.replace("≤", "<=").replace(" ", "")) for head in heads[1:]]
+        assert level.text_content() == heads[1]
+        wanted = compare(found[0].runs, targets, "round")
+        assert {name: cells for name, *cells in wanted.cells} == rows
+        medians = {method.label: method.cells[0].median for method in wanted.methods}
+        assert [medians[name] for name in rows] == sorted(medians.values())
+    assert len(seen) > 7
+
+
+def test_the_targets_column_and_what_is_counted_are_chosen(visit, found):
+    opened = visit()
+    place = job(opened).locator(".reach")
+    place.get_by_label("Target of").select_option("loss f(x)")
+    for by, label in (("wire_bits_up", "bits sent up, on the wire"), ("cost_up", "communication cost up"), ("seconds", "time")):
+        place.get_by_label("Counted in").select_option(label)
+        assert place.locator(".caption").text_content().startswith(label)
+        heads, rows = texts(opened, "#figure-job .reach")
+        targets = [target_of(head.replace("≤", "<=").replace(" ", "")) for head in heads[1:]]
+        assert {name: cells for name, *cells in compare(found[0].runs, targets, by).cells} == rows
+
+
+def test_methods_of_both_jobs_are_in_the_table_across_jobs(visit):
+    opened = visit()
+    heads, rows = texts(opened, "#data-1 .reach")
+    assert heads[:2] == ["Method", "Job"]
+    assert len(opened.query_selector_all("#data-1 tbody tr")) == 6
+    assert {cells[0] for cells in rows.values()} <= {"job", "below"}
+    assert opened.locator("#figure-job-h").text_content().endswith("job")
+
+
+def test_without_scripts_the_fixed_targets_are_there(browser, report):
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    context.set_default_timeout(90_000)
+    opened = context.new_page()
+    opened.goto(report)
+    assert opened.locator("#figure-job .reach tbody td").first.is_visible()
+    assert not opened.locator("#figure-job .reach .controls").is_visible()
+    assert opened.locator("#what-ran tbody .verdict").first.is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_what_ran_is_the_first_screen(visit, width, height):
+    opened = visit(width, height)
+    opened.evaluate("window.scrollTo(0, 0)")
+    for name in ("h1", "#what-ran .says", "#what-ran tbody .verdict >> nth=0"):
+        box = opened.locator(name).bounding_box()
+        assert box["y"] + box["height"] < height

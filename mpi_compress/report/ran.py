@@ -1,0 +1,163 @@
+"""What ran, what did not, and why: the first table, a row for each method of each job, or one for each job where there are many."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mpi_compress.cluster.states import states
+from mpi_compress.core.progress import bits_text, time_text
+from mpi_compress.figures.lines import by_seed, name_of
+from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.results.reader import Run
+from mpi_compress.results.summary import why_ended
+
+FEW = 30  # methods, up to which the first page has a row for each
+
+CLASSES = {"complete": "holds", "diverged": "fails", "failed": "fails", "stopped": "open", "not run": "open"}
+"""The states that a page counts, and their looks; others are `open` too, such as running and queued."""
+
+_NAMES = {"to do": "not run", "done": "complete", "cannot be read": "failed", "broken off": "stopped"}  # of states
+_STATE = re.compile(r"(to do|done|cannot be read|broken off|not known|left|[a-z]+)[:, ]*(.*)", re.DOTALL)
+_DASH = "–"
+_LONG = 100.0  # seconds, from which on they are minutes
+
+
+@dataclass(frozen=True)
+class Method:
+    """Runs of a job that differ in their seed alone: how they ended, and with what; over several seeds medians."""
+
+    name: str
+    states: Sequence[str]  # one a seed
+    why: str = ""
+    loss: float = np.nan
+    gap: float = np.nan
+    up: float = np.nan  # bits on the wire
+    down: float = np.nan
+    seconds: float = np.nan  # of the algorithm's clock
+
+    @property
+    def state(self) -> str:
+        """The state that all seeds share, or how many have which."""
+        counts = Counter(self.states)
+        return self.states[0] if len(counts) == 1 else ", ".join(f"{n} {state}" for state, n in counts.items())
+
+    @property
+    def look(self) -> str:
+        """The worst of its states' looks: a class of the page's style."""
+        looks = {CLASSES.get(state, "open") for state in self.states}
+        return next(look for look in ("fails", "open", "holds") if look in looks)
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """Its numbers as text."""
+        shown = {"loss": _number(self.loss, 6), "gap": _number(self.gap, 3), "seconds": _time(self.seconds)}
+        return shown | {way: _DASH if np.isnan(bits) else bits_text(bits) for way, bits in (("up", self.up), ("down", self.down))}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job and its methods."""
+
+    outcome: Outcome
+    methods: Sequence[Method] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many runs are in which state."""
+        return Counter(state for method in self.methods for state in method.states)
+
+    @property
+    def whole(self) -> Method:
+        """The job in one row: the least loss and gap of its methods, all their bits and seconds."""
+        ends = [m for m in self.methods if not {"diverged", "failed"} & {*m.states}]
+        least = {name: _least([getattr(m, name) for m in ends]) for name in ("loss", "gap")}
+        sums = {name: _sum([getattr(m, name) * len(m.states) for m in self.methods]) for name in ("up", "down", "seconds")}
+        every = [state for m in self.methods for state in m.states] or ["not run"]
+        return Method(self.outcome.title, every, self.outcome.problem, **least, **sums)
+
+
+def ran(found: Sequence[Outcome]) -> list[Ran]:
+    """What ran of each job."""
+    return [Ran(o, list(_methods(o))) for o in found]
+
+
+def sentence(jobs: Sequence[Ran]) -> str:
+    """What ran, in one sentence: "2 jobs, 7 runs: 5 complete, 1 diverged, 1 not run." """
+    counts = sum((job.counts for job in jobs), Counter[str]())
+    order = [*CLASSES, *(state for state in counts if state not in CLASSES)]
+    states = ", ".join(f"{counts[state]} {state}" for state in order if counts[state])
+    unread = sum(job.outcome.job is None for job in jobs)
+    others = f"; {unread} {'job' if unread == 1 else 'jobs'} cannot be read" if unread else ""
+    return f"{_count(len(jobs), 'job')}, {_count(counts.total(), 'run')}{f': {states}' if states else ''}{others}."
+
+
+def _methods(o: Outcome) -> Iterator[Method]:
+    """The methods with rows, then those without."""
+    if o.job is None:
+        return
+    keys = [(missing.spec.run_id, missing.spec.label) for missing in o.missing]
+    said = dict(zip(keys, states(replace(o.job, runs=[missing.spec for missing in o.missing]), o.out), strict=True)) if keys else {}
+    for runs in by_seed(o.shown):
+        yield _method(runs, {run.file: said.get(_key(run), "") for run in runs if run in o.begun})
+    groups: dict[tuple[str, str], list[str]] = {}
+    begun = {_key(run) for run in o.begun}
+    for missing, key in zip(o.missing, keys, strict=True):
+        if key not in begun:
+            state, why = ("not run", missing.why) if missing.why else _state(said[key])
+            groups.setdefault((missing.spec.label, why), []).append(state)
+    yield from (Method(label, each, why) for (label, why), each in groups.items())
+
+
+def _key(run: Run) -> tuple[str, str]:
+    return str(run.attrs.get("run_id")), run.label
+
+
+def _method(runs: Sequence[Run], said: dict[object, str]) -> Method:
+    """Several seeds of one method; of runs that are begun `said` has the state by the run's file."""
+    each = [_state(said[run.file]) if said.get(run.file) else (run.status, why_ended(run)) for run in runs]
+    last = [{name: float(values[-1]) for name, values in run.trace.items() if len(values)} for run in runs]
+    numbers = {
+        name: _median([row.get(column, np.nan) for row in last])
+        for name, column in (("loss", "loss"), ("gap", "suboptimality"), ("up", "wire_bits_up"), ("down", "wire_bits_down"))
+    }
+    seconds = _median([float(run.timing["seconds"][-1]) for run in runs if len(run.timing.get("seconds", ()))])
+    whys = dict.fromkeys(why for _, why in each if why)
+    return Method(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), **numbers, seconds=seconds)
+
+
+def _state(text: str) -> tuple[str, str]:
+    """A state as `plan` prints it, in two parts: its word, and the rest."""
+    found = _STATE.match(text)
+    if found is None:
+        return "not run", text
+    rest = found[2].strip()
+    return _NAMES.get(found[1], found[1]), rest[1:-1] if re.fullmatch(r"\([^()]*\)", rest) else rest
+
+
+def _median(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.median(known)) if known else np.nan
+
+
+def _least(values: Sequence[float]) -> float:
+    return min((value for value in values if not np.isnan(value)), default=np.nan)
+
+
+def _sum(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return sum(known) if known else np.nan
+
+
+def _number(value: float, digits: int) -> str:
+    return _DASH if np.isnan(value) else f"{value:.{digits}g}"
+
+
+def _time(seconds: float) -> str:
+    return _DASH if np.isnan(seconds) else f"{seconds:.3g} s" if seconds < _LONG else time_text(seconds)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

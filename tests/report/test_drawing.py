@@ -1,0 +1,54 @@
+"""What the page's plots have as those of `plot`: units of costs, the end of curves that diverge, running medians of noise."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.figures.curves import ceiling
+from mpi_compress.figures.lines import lines
+from mpi_compress.figures.noise import smoothed
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.report import drawing, series
+
+JOB = {
+    "title": "noise", "data": {"generator": "gspar", "samples": 40, "dim": 8}, "objective": {"mu": "1e-2 L"}, "workers": {"count": 2},
+    "cost": {"model": "packet", "c1": "8 B", "c0": "8 B", "pmax": "8 B"}, "stop": {"rounds": 400},
+    "run": [
+        {"label": "SGD", "algorithm": {"name": "sgd", "batch": 1, "step": "0.5/L"}},
+        {"label": "long", "algorithm": {"name": "gd", "step": "1e3/L"}},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return mc.run(JOB, out=tmp_path_factory.mktemp("drawing"), quiet=True)
+
+
+def test_noise_has_the_running_median_and_band_of_plot(runs):
+    figure = FigureTable("wire_bits_up", "grad_norm")
+    view = series.views(runs, figure, 64)[0]
+    smooth = view["series"][0]["smooth"]["grad_norm"]
+    (line,) = lines(runs[:1], "wire_bits_up", "grad_norm")
+    wanted = smoothed(line, "linear", "log")
+    for name, values in (("y", wanted.y), ("low", wanted.least), ("high", wanted.most)):
+        np.testing.assert_allclose(smooth[name], values, rtol=1e-6)
+    np.testing.assert_allclose(smooth["x"]["wire_bits_up"], wanted.x, rtol=1e-6)
+    assert np.all(np.diff(smooth["x"]["round"]) > 0)
+    assert "loss" not in smooth["x"]
+    assert "smooth" not in series.views(runs, FigureTable("round", "wire_bits_up"), 64)[0]["series"][0]
+
+
+def test_a_curve_that_diverges_ends_where_that_of_plot_does(runs):
+    assert runs[1].status == "diverged"
+    view = series.views(runs, FigureTable("round", "loss"), 64)[0]
+    assert view["ceilings"]["loss"] == ceiling(runs, FigureTable(y="loss")) < 100
+    assert "suboptimality" in view["ceilings"]
+    assert drawing.ceilings(runs[:1]) == {}
+
+
+def test_costs_have_their_model_and_unit(runs):
+    view = json.loads(series.as_json(series.views(runs, FigureTable(), 64)))[0]
+    assert view["names"]["cost_up"] == "communication cost up, packet [bit]"

@@ -1,0 +1,181 @@
+"""The page's first table: which runs are complete, diverged, stopped, failed or not run, and why; and the page of one's own jobs."""
+
+import re
+import shutil
+from pathlib import Path
+
+import h5py
+import pytest
+from helpers.running import GSPAR
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.figures.outcomes import outcomes
+from mpi_compress.report import ran, render
+from mpi_compress.report.text import summary
+from mpi_compress.results import checksums
+from mpi_compress.results.files import part_of, result_file
+
+JOB = f"""
+title = "A <b>job</b> of my own"
+data = {{ generator = "gspar", samples = {GSPAR["samples"]}, dim = 12 }}
+objective = {{ mu = "1e-2 L" }}
+workers.count = 2
+stop.rounds = 12
+[grid]
+seed = [0, 1]
+[[run]]
+label = "GD"
+algorithm = {{ name = "gd" }}
+[[run]]
+label = "long step"
+algorithm = {{ name = "gd", step = "1e4/L" }}
+[[run]]
+label = "top-2"
+algorithm = {{ name = "gd" }}
+up = {{ compressor = {{ name = "top-k", k = 2 }} }}
+"""
+LIBRARY = "/* plotting library */"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two jobs of one title and file name, the second of two seeds less; one that cannot be read; results of the first two."""
+    folder = tmp_path_factory.mktemp("own")
+    for name, text in (("a", JOB), ("b", JOB.replace("seed = [0, 1]", "seed = [2]"))):
+        (folder / name).mkdir()
+        (folder / name / "steps.toml").write_text(text)
+        mc.run(mc.load_job(folder / name / "steps.toml"), out=folder / "results", quiet=True)
+    (folder / "broken.toml").write_text("title = 3\n")
+    return folder
+
+
+def found_in(folder, *names, out=None):
+    return outcomes([folder / name for name in names], out or folder / "results")
+
+
+def copied(folder, tmp_path):
+    """The results, to be damaged."""
+    shutil.copytree(folder / "results", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def file_of(o, label, seed):
+    spec = next(spec for spec in o.job.runs if spec.label == label and spec.seed == seed)
+    return result_file(o.job.name, label, spec.run_id, o.out)
+
+
+def test_methods_are_listed_with_their_states_reasons_and_medians(folder):
+    found = found_in(folder, "a/steps.toml")
+    assert ran.sentence(ran.ran(found)) == "1 job, 6 runs: 4 complete, 2 diverged."
+    gd, long, top = ran.ran(found)[0].methods
+    assert (gd.name, gd.state, gd.why, gd.look) == ("GD", "complete", "12 rounds", "holds")
+    assert (long.state, long.look) == ("diverged", "fails")
+    assert long.why
+    runs = [run for run in found[0].runs if run.label == "top-2"]
+    assert top.up == sum(float(run.trace["wire_bits_up"][-1]) for run in runs) / 2
+    assert top.cells["loss"] == f"{sum(float(run.trace['loss'][-1]) for run in runs) / 2:.6g}"
+
+
+def test_a_run_that_is_missing_stopped_failed_or_foreign_says_so(folder, tmp_path):
+    out = copied(folder, tmp_path)
+    (o,) = found_in(folder, "a/steps.toml", out=out)
+    file_of(o, "GD", 0).unlink()
+    foreign = file_of(o, "GD", 1)
+    foreign.write_bytes(b"no result")
+    for seed, state in enumerate(("stopped", "failed")):
+        file = file_of(o, "top-2", seed)
+        loss = float(mc.read(file).trace["loss"][-1])
+        file.rename(part_of(file))
+        with h5py.File(part_of(file), "r+") as h5:
+            del h5.attrs[checksums.ATTRIBUTE]  # an unfinished result has none
+            h5.attrs.update({"status": state, "reason": f"it {state} so"})
+    (o,) = found_in(folder, "a/steps.toml", out=out)
+    (job,) = ran.ran([o])
+    states = {(m.name, m.state): m for m in job.methods}
+    begun = states["top-2", "1 stopped, 1 failed"]
+    assert "it stopped so" in begun.why
+    assert "it failed so" in begun.why
+    assert begun.look == "fails"
+    assert abs(begun.loss - loss) < 1
+    whys = sorted(m.why for m in job.methods if (m.name, m.state) == ("GD", "not run"))
+    assert whys[0] == ""
+    assert str(foreign) in whys[1]
+    assert ran.sentence([job]) == "1 job, 6 runs: 2 diverged, 1 failed, 1 stopped, 2 not run."
+    assert (len(o.runs), len(o.begun), o.status.partition(";")[0]) == (2, 2, "2 of 6 runs")
+    assert [run.label for run in o.shown] == ["long step"] * 2 + ["top-2"] * 2
+    html = render.page([o], LIBRARY)
+    assert str(foreign) in html
+    assert "1 stopped, 1 failed" in html
+
+
+def test_without_claims_the_page_has_no_word_of_them(folder):
+    html = render.page(found_in(folder, "a/steps.toml"), LIBRARY)
+    shown = html[html.index("</style>") : html.index("<script")].lower()
+    assert "claim" not in shown
+    assert "scorecard" not in shown
+    assert not [line for line in summary(found_in(folder, "a/steps.toml")) if "claims" in line]
+
+
+def test_the_title_is_that_of_a_single_job_and_of_several_their_number(folder):
+    one, two = found_in(folder, "a/steps.toml"), found_in(folder, "a/steps.toml", "b/steps.toml")
+    assert "<h1>A &lt;b&gt;job&lt;/b&gt; of my own</h1>" in render.page(one, LIBRARY)
+    assert render.title_of(two) == "2 jobs"
+    assert "<h1>Mine</h1>" in render.page(two, LIBRARY, "Mine")
+
+
+def test_jobs_of_one_title_differ_in_their_paths_and_anchors(folder):
+    found = found_in(folder, "a/steps.toml", "b/steps.toml")
+    assert [o.key for o in found] == ["a/steps", "b/steps"]
+    html = render.page(found, LIBRARY)
+    anchors = re.findall(r'<article id="([^"]+)"', html)
+    assert len(anchors) == len(set(anchors)) == 2
+    assert all(f'<span class="path">{o.key}</span></h3>' in html for o in found)
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', html)) <= set(ids)
+
+
+def test_anchors_differ_where_keys_differ_in_a_sign_alone():
+    files = [Path("a.b.toml"), Path("a b.toml")]
+    found = [render.Outcome(file, file.stem, "", None) for file in files]
+    assert len(set(render.ids_of(found).values())) == 2
+
+
+def test_a_job_that_cannot_be_read_is_named_with_the_reason(folder):
+    found = found_in(folder, "a/steps.toml", "broken.toml")
+    assert ran.sentence(ran.ran(found)).endswith("; 1 job cannot be read.")
+    assert "title and paper should be text in quotes" in render.page(found, LIBRARY)
+
+
+def test_many_methods_are_one_row_a_job_below_a_list_of_what_did_not_complete(folder, monkeypatch):
+    monkeypatch.setattr(ran, "FEW", 2)
+    html = render.page(found_in(folder, "a/steps.toml"), LIBRARY)
+    assert "What did not complete" in html
+    assert '<li><span class="verdict state fails">diverged</span>' in html
+    assert "4 complete, 2 diverged" in html
+
+
+def test_tables_are_open_and_those_of_many_rows_are_folded(folder, monkeypatch):
+    found = found_in(folder, "a/steps.toml")
+    assert render.page(found, LIBRARY).count("<details>") == 1  # the job's file
+    monkeypatch.setattr(render, "LONG", 5)
+    html = render.page(found, LIBRARY)
+    assert html.count("<details>") == 4
+    assert "<summary>How each run ended, 6 rows" in html
+
+
+def test_only_takes_the_jobs_that_have_such_a_run(folder, capsys):
+    arguments = ["report", str(folder / "a"), str(folder / "b"), "--out", str(folder / "results"), "-o", str(folder / "o.html")]
+    assert main([*arguments, "--only", "top-2"]) == 0
+    html = (folder / "o.html").read_text()
+    assert "2 jobs, 3 runs: 3 complete." in html
+    assert main([*arguments, "--only", "nothing"]) == 2
+    assert "no job has a run called 'nothing'" in capsys.readouterr().err
+
+
+def test_a_job_whose_runs_all_diverged_has_a_page_without_targets(folder):
+    (o,) = outcomes([folder / "a" / "steps.toml"], folder / "results", only="long step")
+    html = render.page([o], LIBRARY)
+    assert "1 job, 2 runs: 2 diverged." in html
+    assert "What each method needed" not in html
