@@ -11,7 +11,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
@@ -84,7 +84,7 @@ class Played:
             **dict.fromkeys(("L", "L_max", "L_rms", "L_pm", "L_row"), L), "mu": 1e-2 * L, "kappa": 1e2, "g0": 1.0,
             "n": float(WORKERS), "d": float(D), "N": float(N),
         }  # fmt: skip
-        links = [_link(table) for table in (up, more.get("down", WHOLE))]
+        links = _link(up), _link(more.get("down", WHOLE))
         self.setting = Setting(WORKERS, D, *links, self.cost, 0.0, numbers, participants=more.get("participants"))
         self.method = algorithms.build(algorithm, "algorithm").within(self.setting)
         self.gradients = self.bits = math.nan
@@ -124,10 +124,10 @@ def measured(name: str, rounds: int, turns: int) -> float:
     for play in pair:
         play(3)
     took = [[play(rounds) for play in pair] for _ in range(turns)]
-    ratio = median(own / other for own, other in took)
-    speeds: list[Callable[[], float]] = [lambda j=j: rounds / median(turn[j] for turn in took) for j in (0, 1)]  # type: ignore[misc]
+    ratio = median(here / there for here, there in took)
+    own, other = (rounds / median(turn[j] for turn in took) for j in (0, 1))
     print(
-        f"  {name:24s} {speeds[0]():8.0f} rounds/s   ef21 {speeds[1]():8.0f}   {ratio:5.2f} times its time   "
+        f"  {name:24s} {own:8.0f} rounds/s   ef21 {other:8.0f}   {ratio:5.2f} times its time   "
         f"{method.gradients:5.2f} gradients ({ef21.gradients:.2f})   {method.bits:7.0f} bits ({ef21.bits:.0f})",
         flush=True,
     )
