@@ -38,9 +38,9 @@ L = 1e2
 STEP = "0.01/L"
 TOP, RANDOM, WHOLE = {"name": "top-k", "k": 40}, {"name": "random-k", "k": 40}, {"name": "identity"}
 PERMUTED = {"name": "perm-k"}
-CHANGING = {"model": "trace", "rows": [[0, "1 ms", "1 Mbit/s"]]}
+CHANGING = {"name": "trace", "rows": [[0, "1 ms", "1 Mbit/s"]]}
 
-Case = tuple[dict[str, Any], dict[str, Any], Mapping[str, Any]]  # parameters, compressor up; down, participants, cost where not usual
+Case = tuple[dict[str, Any], dict[str, Any], Mapping[str, Any]]  # parameters, compressor up; down, participants, cost, EF21's up
 
 METHODS: dict[str, Case] = {
     "gd": ({}, TOP, {}),
@@ -52,8 +52,8 @@ METHODS: dict[str, Case] = {
     "3pc": ({"zeta": 1e-6}, TOP, {}),
     "clag": ({"zeta": 1e-6}, TOP, {}),
     "lag": ({"zeta": 1e-6}, WHOLE, {}),
-    "adacgd": ({"zeta": 1e-6}, TOP, {}),
-    "kimad": ({"deadline": "3.9 ms"}, TOP, {"cost": CHANGING}),
+    "adacgd": ({"zeta": 1e-6, "levels": [10, 40]}, TOP, {}),
+    "kimad": ({"deadline": "3.9 ms"}, {"name": "top-k"}, {"cost": CHANGING, "beside": TOP}),
     "ef21-p": ({}, WHOLE, {"down": TOP}),
     "ef21-p-diana": ({}, RANDOM, {"down": TOP}),
     "diana": ({}, RANDOM, {}),
@@ -112,7 +112,7 @@ def of(name: str) -> tuple[Played, Played]:
     """The method, and EF21 on its links up, with its minibatch and its participants."""
     case = METHODS[name]
     parameters, up, more = case
-    beside = (parameters, up, {key: value for key, value in more.items() if key != "down"})
+    beside = (parameters, more.get("beside", up), {key: value for key, value in more.items() if key != "down"})
     batch = {"batch": parameters["batch"]} if "batch" in parameters else {}
     ef21 = {"name": "ef21", "first": "gradient" if batch else "compressed", "step": STEP, **batch}
     return Played(case, {"name": name.partition(",")[0], "step": STEP, **parameters}), Played(beside, ef21)
