@@ -11,7 +11,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
@@ -38,9 +38,9 @@ L = 1e2
 STEP = "0.01/L"
 TOP, RANDOM, WHOLE = {"name": "top-k", "k": 40}, {"name": "random-k", "k": 40}, {"name": "identity"}
 PERMUTED = {"name": "perm-k"}
-CHANGING = {"model": "trace", "rows": [[0, "1 ms", "1 Mbit/s"]]}
+CHANGING = {"name": "trace", "rows": [[0, "1 ms", "1 Mbit/s"]]}
 
-Case = tuple[dict[str, Any], dict[str, Any], Mapping[str, Any]]  # parameters, compressor up; down, participants, cost where not usual
+Case = tuple[dict[str, Any], dict[str, Any], Mapping[str, Any]]  # parameters, compressor up; down, participants, cost, EF21's up
 
 METHODS: dict[str, Case] = {
     "gd": ({}, TOP, {}),
@@ -52,8 +52,8 @@ METHODS: dict[str, Case] = {
     "3pc": ({"zeta": 1e-6}, TOP, {}),
     "clag": ({"zeta": 1e-6}, TOP, {}),
     "lag": ({"zeta": 1e-6}, WHOLE, {}),
-    "adacgd": ({"zeta": 1e-6}, TOP, {}),
-    "kimad": ({"deadline": "3.9 ms"}, TOP, {"cost": CHANGING}),
+    "adacgd": ({"zeta": 1e-6, "levels": [10, 40]}, TOP, {}),
+    "kimad": ({"deadline": "3.9 ms"}, {"name": "top-k"}, {"cost": CHANGING, "beside": TOP}),
     "ef21-p": ({}, WHOLE, {"down": TOP}),
     "ef21-p-diana": ({}, RANDOM, {"down": TOP}),
     "diana": ({}, RANDOM, {}),
@@ -84,7 +84,7 @@ class Played:
             **dict.fromkeys(("L", "L_max", "L_rms", "L_pm", "L_row"), L), "mu": 1e-2 * L, "kappa": 1e2, "g0": 1.0,
             "n": float(WORKERS), "d": float(D), "N": float(N),
         }  # fmt: skip
-        links = [_link(table) for table in (up, more.get("down", WHOLE))]
+        links = _link(up), _link(more.get("down", WHOLE))
         self.setting = Setting(WORKERS, D, *links, self.cost, 0.0, numbers, participants=more.get("participants"))
         self.method = algorithms.build(algorithm, "algorithm").within(self.setting)
         self.gradients = self.bits = math.nan
@@ -112,7 +112,7 @@ def of(name: str) -> tuple[Played, Played]:
     """The method, and EF21 on its links up, with its minibatch and its participants."""
     case = METHODS[name]
     parameters, up, more = case
-    beside = (parameters, up, {key: value for key, value in more.items() if key != "down"})
+    beside = (parameters, more.get("beside", up), {key: value for key, value in more.items() if key != "down"})
     batch = {"batch": parameters["batch"]} if "batch" in parameters else {}
     ef21 = {"name": "ef21", "first": "gradient" if batch else "compressed", "step": STEP, **batch}
     return Played(case, {"name": name.partition(",")[0], "step": STEP, **parameters}), Played(beside, ef21)
@@ -124,10 +124,10 @@ def measured(name: str, rounds: int, turns: int) -> float:
     for play in pair:
         play(3)
     took = [[play(rounds) for play in pair] for _ in range(turns)]
-    ratio = median(own / other for own, other in took)
-    speeds: list[Callable[[], float]] = [lambda j=j: rounds / median(turn[j] for turn in took) for j in (0, 1)]  # type: ignore[misc]
+    ratio = median(here / there for here, there in took)
+    own, other = (rounds / median(turn[j] for turn in took) for j in (0, 1))
     print(
-        f"  {name:24s} {speeds[0]():8.0f} rounds/s   ef21 {speeds[1]():8.0f}   {ratio:5.2f} times its time   "
+        f"  {name:24s} {own:8.0f} rounds/s   ef21 {other:8.0f}   {ratio:5.2f} times its time   "
         f"{method.gradients:5.2f} gradients ({ef21.gradients:.2f})   {method.bits:7.0f} bits ({ef21.bits:.0f})",
         flush=True,
     )
