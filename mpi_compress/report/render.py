@@ -16,7 +16,7 @@ from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
 from mpi_compress.figures.verdicts import Verdict
 from mpi_compress.report import ran, runs, series
 from mpi_compress.report.fewest import HEADS, by_column, fewest
-from mpi_compress.report.reach import Table
+from mpi_compress.report.reach import TargetTable
 from mpi_compress.report.tables import Tables
 from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
@@ -157,7 +157,7 @@ def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"key": key or "Further", "paper": papers[key], "figures": each} for key, each in members.items() if each]
 
 
-def _figure(o: Outcome, id: str, table: Table | None, found: Sequence[Outcome]) -> dict[str, Any]:
+def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outcome]) -> dict[str, Any]:
     full = " --full" if o.full else ""
     return {
         "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,
