@@ -64,7 +64,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Table:
+class TargetTable:
     """What methods of one job or of several needed; the first of `columns` and of `by` is shown first."""
 
     id: str
@@ -83,7 +83,7 @@ class Table:
         return [(own, list(map(str, each.cells))) for own, each in zip(self.methods, self.comparison.methods, strict=True)]
 
 
-def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome], most: int) -> Table | None:
+def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome], most: int) -> TargetTable | None:
     """The table of runs, each with the key of its job; None where no run comes nearer to any target.
 
     Args:
@@ -98,15 +98,15 @@ def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome], most:
     if not columns:
         return None
     comparison = compare(those, [columns[0].target(level) for level in columns[0].targets], by[0])
-    return Table(id, list(_methods(comparison, jobs)), columns, by, comparison)
+    return TargetTable(id, list(_methods(comparison, jobs)), columns, by, comparison)
 
 
-def of_job(o: Outcome, id: str, most: int) -> Table | None:
+def of_job(o: Outcome, id: str, most: int) -> TargetTable | None:
     """The table of a job."""
     return table(id, [(run, o.key) for run in o.shown], [o], most)
 
 
-def of_problem(problem: Problem, id: str, most: int) -> Table | None:
+def of_problem(problem: Problem, id: str, most: int) -> TargetTable | None:
     """The table of the methods of several jobs on one problem."""
     return table(id, problem.runs, problem.outcomes, most)
 
@@ -150,7 +150,7 @@ def _is_known(run: Run, name: str) -> bool:
         return False
 
 
-def data(tables: Sequence[Table]) -> dict[str, Any]:
+def data(tables: Sequence[TargetTable]) -> dict[str, Any]:
     """What the slider needs: what each run had spent at the rows at which it reaches a level, and which rows these are."""
     runs = {run.file: run for table in tables for run in table.runs}
     rows = {
@@ -182,7 +182,7 @@ def _run(run: Run, rows: NDArray[np.intp], by: Sequence[str], columns: Sequence[
     }
 
 
-def _table(table: Table, number: dict[Path, int], rows: dict[Any, NDArray], picked: dict[Path, NDArray]) -> dict[str, Any]:
+def _table(table: TargetTable, number: dict[Path, int], rows: dict[Any, NDArray], picked: dict[Path, NDArray]) -> dict[str, Any]:
     """A table: its columns with the place of each row among the run's, and its methods by the runs' numbers."""
 
     def places(column: Column, run: Run) -> list[int | None]:

@@ -14,8 +14,9 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
 from mpi_compress.figures.verdicts import Verdict
-from mpi_compress.report import ran, reach, runs, series
+from mpi_compress.report import ran, runs, series
 from mpi_compress.report.fewest import HEADS, by_column, fewest
+from mpi_compress.report.reach import TargetTable
 from mpi_compress.report.tables import Tables
 from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
@@ -130,7 +131,8 @@ def _ran(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> dict[str, Any]
         }
         for job in jobs
     ]  # fmt: skip
-    wrong = [(row, method) for row, job in zip(rows, jobs, strict=True) for method in job.methods if method.look != "holds"]
+    ids_of_jobs = {job.outcome.key: ids[job.outcome] for job in jobs}
+    wrong = [(ids_of_jobs[each.job], each) for each in ran.incomplete(jobs)]
     return {"says": ran.sentence(jobs), "jobs": rows, "few": methods <= ran.FEW, "wrong": wrong, "seeds": _most_seeds(jobs)}
 
 
@@ -155,7 +157,7 @@ def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"key": key or "Further", "paper": papers[key], "figures": each} for key, each in members.items() if each]
 
 
-def _figure(o: Outcome, id: str, table: reach.Table | None, found: Sequence[Outcome]) -> dict[str, Any]:
+def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outcome]) -> dict[str, Any]:
     full = " --full" if o.full else ""
     return {
         "id": id, "key": o.key, "title": o.title, "paper": o.paper, "group": group_of(o), "data": _set(o.data), "kind": o.kind,

@@ -17,7 +17,7 @@ class OfProblem:
 
     words: str
     jobs: Sequence[tuple[str, str]]  # anchor and key
-    table: reach.Table
+    table: reach.TargetTable
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class OfData:
 class Tables:
     """All tables of a page, and what their sliders need."""
 
-    of_jobs: Mapping[str, reach.Table]  # by the jobs' anchors
+    of_jobs: Mapping[str, reach.TargetTable]  # by the jobs' anchors
     of_data: Sequence[OfData]
     data: str  # JSON
 
