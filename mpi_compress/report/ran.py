@@ -21,6 +21,7 @@ CLASSES = {"complete": "holds", "diverged": "fails", "failed": "fails", "stopped
 
 _NAMES = {"to do": "not run", "done": "complete", "cannot be read": "failed", "broken off": "stopped"}  # of states
 _STATE = re.compile(r"(to do|done|cannot be read|broken off|not known|left|[a-z]+)[:, ]*(.*)", re.DOTALL)
+_NAMED = 3  # methods of one job and reason that are named
 _DASH = "–"
 _LONG = 100.0  # seconds, from which on they are minutes
 
@@ -82,6 +83,32 @@ class Ran:
 def ran(found: Sequence[Outcome]) -> list[Ran]:
     """What ran of each job."""
     return [Ran(o, list(_methods(o))) for o in found]
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """Methods of one job that did not complete, for one reason."""
+
+    job: str  # its key
+    method: Method  # the first of them
+    names: Sequence[str]
+
+    @property
+    def shown(self) -> str:
+        """The names of a few methods, and how many others there are."""
+        others = len(self.names) - _NAMED
+        return ", ".join(self.names[:_NAMED]) + (f" and {_count(others, 'other')}" if others > 0 else "")
+
+
+def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
+    """What did not complete: first what diverged or failed, then what was stopped or is played, last what was not run."""
+    groups: dict[tuple[str, str, str], list[Method]] = {}
+    for job in jobs:
+        for method in job.methods:
+            if method.look != "holds":
+                groups.setdefault((job.outcome.key, method.state, method.why), []).append(method)
+    found = [Incomplete(key, methods[0], [method.name for method in methods]) for (key, *_), methods in groups.items()]
+    return sorted(found, key=lambda each: (each.method.look != "fails", each.method.state == "not run"))
 
 
 def sentence(jobs: Sequence[Ran]) -> str:

@@ -130,7 +130,8 @@ def _ran(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> dict[str, Any]
         }
         for job in jobs
     ]  # fmt: skip
-    wrong = [(row, method) for row, job in zip(rows, jobs, strict=True) for method in job.methods if method.look != "holds"]
+    ids_of_jobs = {job.outcome.key: ids[job.outcome] for job in jobs}
+    wrong = [(ids_of_jobs[each.job], each) for each in ran.incomplete(jobs)]
     return {"says": ran.sentence(jobs), "jobs": rows, "few": methods <= ran.FEW, "wrong": wrong, "seeds": _most_seeds(jobs)}
 
 
