@@ -97,7 +97,7 @@ class Incomplete:
     def shown(self) -> str:
         """The names of a few methods, and how many others there are."""
         others = len(self.names) - _NAMED
-        return ", ".join(self.names[:_NAMED]) + (f" and {_count(others, 'other')}" if others > 0 else "")
+        return "; ".join([*self.names[:_NAMED], *([_count(others, "other")] if others > 0 else [])])
 
 
 def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
