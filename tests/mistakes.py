@@ -123,7 +123,7 @@ ENGINE = (
     M("engine/checkpoint.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
     M("engine/checkpoint.py", "        self.exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
     M("engine/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "engine/test_memory_needs.py", "4 bytes for float64"),
-    M("engine/problems.py", "math.sqrt(sum(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
+    M("engine/problems.py", "math.sqrt(added(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
     M("engine/runner.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),
     M("engine/watching.py", 'return has_all and attrs.get("until", "") in ("", mark_of(self.until))', "return has_all", "engine/test_from_python.py::test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call", "a result that another `until` ended is taken"),
@@ -135,7 +135,7 @@ EXCHANGE = (
     M("exchange/mpi.py", "everything.size - mine.size", "everything.size", LAYOUTS + "bytes_received_from_other_ranks_are_those_logged_for_their_workers", "a rank receives its own bytes, too"),
     M("exchange/patience.py", "which = f\"rank {ranks[0]} has\"", "which = f\"rank {len(ranks)} has\"", PATIENCE + "a_rank_that_hangs_is_named_and_what_was_saved_goes_on_to_the_same_bytes", "the number of ranks in place of the rank"),
     M("exchange/ranks.py", "raise SharedUserError(*result.args)", "raise UserError(*result.args)", RANKS + "a_wrong_job_is_reported_once", "every rank reports what is wrong"),
-    M("exchange/ranks.py", 'master == "worker", patience)', 'master == "worker")', PATIENCE + "every_exchange_gets_the_patience_of_the_job", "ranks wait for ever"),
+    M("exchange/ranks.py", 'master == "worker", patience, self.crowded)', 'master == "worker", 0.0, self.crowded)', PATIENCE + "every_exchange_gets_the_patience_of_the_job", "ranks wait for ever"),
 )
 
 PROBLEM = (
