@@ -136,7 +136,7 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     assert main(["table", *files, "--to", "loss=0.4", "--by", "cost_up", "-o", str(tmp_path / "deep" / "t.md")]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "communication cost up; median (range) over 2 seeds:"
-    assert out[2].split() == ["fast", "4.5", "(3", "…", "6)"]
+    assert out[2].split() == ["fast", "4.5", "bit", "(3", "bit", "…", "6", "bit)"]
     assert (tmp_path / "deep" / "t.md").read_text().count("\n| ") == 6
     assert main(["table", *files]) == 0
     out = capsys.readouterr().out.splitlines()
