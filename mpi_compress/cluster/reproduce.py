@@ -3,6 +3,7 @@
 Each runs in a process of its own, `mpi-compress run JOB`. Runs that are done are skipped, and a job that fails stops no other.
 """
 
+import math
 import shutil
 import signal
 import subprocess
@@ -41,9 +42,12 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
     """
     status: dict[Path, int] = {}
     jobs: dict[Path, Job] = {}
+    needed: dict[Path, float] = {}
     for file in files:
         try:
-            jobs[file] = loaded(file, full)
+            job = loaded(file, full)
+            needed[file] = math.inf if measures_seconds(job) else _needs(file, job)  # inf: all that there is
+            jobs[file] = job
         except UserError as error:
             status[file] = 2
             report(str(error))
@@ -51,7 +55,7 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
     began, processes = time.monotonic(), _Processes(out, report)
     with Interrupts().caught(), ThreadPoolExecutor(at_once) as pool:
         try:
-            ended = pool.map(lambda file: processes.play(file, jobs[file], full and has_full(file)), order)
+            ended = pool.map(lambda file: processes.play(file, jobs[file], needed[file], full and has_full(file)), order)
             status |= zip(order, ended, strict=True)
         except Interrupted:
             processes.end()
@@ -69,9 +73,9 @@ class _Processes:
         self._running: dict[Path, subprocess.Popen[bytes]] = {}
         self._changed = threading.Condition()
 
-    def play(self, file: Path, job: Job, full: bool) -> int:
-        """Run a job once its memory is free, or once no other job runs."""
-        needed = max(self._free, 1.0) if measures_seconds(job) else needs(job)
+    def play(self, file: Path, job: Job, needed: float, full: bool) -> int:
+        """Run a job once the bytes that it needs are free, or once no other job runs."""
+        needed = min(needed, max(self._free, 1.0))
         with self._changed:
             self._changed.wait_for(lambda: self._ended or not self._running or self._used + needed <= self._free)
             if self._ended:
@@ -112,9 +116,12 @@ def measures_seconds(job: Job) -> bool:
     return "seconds" in (job.figure.x, job.figure.y) or any("seconds(" in claim.value for claim in job.claims)
 
 
-def needs(job: Job) -> float:
-    """Bytes that a job needs in one process, as far as known before its data are read."""
-    shapes = [(spec, memory_needs.shape_of(spec)) for spec in job.runs]
+def _needs(file: Path, job: Job) -> float:
+    """Bytes that a job needs in one process, as far as known before its data are read; UserError if a set is not here."""
+    try:
+        shapes = [(spec, memory_needs.shape_of(spec)) for spec in job.runs]
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
     return memory_needs.PROCESS + max(memory_needs.needs(spec, shape, 1)[0] if shape else 0.0 for spec, shape in shapes)
 
 

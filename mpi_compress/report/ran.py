@@ -125,16 +125,20 @@ def _methods(o: Outcome) -> Iterator[Method]:
     """The methods with rows, then those without."""
     if o.job is None:
         return
-    keys = [(missing.spec.run_id, missing.spec.label) for missing in o.missing]
-    said = dict(zip(keys, states(replace(o.job, runs=[missing.spec for missing in o.missing]), o.out), strict=True)) if keys else {}
+    unknown = [missing.spec for missing in o.missing if not missing.why]  # the others may have no run id: it follows from data
+    keys = [(spec.run_id, spec.label) for spec in unknown]
+    said = dict(zip(keys, states(replace(o.job, runs=unknown), o.out), strict=True)) if keys else {}
     for runs in by_seed(o.shown):
         yield _method(runs, {run.file: said.get(_key(run), "") for run in runs if run in o.begun})
-    groups: dict[tuple[str, str], list[str]] = {}
     begun = {_key(run) for run in o.begun}
-    for missing, key in zip(o.missing, keys, strict=True):
-        if key not in begun:
-            state, why = ("not run", missing.why) if missing.why else _state(said[key])
-            groups.setdefault((missing.spec.label, why), []).append(state)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for missing in o.missing:
+        if missing.why:
+            groups.setdefault((missing.spec.label, missing.why), []).append("not run")
+    for (id, label), text in said.items():
+        if (id, label) not in begun:
+            state, why = _state(text)
+            groups.setdefault((label, why), []).append(state)
     yield from (Method(label, each, why) for (label, why), each in groups.items())
 
 

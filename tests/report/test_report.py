@@ -274,16 +274,19 @@ def test_a_missing_library_is_named(monkeypatch, found, tmp_path):
 
 
 def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, tmp_path):
-    """A job that cannot be read and one that diverges beside one that can; the second time nothing is run."""
+    """A job that cannot be read, one without its set and one that diverges beside one that can; the second time nothing is run."""
     good = [folder / "jobs" / name for name in ("idle.toml", "broken.toml")]
+    without = tmp_path / "without.toml"
+    without.write_text('data = { name = "gisette" }\nstop = { rounds = 1 }\nalgorithm = { name = "gd" }\n')
     bad = tmp_path / "bad.toml"
     bad.write_text(
         'data = { generator = "least-squares", samples = 50, dim = 5 }\nobjective = { loss = "least-squares" }\nstop = { rounds = 4000 }\n'
         'algorithm = { name = "gd", step = "1e3/L" }\n'
     )
-    arguments = (*good, bad, "--out", tmp_path, "-o", tmp_path / "r.html", "--table", tmp_path / "t.md")
-    first = command("reproduce", *arguments)
+    arguments = (*good, without, bad, "--out", tmp_path, "-o", tmp_path / "r.html", "--table", tmp_path / "t.md")
+    first = command("reproduce", *arguments, MPI_COMPRESS_DATA=str(tmp_path))
     assert first.returncode == 3, first.stderr
+    assert f"{without}: data.name: no set 'gisette'" in first.stderr
     assert f"{bad}: failed, or a run of it diverged" in first.stdout.splitlines()[-1]
     assert "all claims: 2 hold, 1 does not" in first.stdout
     written = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
