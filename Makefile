@@ -19,8 +19,8 @@ figures: $(INSTALLED)      ## all jobs, two at once, what is done left out, and 
 test: $(INSTALLED)         ## the whole test suite but the slow checks
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
-test-slow: $(INSTALLED)    ## checks that take minutes
-	$(BIN)/python -m pytest -m slow
+test-slow: $(INSTALLED)    ## checks that take minutes, and property tests with examples drawn anew
+	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile drawn
 
 test-cluster: $(INSTALLED) ## on a real SLURM, on emulated hosts, through kills and full disks: as root, with slurm-wlm, munge and iproute2
 	$(BIN)/python -m pytest -m slow tests/cluster

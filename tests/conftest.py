@@ -16,8 +16,9 @@ from matplotlib import pyplot
 import mpi_compress
 from mpi_compress.core.registry import registries
 
-settings.register_profile("kernels", deadline=None)  # the first call of a kernel may compile it
-settings.load_profile("kernels")
+settings.register_profile("same", deadline=None, derandomize=True)  # the first call of a kernel may compile it
+settings.register_profile("drawn", deadline=None)  # examples that are drawn anew: pytest --hypothesis-profile drawn
+settings.load_profile("same")
 
 FIRST = (
     "test_run_fixtures.py",  # compiles most kernels; by a second process, meanwhile, tests that need few of them

@@ -69,7 +69,7 @@ def shown(name: str, rising: bool, level: float) -> str:
 
 def _round_power(start: float, best: float, share: float) -> float:
     """A round number at a share of the way from start down to best, on an axis of decades."""
-    decades = math.log10(start / best)
+    decades = math.log10(start) - math.log10(best)  # the quotient of two floats may be none
     power = math.log10(start) - share * decades
     return 10.0 ** math.ceil(power - 1e-9) if decades >= _WIDE else _rounded(10.0**power, 1 if decades >= 1 else 2, False)
 
