@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SPARSE = 3  # points, up to which each has its marker
+_FLOOR = 1e-34  # of a logarithmic axis, relative to its greatest value: a hundredth of the square of a float's precision
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 
 
@@ -55,6 +56,8 @@ def draw_on(
     _draw_bounds(ax, runs, figure, names, short)
     ax.set(xscale=xscale, yscale=yscale)
     draw_starts(ax, starts)
+    if yscale == "log" and ax.get_ylim()[0] < _FLOOR * (most := ax.dataLim.y1):
+        ax.set_ylim(_FLOOR * most, 10 * most)
     name_axes(ax, figure, runs)
     return noisy
 

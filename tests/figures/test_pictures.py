@@ -3,14 +3,17 @@
 import itertools
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from helpers.made_up import made_up_results
 from matplotlib.colors import to_rgb
 
 from mpi_compress.figures import noise, plotting, style, words
+from mpi_compress.figures.curves import draw_on
 from mpi_compress.figures.lines import Line
 from mpi_compress.job.loading import load_job
+from mpi_compress.job.tables import FigureTable
 
 mpl.use("agg")
 
@@ -64,6 +67,14 @@ def test_the_start_is_at_the_edge_of_a_logarithmic_axis(job):
     assert next(text.get_text() for text in ax.get_xticklabels()) == "0"
     dots = [tuple(point) for each in ax.collections for point in np.atleast_2d(each.get_offsets())]
     assert any(x == left and y == pytest.approx(0.69) for x, y in dots)
+
+
+@pytest.mark.parametrize(("last", "lowest"), [(1e-300, 1e-34), (1e-20, 1e-21)])
+def test_a_logarithmic_axis_ends_where_only_rounding_is_left(last, lowest):
+    _, ax = plt.subplots()
+    line = Line("a", np.arange(3.0), np.array([1.0, 1e-3, last]))
+    draw_on(ax, [], [line], FigureTable(x="round", y="squared_grad_norm"), ["a"])
+    assert lowest / 10 < ax.get_ylim()[0] < 30 * lowest
 
 
 def test_models_of_cost_have_a_panel_each_unless_the_job_names_the_axis(job):
