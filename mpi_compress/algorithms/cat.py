@@ -52,10 +52,14 @@ class Scheme(ABC):
 
     def costs(self, cost: CostModel, budgets: Any) -> Vector:
         """C(T) for an array of budgets; NaN where it is charged for what is sent and T alone does not decide that."""
+        return cost.cost(self.charged(cost, budgets))
+
+    def charged(self, cost: CostModel, budgets: Any) -> Vector:
+        """The bits that C(T) is a price of, for an array of budgets; NaN where T alone does not decide them."""
         if not cost.on_wire:
-            return cost.cost(self.payload(budgets))
+            return self.payload(budgets)
         planned = self.link.planned_wire_bits(np.asarray(budgets, dtype=np.int64))
-        return np.full(len(budgets), np.nan) if planned is None else cost.cost(planned.astype(float))
+        return np.full(len(budgets), np.nan) if planned is None else planned.astype(float)
 
     def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
         """What the master makes of the workers' messages."""

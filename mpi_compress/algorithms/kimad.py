@@ -1,7 +1,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from mpi_compress.algorithms.whole_start import First, WholeStart
 from mpi_compress.core.expressions import Time
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Count, count_of
-from mpi_compress.messages.costs import Clocked, CostModel, at_moment
+from mpi_compress.messages.costs import Clocked, at_moment
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
@@ -79,12 +79,13 @@ class Kimad(WholeStart):
         """T: what fits into the time that is left to the message."""
         cost = self.setting.cost
         left = float(self.deadline) - (cost.computing(f.rows.nonzeros) if isinstance(cost, Clocked) else 0.0)
-        price = partial(self._price, at_moment(cost, t.second, t.who))
-        fitting = bisect_right(range(1, f.dim + 1), left, key=price)
+        fitting = bisect_right(self._charged, left, key=at_moment(cost, t.second, t.who).cost)
         return max(fitting, count_of(self.least, f.dim))
 
-    def _price(self, cost: CostModel, T: int) -> float:
-        return float(Sparsified(self.up).costs(cost, np.array([float(T)]))[0])
+    @cached_property
+    def _charged(self) -> list[float]:
+        """The bits that a message of T = 1, …, d coordinates is charged for."""
+        return Sparsified(self.up).charged(self.setting.cost, np.arange(1.0, self.setting.dim + 1)).tolist()
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         v = f.gradient(node.x) - worker.g
