@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,12 +38,16 @@ def act(options: Namespace) -> int:
     width = max(len(s.label) for s in job.runs)
     left: list[RunSpec] = []
     for spec, state in zip(job.runs, states(job, Path(options.out)), strict=True):
+        if spec.missing:
+            print(f"{spec.index:3d}  {spec.label:{width}s}  {'–':^12s}  {'–':>8s}  {state}")
+            continue
         text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
         print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {state}")
         left += [] if state.startswith("done") else [spec]
     _warn_of_what_is_missing(left)
     if not options.force:
-        memory_needs.refuse_what_fits_nowhere(job, options.ranks, shapes)
+        here = [spec for spec in job.runs if not spec.missing]
+        memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)
     return 0
 
 

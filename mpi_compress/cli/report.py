@@ -1,6 +1,6 @@
 """`mpi-compress report [JOB…]`"""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import add_choice, overrides_of
@@ -15,7 +15,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def add_page(parser: ArgumentParser) -> None:
     """The jobs, and the page about them, without what `reproduce` does not take."""
     parser.add_argument("jobs", nargs="*", type=named, metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)")
-    parser.add_argument("-o", dest="page", default="report.html", metavar="PAGE.html", help="the page (default: report.html)")
+    name, default = "PAGE.html", "report.html"
+    parser.add_argument("-o", dest="page", type=_page, default=default, metavar=name, help=f"the page (default: {default})")
     parser.add_argument("--title", help="of the page (default: the job's own; of jobs of the papers: The papers, reproduced)")
     parser.add_argument("--out", default="results", metavar="FOLDER", help="where the jobs' results are (default: results)")
     parser.add_argument("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown")
@@ -38,3 +39,10 @@ def act(options: Namespace) -> int:
         print(line)
     print(options.page)
     return 0
+
+
+def _page(text: str) -> str:
+    """The name of a page."""
+    if Path(text).suffix not in (".html", ".htm"):
+        raise ArgumentTypeError(f"{text} was given; a report is a page, .html, which browsers print to PDF")
+    return text

@@ -64,8 +64,8 @@ def found(options: Namespace) -> "list[Run]":
     Raises:
         UserError: there are none, or both kinds are given.
     """
-    from mpi_compress.figures.outcomes import readable, readable_results_of
-    from mpi_compress.results.files import part_of, result_file
+    from mpi_compress.figures.outcomes import readable, readable_results_of, result_files
+    from mpi_compress.results.files import part_of
 
     what, jobs = options.what, [name for name in options.what if name.endswith(".toml")]
     if not jobs:
@@ -76,11 +76,11 @@ def found(options: Namespace) -> "list[Run]":
     runs: list[Run] = []
     for file in jobs:
         job = load_one(file, options)
-        runs += readable_results_of(job, Path(options.out))
-        files = [result_file(job.name, spec.label, spec.run_id, Path(options.out)) for spec in job.runs]
-        if missing := sum(not (f.exists() or part_of(f).exists()) for f in files):
-            n = len(files)
-            print_line(f"mpi-compress: {file}: {missing} of {n} runs have no result; `mpi-compress plan` lists them")
+        runs += (new := readable_results_of(job, Path(options.out)))
+        begun = {run.file for run in new if len(run.trace.get("round", ()))}
+        n, having = len(job.runs), [f for f in result_files(job, Path(options.out)) if f.exists() or part_of(f) in begun]
+        if missing := n - len(having):
+            print_line(f"mpi-compress: {file}: {missing} of {n} runs have no row; `mpi-compress plan` lists them")
     return runs
 
 

@@ -71,7 +71,7 @@ def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], Figure
     asked: dict[str, Any] = {**axes_of(options)}
     if is_one_job("watch", options):
         job, out = load_one(options.what[0], options), Path(options.out)
-        runs = [(spec.label, spec.run_id) for spec in job.runs]
+        runs = [(spec.label, spec.run_id) for spec in job.runs if not spec.missing]
         return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
     for name in options.what:
         if not os.path.exists(name) and not os.path.exists(f"{name}.part"):

@@ -17,9 +17,12 @@ _LONG = 60.0  # seconds without a row that a plan tells
 
 
 def states(job: Job, out: Path) -> Iterator[str]:
-    """The state of every run: done, diverged, running, queued, stopped, failed, broken off, or to do; where it is, and why."""
+    """The state of every run: done, diverged, running, queued, stopped, failed, broken off, to do, not run; and why."""
     tasks = slurm.tasks(job.name, out)
     for spec in job.runs:
+        if spec.missing:
+            yield f"not run: {spec.missing}"
+            continue
         run_id = spec.run_id  # a hash, which takes a while
         yield _state(result_file(job.name, spec.label, run_id, out), slurm.task_of(run_id, spec.label, tasks))
 

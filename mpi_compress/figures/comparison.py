@@ -101,18 +101,22 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     groups = by_seed([run for run in runs if len(run.trace.get("round", ()))])
     if not groups:
         raise UserError("no result has a row yet")
-    labels = names_apart([group[0] for group in groups])
+    labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
     methods = [Method(label, group, [_cell(group, t, by) for t in targets]) for label, group in zip(labels, groups, strict=True)]
     return Comparison(targets, by, sorted(methods, key=lambda method: _order(method, targets)))
 
 
-def names_apart(runs: Sequence[Run]) -> list[str]:
-    """A name for each run: its label, and where others have the same one, its job, or the settings that differ."""
+def names_apart(runs: Sequence[Run], several_seeds: bool = False) -> list[str]:
+    """A name for each run: its label, and where others have the same one, its job, or the settings that differ.
+
+    Args:
+        several_seeds: some of these stand for runs of several seeds, so that a seed is no name.
+    """
     names = [name_of(run) for run in runs]
     for name in [name for name, count in Counter(names).items() if count > 1]:
         those = [i for i, each in enumerate(names) if each == name]
         settings = [settings_of(runs[i]) for i in those]
-        keys = varying(settings)
+        keys = [key for key in varying(settings) if key != "seed" or not several_seeds]
         jobs = [runs[i].file.parent.name for i in those]
         for i, setting, job in zip(those, settings, jobs, strict=True):
             differing = [job] if len(set(jobs)) == len(jobs) else [f"{key} = {setting.get(key, 'default')}" for key in keys]

@@ -15,7 +15,6 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read
 
@@ -202,8 +201,8 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
 
 def _result_of(spec: RunSpec, job: str, out: Path) -> Run | str | None:
     """A run's result, or what it has written so far of it; else why there is none, or None where that is not known."""
-    if not spec.data.is_here(spec.folder):
-        return f"`{spec.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(spec.data.name)) else "")
+    if spec.missing:
+        return spec.missing
     try:
         result = result_file(job, spec.label, spec.run_id, out)
         if result.exists():
@@ -222,10 +221,14 @@ def _verdicts(job: Job, runs: Sequence[Run]) -> Iterator[Verdict]:
             yield Verdict(claim, [], str(error))
 
 
+def result_files(job: Job, out: Path) -> list[Path]:
+    """Where the results of a job's runs are, or would be, but for runs whose data are not here."""
+    return [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs if not spec.missing]
+
+
 def results_of(job: Job, out: Path) -> list[Run]:
     """The results of a job; UserError if there are none, or if one cannot be read: claims are about all of them."""
-    files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
-    return _some([read(file) for file in files if file.exists()], job, out)
+    return _some([read(file) for file in result_files(job, out) if file.exists()], job, out)
 
 
 def readable_results_of(job: Job, out: Path) -> list[Run]:
@@ -234,7 +237,7 @@ def readable_results_of(job: Job, out: Path) -> list[Run]:
     Raises:
         UserError: there are none.
     """
-    files = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
+    files = result_files(job, out)
     begun = [run for file in files if not file.exists() and (run := _begun(file)) is not None]
     done = readable([file for file in files if file.exists()], alone=not begun)
     found = {run.file: run for run in (*begun, *done)}

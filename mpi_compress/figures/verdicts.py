@@ -130,7 +130,7 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
     done = {(r.label, r.attrs["run_id"]): r for r in runs}
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:
-        by_label[spec.label][spec.seed] = done.get((spec.label, spec.run_id))
+        by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
     values, unreached, edges = [], Counter[str](), Counter[str]()

@@ -23,6 +23,7 @@ from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.formats import formats
+from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.labels import Labels
 from mpi_compress.problem.datasets.published import PUBLISHED
 from mpi_compress.problem.datasets.table import DataTable, content_id, digest
@@ -67,6 +68,13 @@ class RunSpec:
 
     def __repr__(self) -> str:
         return f"RunSpec({self.label!r}, {self.algorithm.name}, {self.up.compressor.name}, seed {self.seed})"
+
+    @property
+    def missing(self) -> str:
+        """Why its data are not known, such as "`rcv1` is not here: …", and with them its run_id; "" if they are here."""
+        if self.data.is_here(self.folder):
+            return ""
+        return f"`{self.data.title}` is not here" + (f": {hint}" if (hint := how_to_get(self.data.name)) else "")
 
     @property
     def run_id(self) -> str:

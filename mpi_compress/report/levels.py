@@ -11,7 +11,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.results.targets import Target
 
 _DIGITS = 4  # of a level, so that a level that is typed is the one that is shown
-_LOGARITHMIC = (0.3, 0.6, 0.9)  # of the way from the start to the best value, on an axis of decades
+_LOGARITHMIC = (0.25, 0.5, 0.75)  # of the way from the start to the best value, on an axis of decades
+_ROUNDING = 1e-12  # of the start, below which a fixed target would ask for what rounding decides
 _LINEAR = (0.5, 0.8, 0.95)
 _WIDE = 3.0  # decades, from which on fixed targets are powers of ten
 
@@ -52,7 +53,7 @@ def round_targets(each: Sequence[NDArray], rising: bool, falls: bool, asked: Seq
     if not best < start:
         return []
     if falls and start > 0:
-        best = max(best, min(float(values[np.isfinite(values) & (values > 0)].min()) for values in each))
+        best = max(best, _ROUNDING * start, min(float(values[np.isfinite(values) & (values > 0)].min()) for values in each))
         found = [_round_power(start, best, share) for share in _LOGARITHMIC]
     else:
         unit = Decimal(10) ** (math.floor(math.log10(start - best)) - 2)
@@ -69,7 +70,7 @@ def shown(name: str, rising: bool, level: float) -> str:
 
 def _round_power(start: float, best: float, share: float) -> float:
     """A round number at a share of the way from start down to best, on an axis of decades."""
-    decades = math.log10(start) - math.log10(best)  # the quotient of two floats may be none
+    decades = math.log10(start / best)
     power = math.log10(start) - share * decades
     return 10.0 ** math.ceil(power - 1e-9) if decades >= _WIDE else _rounded(10.0**power, 1 if decades >= 1 else 2, False)
 

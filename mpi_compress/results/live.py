@@ -13,8 +13,13 @@ from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.writer import is_being_written
 
-TO_DO, RUNNING = "to do", "running"
+TO_DO, RUNNING, BROKEN_OFF = "to do", "running", "broken off"
 HEADS = ("label", "status", "round", "loss", "up", "bits a second")
+
+
+def status_of(run: Run) -> str:
+    """A result's status; "broken off" if it says that it is being played, and no process writes it."""
+    return BROKEN_OFF if run.status == RUNNING and not is_being_written(run.file) else run.status
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Live:
             return Seen(label, RUNNING, run)
         if run is None:
             return Seen(label, "cannot be read" if result.exists() else TO_DO, None)
-        return Seen(label, "broken off" if run.status == RUNNING else run.status, run)
+        return Seen(label, BROKEN_OFF if run.status == RUNNING else run.status, run)
 
     def _run(self, file: Path) -> Run | None:
         """A result as it is now; as it was at the last look where its writer is in the middle of a flush; None without one."""

@@ -66,6 +66,9 @@ class Target:
         return "f* is not known" if self.column == "suboptimality" else f"{self.column} is not known"
 
 
+_ALSO = {"gap": "suboptimality"}  # what tables head a column with
+
+
 def target_of(text: str, where: str = "--to ") -> Target:
     """A target as it is typed: "loss=0.4", "loss<=0.4", or "test_accuracy>=0.9".
 
@@ -75,7 +78,7 @@ def target_of(text: str, where: str = "--to ") -> Target:
     found = re.fullmatch(r"\s*(\w+)\s*(<=|>=|=)\s*(\S+)\s*", text)
     try:
         if found:
-            return Target(found[1], float(found[3]), found[2] == ">=")
+            return Target(_ALSO.get(found[1], found[1]), float(found[3]), found[2] == ">=")
     except UserError as error:
         raise UserError(f"{where}{error}") from None
     except ValueError:

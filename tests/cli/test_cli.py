@@ -483,3 +483,58 @@ def test_plan_says_what_a_model_needs_and_is_not_here(tmp_path, capsys, monkeypa
     assert said.out.count("to do") == 2
     assert len(said.err.splitlines()) == 1
     assert said.err.endswith("needs the framework of that name\n")
+
+
+TWO = """
+data = { generator = "gspar", samples = 40, dim = 6 }
+workers.count = 2
+algorithm.name = "gd"
+stop.rounds = 4
+[[run]]
+label = "here"
+[[run]]
+label = "not here"
+data = { path = "none.libsvm" }
+[[claim]]
+id = "both"
+says = "they end alike"
+value = "loss('here') / loss('not here')"
+holds = "<= 1"
+"""
+
+
+def test_a_run_whose_data_are_missing_hides_no_other(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    Path("two.toml").write_text(TWO)
+    assert main(["run", "two.toml", "--only", "here"]) == 0
+    capfd.readouterr()
+    assert main(["plan", "two.toml"]) == 0
+    first, second = capfd.readouterr().out.splitlines()
+    assert first.endswith("done")
+    assert "not run: `none.libsvm` is not here" in second
+    for line in (["table", "two.toml", "--to", "loss=0.7"], ["check", "two.toml"], ["watch", "--once", "two.toml"]):
+        main(line)
+        told = capfd.readouterr()
+        assert "here" in told.out
+        assert "no such file" not in told.err
+    assert main(["table", "two.toml"]) == 0
+    assert "1 of 2 runs have no row" in capfd.readouterr().err
+
+
+def test_a_result_that_nobody_writes_any_more_is_broken_off(small_job, tmp_path, capfd):
+    main(["run", str(small_job), "--out", str(tmp_path / "results")])
+    file = next((tmp_path / "results").rglob("*.h5"))
+    with h5py.File(file, "r+") as h5:
+        h5.attrs["status"] = "running"
+    part = file.rename(f"{file}.part")
+    capfd.readouterr()
+    assert main(["show", str(part)]) == 0
+    assert ": broken off" in capfd.readouterr().out
+
+
+def test_a_report_is_a_page(small_job, tmp_path, capfd):
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(small_job), "-o", str(tmp_path / "report.pdf")])
+    assert ended.value.code == 2
+    assert "a report is a page, .html" in capfd.readouterr().err
+    assert not (tmp_path / "report.pdf").exists()

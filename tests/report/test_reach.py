@@ -113,12 +113,12 @@ def test_levels_are_those_that_were_logged_in_four_digits_and_few():
 
 def test_fixed_targets_are_round_and_lie_between_start_and_best():
     decades = np.array([1.0, 1e-7])
-    assert levels.round_targets([decades], False, True, []) == pytest.approx([1e-2, 1e-4, 1e-6])
+    assert levels.round_targets([decades], False, True, []) == pytest.approx([1e-1, 1e-3, 1e-5])
     assert levels.round_targets([np.array([0.7, 0.2])], False, False, []) == pytest.approx([0.45, 0.3, 0.225])
-    assert levels.round_targets([decades], False, True, [3e-3, 5.0]) == pytest.approx([1e-2, 3e-3, 1e-4, 1e-6])
+    assert levels.round_targets([decades], False, True, [3e-3, 5.0]) == pytest.approx([1e-1, 3e-3, 1e-3, 1e-5])
     assert levels.round_targets([np.array([1.0, 2.0])], False, True, []) == []
     widest = levels.round_targets([np.array([1e300, 5e-324])], False, True, [])
-    assert widest == pytest.approx([1e114, 1e-73, 1e-260])
+    assert widest == pytest.approx([1e297, 1e294, 1e291])
 
 
 def test_methods_of_several_jobs_on_one_problem_stand_in_one_table(found):
