@@ -9,6 +9,7 @@ from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
     from mpi_compress.cluster.scale import Hosting, LinkCosts, Way
+    from mpi_compress.cluster.scale_figure import Modelled
     from mpi_compress.job.runs import RunSpec
 
 SUFFIXES = (".csv", ".png", ".pdf", ".svg")
@@ -24,14 +25,13 @@ def refuse_alone(options: Namespace) -> None:
 def act(options: Namespace, runs: "list[RunSpec]") -> None:
     """Print a table for each method of a job, and write what -o asks for."""
     from mpi_compress.cluster import scale
-    from mpi_compress.cluster.scale_figure import csv_text, draw
     from mpi_compress.engine.part_costs import PartTimer
 
-    ns, target = scale.workers_of(options.model), Path(options.figure) if options.figure else None
-    if target and target.suffix not in SUFFIXES:
-        raise UserError(f"-o {target}: a model is written as one of {', '.join(SUFFIXES)}")
+    firsts = {spec.label: spec for spec in reversed(runs)}
+    methods = [firsts[label] for label in dict.fromkeys(spec.label for spec in runs)]
+    ns, target = scale.workers_of(options.model), _target(options, len(methods))
     timer, found = PartTimer(), {}
-    for spec in [spec for i, spec in enumerate(runs) if spec.label not in {other.label for other in runs[:i]}]:
+    for spec in methods:
         link, hosting, way = _link(options, spec), _hosting(options, spec), _way(spec)
         costs = timer.of(spec)
         able = ns if hosting.shard else [n for n in ns if n <= costs.n_samples]
@@ -43,17 +43,38 @@ def act(options: Namespace, runs: "list[RunSpec]") -> None:
         for line in scale.statements(costs, link, hosting, way, able):
             print(f"  {line}")
         last = [f"{each} {scale.time_text(rounds[-1].seconds)}" for each, rounds in found[spec.label].items()]
-        print(f"  a round of {able[-1]} workers: {', '.join(last)}\n")
+        print(f"  a round of {scale.workers_text(able[-1])}: {', '.join(last)}\n")
         if len(able) < len(ns):
             print_line(f"{spec.label}: {costs.n_samples} rows are enough for {able[-1]} of these workers; --shard ROWS for more")
-    if target and target.suffix == ".csv":
-        from mpi_compress.cli.files import text_file
+    if target is not None:
+        _write(found, _way(runs[0]), target)
 
+
+def _target(options: Namespace, methods: int) -> Path | None:
+    """The file of -o; UserError if it is none for a model of so many methods, before they are timed."""
+    from mpi_compress.cli.files import ask_for_folder
+    from mpi_compress.cluster import scale_figure
+
+    if not options.figure:
+        return None
+    target = Path(options.figure)
+    if target.suffix not in SUFFIXES:
+        raise UserError(f"-o {target}: a model is written as one of {', '.join(SUFFIXES)}")
+    if target.suffix != ".csv" and methods > scale_figure.MOST:
+        raise UserError(f"-o {target}: {methods} methods are too many for one figure; --only takes one, and a .csv all")
+    ask_for_folder(target)
+    return target
+
+
+def _write(found: "Modelled", way: "Way", target: Path) -> None:
+    from mpi_compress.cli.files import text_file
+    from mpi_compress.cluster.scale_figure import csv_text, draw
+
+    if target.suffix == ".csv":
         text_file(target, csv_text(found))
-    elif target:
-        draw(found, _way(runs[0]), target)
-    if target:
-        print(target)
+    else:
+        draw(found, way, target)
+    print(target)
 
 
 def _way(spec: "RunSpec") -> "Way":
@@ -71,14 +92,15 @@ def _link(options: Namespace, spec: "RunSpec") -> "LinkCosts":
 def _hosting(options: Namespace, spec: "RunSpec") -> "Hosting":
     from mpi_compress.cluster.scale import Hosting
 
-    return Hosting(options.ranks, spec.workers.master == "worker" or spec.workers.exchange == "allgather", options.shard)
+    return Hosting(options.ranks, spec.workers.master == "worker", options.shard)
 
 
 def _assumed(hosting: "Hosting", way: "Way", link: "LinkCosts") -> str:
     """What the table assumes."""
     from mpi_compress.cluster.scale import time_text
 
-    ranks = "one process" if hosting.ranks == 1 else f"{hosting.ranks or 'n + 1'} ranks"
+    all_host = hosting.master_hosts or way == "allgather"
+    ranks = "one process" if hosting.ranks == 1 else f"{hosting.ranks or ('n' if all_host else 'n + 1')} ranks"
     shard = f"{hosting.shard} rows" if hosting.shard else "N/n rows"
     known = f"{time_text(link.c0)} a message, {time_text(8e6 * link.c1)} a megabyte"
     return f"{way}, {ranks}, {shard} each; " + (known if link.c1 or link.c0 else "no --link: messages take no time")

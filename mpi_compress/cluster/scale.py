@@ -6,9 +6,10 @@ overlaps.
 """
 
 import math
+import sys
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,7 @@ from mpi_compress.messages.costs import costs as cost_models
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")
 PARTS = ("gradient", "packing", "fold", "exchange")
+MOST = 1_000_000  # workers that are modelled
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,12 @@ class LinkCosts:
         """The affine model of a table that `calibrate` wrote; UserError if it is none."""
         table = cost_models.build({"name": "table", "file": str(file)}, "--link")
         known = tomllib.loads(file.read_text(encoding="utf-8")).get("compute", {})
+        message = known.get("message", 0.0) if isinstance(known, Mapping) else known
+        is_number = isinstance(message, int | float) and not isinstance(message, bool)
+        if known is message or not is_number or not 0 <= message <= sys.float_info.max:
+            raise UserError(f"--link: file = '{file}': compute.message should be a time in seconds, 0 or more")
         c0 = float(table.cost(0.0))
-        return cls(c0, float(table.cost(1e9) - c0) / 1e9, float(known.get("message", 0.0)))
+        return cls(c0, float(table.cost(1e9) - c0) / 1e9, float(message))
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,8 @@ class ModelledRound:
 
 def modelled(costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, n: int) -> ModelledRound:
     """A round of n workers; a tree's is that of the best fan-in among powers of two."""
+    if way == "allgather":
+        hosting = replace(hosting, master_hosts=True)  # all ranks host workers
     each = math.ceil(n / hosting.hosts(n))
     gradient, packing = each * costs.gradient(hosting.rows(n, costs.n_samples)), costs.packing(each)
     up, down = n * (costs.share * costs.bits_up + (1.0 - costs.share) * 32.0), costs.bits_down(costs.share * n)
@@ -177,10 +185,10 @@ def statements(costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, ns
     found = []
     for part in ("exchange", "fold"):
         n = _from(part, costs, link, hosting, way, ns)
-        where = "never" if n is None else f"from {n} workers on" if n > ns[0] else f"at {n} workers already"
+        where = "never" if n is None else f"from {workers_text(n)} on" if n > ns[0] else f"at {workers_text(n)} already"
         found.append(f"{part} above gradient and packing: {where}")
     quickest = min((modelled(costs, link, hosting, way, n) for n in ns), key=lambda r: r.seconds)
-    return [*found, f"quickest round: {quickest.n} workers, {time_text(quickest.seconds)}"]
+    return [*found, f"quickest round: {workers_text(quickest.n)}, {time_text(quickest.seconds)}"]
 
 
 def _from(part: str, costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, ns: Sequence[int]) -> int | None:
@@ -201,10 +209,15 @@ def _from(part: str, costs: PartCosts, link: LinkCosts, hosting: Hosting, way: W
     return None
 
 
+def workers_text(n: int) -> str:
+    """ "1 worker", "2 workers"."""
+    return f"{n} worker{'' if n == 1 else 's'}"
+
+
 def workers_of(text: str) -> list[int]:
-    """The numbers of workers that "10:10000", or "1000", asks for; UserError if it is neither."""
+    """The numbers of workers that "10:10000", or "1000", asks for; UserError if it is neither, or asks for more than `MOST`."""
     first, _, last = text.partition(":")
-    ends = [int(end) if end.isdecimal() else 0 for end in (first, last or first)]
-    if ends[0] < 1 or ends[1] < ends[0]:
-        raise UserError(f"--model {text}: it should be numbers of workers, such as 10:10000")
+    ends = [int(end) if end.isdecimal() and len(end) < 20 else 0 for end in (first, last or first)]
+    if not 1 <= ends[0] <= ends[1] <= MOST:
+        raise UserError(f"--model {text}: it should be numbers of workers, such as 10:10000, up to {MOST}")
     return spread(*ends)

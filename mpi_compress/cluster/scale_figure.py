@@ -7,32 +7,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mpi_compress.cluster.scale import PARTS, WAYS, ModelledRound, Way
-from mpi_compress.core.errors import UserError
 
 Modelled = Mapping[str, Mapping[Way, Sequence[ModelledRound]]]
 """Rounds by label of the run, and by way."""
 
-_MOST = 12  # panels
-_NUMBERS = ("n", *PARTS, "seconds", "bits_up", "bits_down", "fan_in")
+MOST = 12  # panels of a figure
+_NUMBERS = (*PARTS, "seconds", "bits_up", "bits_down")
 
 
 def csv_text(found: Modelled) -> str:
     """A line for each run, way and number of workers: seconds, and bits of a round."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["run", "way", "workers", *_NUMBERS[1:], "largest"])
+    writer.writerow(["run", "way", "workers", *_NUMBERS, "fan_in", "largest"])
     for label, ways in found.items():
         for way, rounds in ways.items():
             for r in rounds:
-                writer.writerow([label, way, *(f"{getattr(r, name):.6g}" for name in _NUMBERS), r.largest])
+                writer.writerow([label, way, r.n, *(f"{getattr(r, name):.6g}" for name in _NUMBERS), r.fan_in, r.largest])
     return out.getvalue()
 
 
 def draw(found: Modelled, way: Way, file: Path) -> None:
-    """Draw a panel for each run: the parts of a round by this way, and rounds by all ways.
+    """Draw a panel for each of at most `MOST` runs: the parts of a round by this way, and rounds by all ways.
 
     Raises:
-        UserError: too many runs for one figure, or a place that cannot be written.
+        UserError: the figure cannot be written.
     """
     import matplotlib as mpl
 
@@ -42,8 +41,6 @@ def draw(found: Modelled, way: Way, file: Path) -> None:
     from mpi_compress.figures import plotting
     from mpi_compress.figures.style import COLOURS, COLUMN, HEIGHT, style_of
 
-    if len(found) > _MOST:
-        raise UserError(f"-o {file}: {len(found)} runs are too many for one figure; --only takes one")
     columns = min(3, len(found))
     rows = math.ceil(len(found) / columns)
     with mpl.rc_context(style_of("screen").settings):

@@ -9,6 +9,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from struct import Struct, pack, unpack_from
 from typing import Any
@@ -24,7 +25,7 @@ from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
 
 _OBJECT = 99  # tag
 _REFUSED = 2**32 - 1  # in place of a length
-_AS_BEFORE = 50  # added to the tag of messages that are as long as those before
+_AS_BEFORE, _PHASES = 50, 500  # tags of messages that are as long as those before are higher by 50 times their phase's number
 _SHORT = 2**14  # bytes of messages that travel together with their lengths
 _LOOKS = 200  # at requests, before the first look at the clock
 
@@ -103,10 +104,29 @@ class Channel:
         self.wait(self.comm.Ibarrier())
 
 
+@dataclass
+class _Phase:
+    """Messages one after another that are as long as those before; sender and receiver count phases alike."""
+
+    size: int = 0  # bytes of the messages before
+    number: int = 0
+
+    def tag(self, tag: int) -> int:
+        """Of messages that are as long as those before."""
+        return tag + _AS_BEFORE * (1 + self.number % _PHASES)
+
+    def goes_on(self, size: int) -> bool:
+        """True if the next messages are as long as those before; else a new phase begins with them."""
+        as_before = size == self.size
+        self.size, self.number = size, self.number + (not as_before)
+        return as_before
+
+
 class _Arrival:
     """Receives so many messages at once from a rank, by a request that is used again in each round.
 
-    Messages that are long, and as long as those before, go to memory that waits for them.
+    Messages that are long, and as long as those before, go to memory that waits for them. With each other length a new phase
+    begins: what waits in one phase never takes a message of the next, which may be here before it is received.
 
     Args:
         comm: whose rank `source` sends them by `Messages.send_messages`.
@@ -118,31 +138,31 @@ class _Arrival:
         self._lengths = Struct(f"<{number}I")
         self._first = np.empty(self._start + _SHORT, np.uint8)
         self.request = comm.Recv_init(self._first, source, tag)
-        self._before = 0  # bytes of the messages before
+        self._phase = _Phase()
         self._ahead: tuple[Bytes, MPI.Request] | None = None
 
     def begin(self, room: Room) -> None:
         """Be ready to receive the next messages."""
         self.request.Start()
-        if self._before > _SHORT:
-            data = room.take(self._before)
-            self._ahead = data, self._comm.Irecv(data, self._source, self._tag + _AS_BEFORE)
+        if self._phase.size > _SHORT:
+            data = room.take(self._phase.size)
+            self._ahead = data, self._comm.Irecv(data, self._source, self._phase.tag(self._tag))
 
     def opened(self, room: Room) -> tuple[list[Message], MPI.Request | None]:
         """The messages, once `request` is complete; and the request for their bytes where these come apart from the lengths."""
         lengths, request = self._lengths.unpack_from(self._first.data), None
         size, ahead, self._ahead = _sum_of(lengths), self._ahead, None
-        if ahead is not None and size != self._before:
+        as_before = self._phase.goes_on(size)
+        if ahead is not None and not as_before:
             ahead[1].Cancel()
             ahead[1].Wait()
         if size <= _SHORT:
             data = self._first[self._start : self._start + size].copy()
-        elif ahead is not None and size == self._before:
+        elif ahead is not None and as_before:
             data, request = ahead
         else:
             data = room.take(size)
             request = self._comm.Irecv(data, self._source, self._tag)
-        self._before = size
         return _cut(data, lengths), request
 
 
@@ -150,7 +170,8 @@ class Messages(Channel):
     """A channel for messages; sender and receiver know how many of them come at once.
 
     Messages go as their lengths (4 bytes each), and then themselves: together if they are short, else in a second MPI message. Its
-    tag says whether they are as long as those before, for then the receiver has asked for them already.
+    tag says whether they are as long as those before, for then the receiver has asked for them already. One tag from one rank has
+    always the same number of messages.
 
     Args:
         kept: how many arrays of large messages are used again.
@@ -159,7 +180,7 @@ class Messages(Channel):
     def __init__(self, comm: MPI.Comm, crowded: bool | None, kept: int):
         super().__init__(comm, crowded)
         self._room = Room(kept)
-        self._sent: dict[tuple[int, int, int], int] = {}  # bytes of the last messages, by receiver, tag, number of messages
+        self._sent: dict[tuple[int, int, int], _Phase] = {}  # by receiver, tag, number of messages
         self._arrivals: dict[tuple[int, int, int], _Arrival] = {}  # by source, tag, number of messages
 
     def free(self) -> None:
@@ -179,10 +200,10 @@ class Messages(Channel):
         second = None if is_short else self._together(messages, size)
         for rank in to:
             requests.append(isend(first, rank, tag))
-            key = rank, tag, len(messages)
+            phase = self._sent.setdefault((rank, tag, len(messages)), _Phase())
+            as_before = phase.goes_on(size)
             if second is not None:
-                requests.append(isend(second, rank, tag + _AS_BEFORE * (self._sent.get(key) == size)))
-            self._sent[key] = size
+                requests.append(isend(second, rank, phase.tag(tag) if as_before else tag))
         return requests
 
     def _together(self, messages: Sequence[Message], size: int) -> Bytes:

@@ -17,7 +17,7 @@ from mpi_compress.exchange.channel import Channel, Messages, joined, parted
 from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
-_UP, _DOWN, _REPORT, _STATE = range(1, 5)
+_UP, _DOWN, _DOWN_TO_EACH, _REPORT, _STATE = range(1, 6)
 
 
 class _OverMPI(Exchange):
@@ -124,9 +124,9 @@ class PointToPoint(_OverMPI):
 
     def scatter(self, downs: list[Message] | None) -> list[Message]:
         if downs is None:
-            return self._data.receive_messages({0: len(self.mine)}, _DOWN)[0] if self.mine else []
+            return self._data.receive_messages({0: len(self.mine)}, _DOWN_TO_EACH)[0] if self.mine else []
         for rank in self._senders:
-            self._data.send_messages([downs[i] for i in self._blocks[rank]], [rank], _DOWN)
+            self._data.send_messages([downs[i] for i in self._blocks[rank]], [rank], _DOWN_TO_EACH)
         return super().scatter(downs)
 
 

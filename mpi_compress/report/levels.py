@@ -34,7 +34,7 @@ def levels(each: Sequence[NDArray], rising: bool, falls: bool, most: int) -> lis
     """
     found = np.unique(np.concatenate([_records(values, rising) for values in each]))
     if found.size > most:
-        along = np.log(found) if falls and found[0] > 0 else found
+        along = np.log(found) if falls and found[0] > 0 else found / 2  # so that no difference overflows
         even = np.searchsorted(along, np.linspace(along[0], along[-1], most if falls else most // 2))
         ranks = np.linspace(0, found.size - 1, 2 if falls else most // 2).astype(np.intp)
         found = found[np.unique(np.concatenate([np.minimum(even, found.size - 1), ranks]))]
@@ -53,14 +53,17 @@ def round_targets(each: Sequence[NDArray], rising: bool, falls: bool, asked: Seq
     if not best < start:
         return []
     if falls and start > 0:
-        best = max(best, _ROUNDING * start, min(float(values[np.isfinite(values) & (values > 0)].min()) for values in each))
-        found = [_round_power(start, best, share) for share in _LOGARITHMIC]
+        least = min(float(positive.min()) for values in each if (positive := values[np.isfinite(values) & (values > 0)]).size)
+        best = max(best, 0.0)
+        found = [_round_power(start, max(least, _ROUNDING * start), share) for share in _LOGARITHMIC]
     else:
-        unit = Decimal(10) ** (math.floor(math.log10(start - best)) - 2)
-        wanted = (Decimal(start - share * (start - best)) for share in _LINEAR)
-        found = [float((level / unit).to_integral_value() * unit) for level in wanted]
+        way = Decimal(start) - Decimal(best)  # as floats it may overflow
+        unit = Decimal(10) ** (way.adjusted() - 2)
+        between = (Decimal(start) - Decimal(share) * way for share in _LINEAR)
+        found = [float((level / unit).to_integral_value() * unit) for level in between]
     inside = [level for level in found if best <= level < start] or [best]
-    return [sign * level for level in sorted({*inside, *(sign * level for level in asked if sign * level < start)}, reverse=True)]
+    wanted = {*inside, *(sign * level for level in asked if sign * level < start)}
+    return [sign * level + 0.0 for level in sorted(wanted, reverse=True)]  # never -0.0
 
 
 def shown(name: str, rising: bool, level: float) -> str:
@@ -72,7 +75,7 @@ def _round_power(start: float, best: float, share: float) -> float:
     """A round number at a share of the way from start down to best, on an axis of decades."""
     decades = math.log10(start / best)
     power = math.log10(start) - share * decades
-    return 10.0 ** math.ceil(power - 1e-9) if decades >= _WIDE else _rounded(10.0**power, 1 if decades >= 1 else 2, False)
+    return float(f"1e{math.ceil(power - 1e-9)}") if decades >= _WIDE else _rounded(10.0**power, 1 if decades >= 1 else 2, False)
 
 
 def _records(values: NDArray, rising: bool) -> NDArray:
@@ -88,4 +91,5 @@ def _rounded(value: float, digits: int, down: bool) -> float:
         return value
     exact = Decimal(value)
     unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    return float((exact / unit).to_integral_value(ROUND_FLOOR if down else ROUND_CEILING) * unit)
+    rounded = float((exact / unit).to_integral_value(ROUND_FLOOR if down else ROUND_CEILING) * unit)
+    return rounded if math.isfinite(rounded) else value

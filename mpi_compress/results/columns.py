@@ -75,7 +75,11 @@ def _both(name: str) -> Callable[[Result], NDArray]:
 
 
 def _squared(name: str) -> Callable[[Result], NDArray]:
-    return lambda run: np.square(run.column(name))
+    def derive(run: Result) -> NDArray:
+        with np.errstate(over="ignore"):  # of a run that diverges
+            return np.square(run.column(name))
+
+    return derive
 
 
 def _constant(name: str) -> Callable[[Result], NDArray]:

@@ -14,6 +14,7 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.cluster import scale
 from mpi_compress.cluster.scale import Hosting, LinkCosts, modelled
+from mpi_compress.cluster.scale_figure import csv_text
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.part_costs import Growth, Linear, Measured, PartCosts, PartTimer
 
@@ -22,6 +23,11 @@ COSTS = PartCosts(
     bits_down=Growth([(1, 1000.0), (4, 2000.0)], 6464.0), n_samples=10_000, nonzeros=100.0, dim=100,
 )  # fmt: skip
 LINK = LinkCosts(c0=1e-3, c1=1e-8, message=1e-5)
+TABLE = """
+affine = { c0 = 1e-3, c1 = 1e-8 }
+packet = { c0 = 0, c1 = 1, pmax = 1 }
+points = { bits = [1], seconds = [1] }
+"""
 
 
 def test_a_star_by_hand():
@@ -50,6 +56,9 @@ def test_allgather_and_a_tree_by_hand():
     r = modelled(COSTS, LINK, Hosting(master_hosts=True), "allgather", 100)
     assert (r.bits_down, r.fold) == (0.0, pytest.approx(1.1e-3))
     assert r.exchange == pytest.approx(2 * 7 * 1e-3 + 1e-8 * 99_000)
+    few = modelled(COSTS, LINK, Hosting(ranks=5), "allgather", 100)  # each rank hosts 20 workers, the master's too
+    assert few.packing == pytest.approx(1e-5 + 20 * 4e-5)
+    assert few.exchange == pytest.approx(2 * 3 * 1e-3 + 1e-8 * 80_000)
     fold, exchange = scale._tree(COSTS, LINK, 4, 4, 2, 2000.0)  # two levels of two messages; those of the second are sums of two
     assert fold == pytest.approx(1e-4 + 1e-5 + 2 * 1e-5 + 2 * 2e-5)
     assert exchange == pytest.approx(2 * (2e-3 + 2e-5) + 1e-8 * (2 * 3000 + 2 * 4000))
@@ -87,11 +96,12 @@ def test_a_table_of_80_columns():
     assert scale.spread(10, 1000) == [10, 20, 50, 100, 200, 500, 1000]
     assert scale.workers_of("7:60") == [7, 10, 20, 50, 60]
     assert scale.workers_of("1000") == [1000]
-    for wrong in ("0:3", "9:3", "few", "-1"):
+    for wrong in ("0:3", "9:3", "few", "-1", "1:2:3", "1:2000000", "1:" + 5000 * "9"):
         with pytest.raises(UserError, match="--model"):
             scale.workers_of(wrong)
     lines = scale.table([modelled(COSTS, LINK, Hosting(), "star", n) for n in (1, 100, 1_000_000)])
     assert {len(line) for line in lines} == {80}
+    assert "at 1 worker already" in scale.statements(COSTS, LINK, Hosting(shard=1), "star", [1])[0]
     assert " ".join(lines[2].split()) == "100 21 µs 50 µs 1.1 ms 11.4 ms 12.6 ms exchange 100 k 646 k"
     assert [scale.time_text(s) for s in (0.0, 1e-7, 9.9951e-4, 0.99949, 12.0)] == ["0", "0.1 µs", "1 ms", "999 ms", "12 s"]
 
@@ -113,13 +123,24 @@ seed = [1, 2]
 """
 
 
+def test_all_numbers_of_workers_are_written_whole():
+    found = {"GD": {way: [modelled(COSTS, LINK, Hosting(), way, 999_999)] for way in scale.WAYS}}
+    rows = list(csv.DictReader(csv_text(found).splitlines()))
+    assert [row["workers"] for row in rows] == 3 * ["999999"]
+
+
+@pytest.mark.parametrize("compute", ["3", "{ message = 'quick' }", "{ message = nan }", "{ message = -1 }", "{ message = true }"])
+def test_a_link_with_a_processor_time_that_is_none_is_refused(tmp_path, compute):
+    file = tmp_path / "link.toml"
+    file.write_text(TABLE + f"compute = {compute}\n")
+    with pytest.raises(UserError, match=r"compute\.message should be a time in seconds"):
+        LinkCosts.of(file)
+
+
 def test_the_command_prints_draws_and_writes_the_model(tmp_path, capsys):
     job, link = tmp_path / "job.toml", tmp_path / "link.toml"
     job.write_text(JOB)
-    link.write_text(
-        "affine = { c0 = 1e-3, c1 = 1e-8 }\npacket = { c0 = 0, c1 = 1, pmax = 1 }\npoints = { bits = [1], seconds = [1] }\n"
-        "compute = { message = 1e-5 }\n"
-    )
+    link.write_text(TABLE + "compute = { message = 1e-5 }\n")
     line = ["plan", str(job), "--model", "4:1000", "--link", str(link), "-o"]
     assert main([*line, str(tmp_path / "model.csv")]) == 0
     out, err = capsys.readouterr()
@@ -155,6 +176,11 @@ def test_wrong_models_are_refused_in_a_line(tmp_path, capsys):
     ):
         assert main(["plan", job, *more]) == 2
         assert said in capsys.readouterr().err
+    many = "".join(f"[[run]]\nlabel = 'GD {i}'\nalgorithm = {{ name = 'gd', step = 0.{i + 1} }}\n" for i in range(13))
+    (tmp_path / "job.toml").write_text(JOB.split("[[run]]")[0] + many)
+    assert main(["plan", job, "--model", "5", "-o", str(tmp_path / "x.png")]) == 2
+    out, err = capsys.readouterr()
+    assert (out, "13 methods are too many for one figure" in err) == ("", True), "nothing is timed before"
 
 
 PLAYED = """

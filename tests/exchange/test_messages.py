@@ -59,3 +59,26 @@ def test_joined_messages_are_lengths_and_bytes_and_are_parted_again():
     again = parted(data, 4)
     assert [m.is_refused for m in again] == [False, True, False, False]
     assert [m.data.tolist() for m in again] == [[0, 1, 2], [], [], [9]]
+
+
+def test_messages_that_are_here_before_they_are_received_are_not_mistaken_for_each_other(monkeypatch):
+    """Nobody waits for a rank without workers: the next message, long and as long as the one before it, may be here already."""
+    from mpi4py import MPI
+
+    from mpi_compress.exchange import channel
+
+    monkeypatch.setattr(channel, "_SHORT", 100)
+    messages = channel.Messages(MPI.COMM_SELF, False, 0)
+
+    def sent(k, length):
+        return messages.begin_to_send([Message(np.full(length, k, np.uint8))], [0], 2)
+
+    lengths = [300, 200, 200, 200, 50, 50, 200, 300, 300]
+    requests = [*sent(0, lengths[0])]
+    for k, length in enumerate(lengths):
+        if k == 1:  # all others are sent before any of them is received
+            requests += [request for i in range(1, len(lengths)) for request in sent(i, lengths[i])]
+        ((data,),) = ([m.data for m in found] for found in messages.receive_messages({0: 1}, 2).values())
+        assert (data.size, set(data.tolist())) == (length, {k})
+    messages.wait(*requests)
+    messages.free()

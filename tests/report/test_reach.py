@@ -121,6 +121,23 @@ def test_fixed_targets_are_round_and_lie_between_start_and_best():
     assert widest == pytest.approx([1e297, 1e294, 1e291])
 
 
+def test_targets_where_a_run_starts_at_the_optimum():
+    """Its gap is 0, or below 0 by rounding, beside runs whose gap falls; or nothing lies between the start and 0."""
+    falling = np.array([1.0, 0.1, 0.01])
+    for at_optimum in (np.zeros(3), np.full(3, -1e-17)):
+        assert levels.round_targets([at_optimum, falling], False, True, []) == [0.4, 0.1, 0.04]
+    assert levels.round_targets([np.array([1.0, 0.0])], False, True, []) == [0.0]
+
+
+def test_levels_and_targets_are_finite_up_to_the_greatest_float():
+    most = np.finfo(np.float64).max
+    values = np.array([most, 1.0, -most])
+    assert [f"{level:g}" for level in levels.round_targets([values], False, False, [])] == ["0", "-1.08e+308", "-1.62e+308"]
+    assert levels.levels([values], False, False, 10) == [most, 1.0, -1.797e308]
+    with np.errstate(all="raise"):
+        assert levels.levels([values], False, False, 2) == [-1.797e308]
+
+
 def test_methods_of_several_jobs_on_one_problem_stand_in_one_table(found):
     """Those on another objective do not; they are named beside it."""
     shared, alone = sorted(by_problem(found), key=lambda problem: -len(problem.jobs))

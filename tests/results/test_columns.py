@@ -1,5 +1,7 @@
 """One table of columns: what results hold, figures name and checkpoints depend on."""
 
+from pathlib import Path
+
 import h5py
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.columns import COLUMNS, TAKEN, Column, column_of, dtype_of, listing, schema
+from mpi_compress.results.reader import Run
 from mpi_compress.results.writer import Recorder, Row
 
 
@@ -81,3 +84,8 @@ def test_a_way_of_counting_that_a_run_does_not_have_says_where_it_is_asked_for(w
 
 def test_the_listing_has_a_line_for_each_column():
     assert [line.split()[0] for line in listing()] == [c.name for c in COLUMNS]
+
+
+def test_squares_of_a_run_that_diverges_may_be_infinite():
+    run = Run(Path("a.h5"), {}, {"round": np.arange(2), "grad_norm": np.array([2.0, 1e200])}, {}, {}, None)
+    assert run.column("squared_grad_norm").tolist() == [4.0, np.inf]
