@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.base import SharedMemoryMethod
+from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.engine.checkpoint import Keeper, States
 from mpi_compress.engine.observer import Observer
@@ -65,11 +66,11 @@ def run(
             exchange.meet()  # nobody updates while x is being saved
         if verdict:
             return verdict, shared.x.copy()
-        start = time.perf_counter()
+        start = now()
         k += observer.log.every if stop.rounds is None else min(observer.log.every, stop.rounds - k)
         _update_until(k * n, algorithm, shared, observer, lambda i: (streams, Role.WORKER, i, pools[i]))
         exchange.meet()
-        observer.clock.wall += time.perf_counter() - start
+        observer.clock.wall += now() - start
 
 
 def _begin(shared: Shared, pools: Mapping[int, Pool | None], exchange: Exchange, x0: Vector, keeper: Keeper | None) -> int:
@@ -93,7 +94,7 @@ def _update_until(
     objectives = observer.objectives
     while shared.updates.sum() < updates:
         for i, f in objectives.items():
-            before = time.perf_counter()
+            before = now()
             try:
                 f.round = Round(int(shared.updates[i]), *address(i))
                 algorithm.update(shared, i, f, f.round)
@@ -102,7 +103,7 @@ def _update_until(
                     observer.refusals = {**observer.refusals, f"worker {i}": error}
                 shared.x[0] = np.nan
                 shared.updates[i] += 1
-            observer.clock.sends += time.perf_counter() - before
+            observer.clock.sends += now() - before
             if shared.updates.sum() >= updates:
                 break
         if not objectives:

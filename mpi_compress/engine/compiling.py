@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from mpi_compress.core import clock
 from mpi_compress.core.progress import print_line, time_text
 from mpi_compress.core.terminal import bar, has_bar
 from mpi_compress.kernels import compilations
@@ -18,7 +19,8 @@ _SECONDS_BETWEEN_LINES = 60.0
 class Compiling:
     """Counts the kernels that are compiled: in a bar that is there while they are, or one line, and then one a minute."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
         self.count, self.seconds = 0, 0.0
         self._depth, self._begun, self._said = 0, 0.0, -_SECONDS_BETWEEN_LINES
         self._bar: Any = None
@@ -28,8 +30,9 @@ class Compiling:
         self._depth += 1
         if self._depth > 1:
             return
+        clock.stand_still()
         self._begun = time.monotonic()
-        if self.seconds < _WORTH_SAYING:
+        if self._quiet or self.seconds < _WORTH_SAYING:
             return
         if has_bar():
             self._show()
@@ -43,10 +46,13 @@ class Compiling:
         self.count += 1
         if self._depth == 0:
             self.seconds += time.monotonic() - self._begun
+            clock.go_on()
             if self._bar is not None:
                 self._bar.clear()
 
     def close(self) -> None:
+        if self._depth:  # Ctrl-C in the middle of it
+            clock.go_on()
         if self._bar is not None:
             self._bar.close()
 
@@ -58,11 +64,11 @@ class Compiling:
 
 @contextmanager
 def shown(quiet: bool) -> Iterator[None]:
-    """Report what is compiled within this block, unless `quiet`, or MPI_COMPRESS_COMPILING=silent: where output is compared."""
-    if quiet or os.environ.get("MPI_COMPRESS_COMPILING") == "silent":
-        yield
-        return
-    seen = Compiling()
+    """Stop the algorithm's clock while something is compiled within this block, and report it.
+
+    It is not reported if `quiet`, or by MPI_COMPRESS_COMPILING=silent: where output is compared.
+    """
+    seen = Compiling(quiet or os.environ.get("MPI_COMPRESS_COMPILING") == "silent")
     try:
         with compilations(seen.begun, seen.ended):
             yield

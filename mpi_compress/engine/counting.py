@@ -44,7 +44,7 @@ class Counters:
     logged: int = -1  # the last round that has a row
     first_loss: float = math.inf  # of the first row
     last_loss: float = math.inf
-    loss_before: float = math.inf  # of the row before the last one
+    greatest_loss: float = -math.inf  # of all rows
     start_distance: float = math.nan  # ‖x0 − x*‖
 
     @property

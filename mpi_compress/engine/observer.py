@@ -2,12 +2,12 @@
 
 import math
 import textwrap
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mpi_compress.algorithms.base import Method
+from mpi_compress.core.clock import now
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.engine.counting import Clock, Counters
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
@@ -87,18 +87,18 @@ class Observer:
             self.model.end(self.counters, arrived, downs)
 
     def _count(self, uplink: Link, arrived: list[Message], downlink: Link, downs: Sequence[Message]) -> None:
-        begun = time.perf_counter()
+        begun = now()
         if self.log.count:
             starts_whole = self.log.compresses and not any(self.counters.wire_bits_up)
             add_by_conventions(self.counters.by_convention, self.log.count, uplink, arrived, starts_whole)
         self.counters.add_up(uplink, arrived, self.cost)
         if self.exchange.counts_down:
             self.counters.add_down(downlink, downs, self.cost)
-        self.clock.evaluate += time.perf_counter() - begun
+        self.clock.evaluate += now() - begun
 
     def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
-        begun = time.perf_counter()
+        begun = now()
         verdict = Verdict.GO_ON
         if not finite:
             logged = self._log(k, algorithm, node, workers)  # the loss helps to say why
@@ -110,7 +110,7 @@ class Observer:
             verdict = self._log(k, algorithm, node, workers, verdict)
         elif self.exchange.is_root:
             self.log.progress(k, None, sum(self.counters.wire_bits_up))
-        self.clock.evaluate += time.perf_counter() - begun
+        self.clock.evaluate += now() - begun
         return verdict
 
     def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON) -> Verdict:
@@ -121,7 +121,7 @@ class Observer:
         first, c.logged = c.logged < 0, k
         point = self.evaluator.evaluate(algorithm, node, workers, c.clock.sends)
         if point is not None:
-            c.borrowed, c.loss_before, c.last_loss = point.borrowed, c.last_loss, point.loss
+            c.borrowed, c.greatest_loss, c.last_loss = point.borrowed, max(c.greatest_loss, point.loss), point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance
             row = row_of(k, c, point, log, by_model=self.model is not None)
@@ -148,8 +148,8 @@ def is_spent(stop: Stop, counters: Counters) -> bool:
 
 
 def has_exploded(stop: Stop, c: Counters) -> bool:
-    """True if a run ends far above its start, and rising: f > diverged · max(f(x0), 1), and above the row before."""
-    return c.last_loss > stop.diverged * max(c.first_loss, 1.0) and c.last_loss > c.loss_before
+    """True if a run ends far above its start and does not recover: f > diverged · max(f(x0), 1), and above half its greatest f."""
+    return c.last_loss > stop.diverged * max(c.first_loss, 1.0) and c.last_loss > c.greatest_loss / 2
 
 
 def verdict_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Verdict:

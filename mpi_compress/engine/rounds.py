@@ -1,11 +1,11 @@
 """The round loop. It knows no algorithm, and no layout."""
 
-import time
 from importlib import import_module
 from importlib.util import find_spec
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers, OneByOne
+from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.answers import answers_of
 from mpi_compress.engine.checkpoint import Keeper, States
@@ -31,20 +31,20 @@ def run(
             return verdict, algorithm.iterate(s.node)
         observer.begin()
         hosted.second = answers.second = observer.second
-        start = time.perf_counter()
+        start = now()
         sent = hosted.messages(s.node, s.k)
-        clock.sends += time.perf_counter() - start
+        clock.sends += now() - start
         arrived = exchange.gather(sent)
-        begun = time.perf_counter()
+        begun = now()
         uplink, downlink = algorithm.uplink(s.node, s.k), algorithm.downlink(s.node, s.k)
         made = answers.made(s, arrived, uplink, downlink) if exchange.has_master else None
-        clock.update += time.perf_counter() - begun
+        clock.update += now() - begun
         heard = answers.go(made)
-        begun = time.perf_counter()
+        begun = now()
         finite = answers.heard(s, heard, downlink)
-        now = time.perf_counter()
-        clock.update += now - begun
-        clock.wall += now - start
+        ended = now()
+        clock.update += ended - begun
+        clock.wall += ended - start
         if not finite:
             refused = {f"worker {i}": m.refusal for i, m in zip(s.workers, sent, strict=True)}
             observer.refusals = {**refused, "the master": heard[0].refusal if heard else None}

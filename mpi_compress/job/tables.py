@@ -23,7 +23,7 @@ class Stop:
     relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
     wire_bits_up: float | None = None
     seconds: Time | None = None
-    diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and rising, is diverged
+    diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
 
     def __post_init__(self) -> None:
         if isinstance(self.seconds, str):

@@ -1,6 +1,5 @@
 """f_i on one shard: value and gradient; the mean over shards is f exactly, also where their sizes differ."""
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.clock import now
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import are_equal
@@ -90,9 +90,9 @@ class Objective:
         if kept is None:
             kept = self._evaluated_by_neighbours(point, charged=False)
         if kept is None:
-            start = time.perf_counter()
+            start = now()
             value = self._compute(point.x)
-            kept = self.keep(Evaluated(point, value, time.perf_counter() - start, charged=False))
+            kept = self.keep(Evaluated(point, value, now() - start, charged=False))
         return kept.value, self._gradient
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
@@ -110,9 +110,9 @@ class Objective:
         if kept is None and draw is None and self.neighbours is not None:
             kept = self._evaluated_by_neighbours(Point.at(x), charged=True)
         if kept is None:
-            start = time.perf_counter()
+            start = now()
             self._compute(x, draw)
-            self.charge(time.perf_counter() - start)
+            self.charge(now() - start)
             return self._gradient
         if kept.charged:
             self._kept = replace(kept, charged=False)
@@ -127,11 +127,11 @@ class Objective:
             out += self.gradient(x)
             return
         _refuse_other_lengths(self.dim, out, x)
-        start = time.perf_counter()
+        start = now()
         self.term.add_gradient(out, x, rows, self._draw())
         if self.penalty is not None:
             out += self.penalty.gradient(x.dense() if isinstance(x, ScaledVector) else x)
-        self.charge(time.perf_counter() - start, rows.size)
+        self.charge(now() - start, rows.size)
 
     @property
     def gradients_are_sparse(self) -> bool:
@@ -141,9 +141,9 @@ class Objective:
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
         """`add_gradient` where `gradients_are_sparse`: the increasing coordinates that the rows hold, and what ‖out‖² grew by."""
         _refuse_other_lengths(self.dim, out, x)
-        start = time.perf_counter()
+        start = now()
         held, growth = self.term.add_sparse_gradient(out, x, rows)
-        self.charge(time.perf_counter() - start, rows.size)
+        self.charge(now() - start, rows.size)
         return held, growth
 
     def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:

@@ -1,8 +1,12 @@
 """A first run on a machine says that kernels are compiled, and other runs do not."""
 
+import time
+
 import numba
+import numpy as np
 import pytest
 
+from mpi_compress.core import clock
 from mpi_compress.engine import compiling
 from mpi_compress.kernels import compilations
 
@@ -74,3 +78,27 @@ def test_a_quiet_run_says_nothing(quiet, variable, said, monkeypatch, capsys):
     with compiling.shown(quiet):
         kernel(1)
     assert capsys.readouterr().err.count("compiling kernels (once on this machine)") == said
+
+
+def test_the_algorithms_clock_stands_still_while_something_is_compiled():
+    @numba.njit
+    def slow(x):
+        return np.sort(x).sum() + np.linalg.norm(x)
+
+    with compiling.shown(quiet=True):
+        begun, real = clock.now(), time.perf_counter()
+        slow(np.ones(3))
+        took, really = clock.now() - begun, time.perf_counter() - real
+    assert really > 0.2
+    assert took < 0.3 * really
+
+
+def test_the_clock_goes_on_when_all_who_stopped_it_say_so(monkeypatch):
+    real = [0.0]
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: real[0])
+    begun, read = clock.now(), []
+    for second, change in enumerate((clock.stand_still, clock.stand_still, clock.go_on, clock.go_on, lambda: None), 1):
+        real[0] = float(second)
+        change()
+        read.append(clock.now() - begun)
+    assert read == [1.0, 1.0, 1.0, 1.0, 2.0]
