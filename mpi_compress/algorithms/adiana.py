@@ -61,6 +61,10 @@ class ADIANA(Algorithm):
         if not self.setting.numbers["mu"] > 0:
             raise ValueError("adiana needs mu > 0")
 
+    @property
+    def needs_each(self) -> bool:
+        return True  # each has two vectors
+
     @cached_property
     def constants(self) -> tuple[float, float, float, float, float]:
         """η, θ₁, γ, β and α."""

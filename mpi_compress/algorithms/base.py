@@ -203,9 +203,14 @@ class Algorithm(Method):
 
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added in worker order; sparse where they are. (1/r) Σ, where `partial_mean` says so."""
+        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so."""
         average = Averager(self.setting.dim).mean
         return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+
+    @property
+    def needs_each(self) -> bool:
+        """True if its master uses the workers' messages one by one, not their `mean` alone."""
+        return False
 
     def needs_all(self, node: Any, k: int) -> bool:
         """True if all workers take part in round k, whatever [workers] participate says."""
@@ -236,7 +241,11 @@ class Algorithm(Method):
         """A worker's message of round t.k. It must not change `node`."""
 
     def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
-        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`."""
+        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`.
+
+        With [workers] fold = "tree" `ups` says how many there are, and `mean` is all that can be asked of it: a master that uses
+        them one by one says so by `needs_each`.
+        """
         return self.downlink(node, t.k).pack(self.mean(ups), t)
 
     @abstractmethod

@@ -35,6 +35,7 @@ class Scheme(ABC):
 
     improvement: ClassVar[type[Improvement]]
     is_unbiased: ClassVar[bool] = False
+    needs_each: ClassVar[bool] = False  # True: the master needs more of the messages than their mean
 
     def __init__(self, link: Link):
         self.link = link
@@ -99,6 +100,7 @@ class Stochastically(Scheme):
 
     improvement = StochasticSparsification
     is_unbiased = True
+    needs_each = True  # the least of their scalars
 
     def __init__(self, link: Link):
         super().__init__(link)
@@ -213,6 +215,10 @@ class CAT(Descent):
         if isinstance(self.up.compressor, Sized):
             return sizes_of(self.up, self.setting.cost, self.budget if isinstance(self.budget, int) else None)
         return SCHEMES[self.up.compressor.name].of(self.up, self.setting.n)
+
+    @property
+    def needs_each(self) -> bool:
+        return isinstance(self.scheme, Scheme) and self.scheme.needs_each
 
     @cached_property
     def searches(self) -> Searches:

@@ -8,7 +8,7 @@ from mpi_compress.core.errors import UserError
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-o", dest="table", default="link.toml", metavar="LINK.toml", help="where to write (default: link.toml)")
-    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="round trips for each size (default: 30)")
+    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="trips there and back for each size (default: 30)")
     parser.add_argument("--largest", default="8 MB", metavar="SIZE", help="the largest message (default: 8 MB)")
 
 

@@ -8,8 +8,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
-    from mpi_compress.cluster.scale import Hosting, LinkCosts, Way
+    from mpi_compress.cluster.scale import Hosting, Way
     from mpi_compress.cluster.scale_figure import Modelled
+    from mpi_compress.cluster.scale_link import LinkCosts
     from mpi_compress.job.runs import RunSpec
 
 SUFFIXES = (".csv", ".png", ".pdf", ".svg")
@@ -78,12 +79,12 @@ def _write(found: "Modelled", way: "Way", target: Path) -> None:
 
 
 def _way(spec: "RunSpec") -> "Way":
-    return "allgather" if spec.workers.exchange == "allgather" else "star"
+    return "allgather" if spec.workers.exchange == "allgather" else "tree" if spec.workers.fold == "tree" else "star"
 
 
 def _link(options: Namespace, spec: "RunSpec") -> "LinkCosts":
     """The link of --link, else that of the run's [cost] table; without either, messages take no time."""
-    from mpi_compress.cluster.scale import LinkCosts
+    from mpi_compress.cluster.scale_link import LinkCosts
 
     file = options.link or (spec.cost.files[0] if spec.cost.name == "table" else None)
     return LinkCosts() if file is None else LinkCosts.of(Path(file))

@@ -66,8 +66,8 @@ class Link:
 def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
     """Time messages from a worker on rank 1 to the master on rank 0, and fit; the result is at rank 0.
 
-    A trip is a message of P bits up, an answer of 8 bytes, and an acknowledgement of 8 bytes up. The time of the message is the
-    trip's time less two thirds of the smallest trip's.
+    A trip is a message of 8 bytes down, and one of P bits up once that is there. The time of the message up is the trip's time less
+    half of the smallest trip's, whose message up has 8 bytes too.
 
     Args:
         repeats: round trips for each size, taken in shuffled order, so that a slow minute does not fall on one size.
@@ -81,17 +81,15 @@ def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
     sizes = np.unique(np.geomspace(8, largest / 8, 25).round().astype(int))
     order = np.random.default_rng(0).permutation(np.tile(np.arange(sizes.size), repeats))
     exchange = ranks.exchange(1, "p2p", "dedicated")
-    answer = Message(np.zeros(8, dtype=np.uint8))
+    call = Message(np.zeros(8, dtype=np.uint8))
     times: list[list[float]] = [[] for _ in sizes]
     for trip, which in enumerate(np.r_[np.arange(sizes.size), order]):  # the first of each size warms up
         ups = [Message(np.zeros(sizes[which], dtype=np.uint8)) for _ in exchange.mine]
         start = time.perf_counter()
+        exchange.broadcast(call if exchange.is_root else None)
         exchange.gather(ups)
-        exchange.broadcast(answer if exchange.is_root else None)
-        exchange.gather([Message(np.zeros(8, dtype=np.uint8)) for _ in exchange.mine])  # the answer has arrived
         if trip >= sizes.size:
             times[which].append(time.perf_counter() - start)
-        exchange.broadcast(answer if exchange.is_root else None)
     exchange.close()
     return fitted(sizes * 8.0, [np.array(t) for t in times]) if ranks.is_root else None
 
@@ -118,8 +116,8 @@ def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
     outliers = []
     for size, ts, median, width in zip(bits, times, medians, np.maximum(spread, 0.02 * medians), strict=True):
         outliers += [(float(size), float(t)) for t in ts[np.abs(ts - median) > _FAR_OUT * width]]
-    trip = medians[0]  # three small messages, one after another
-    seconds = np.maximum(medians - trip * 2 / 3, 1e-9)
+    trip = medians[0]  # two small messages, one after the other
+    seconds = np.maximum(medians - trip / 2, 1e-9)
     return Link(bits, seconds, spread, outliers, affine_fit(bits, seconds), packet_fit(bits, seconds))
 
 

@@ -6,43 +6,20 @@ overlaps.
 """
 
 import math
-import sys
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal
 
+from mpi_compress.cluster.scale_link import LinkCosts
+from mpi_compress.cluster.scale_tree import TreeOfCosts
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.part_costs import PartCosts
-from mpi_compress.messages.costs import costs as cost_models
 
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")
 PARTS = ("gradient", "packing", "fold", "exchange")
 MOST = 1_000_000  # workers that are modelled
-
-
-@dataclass(frozen=True)
-class LinkCosts:
-    """A link in seconds and bits."""
-
-    c0: float = 0.0  # of a message
-    c1: float = 0.0  # a bit
-    message: float = 0.0  # of the processor that sends and receives a message: where many meet, it takes them in turn
-
-    @classmethod
-    def of(cls, file: Path) -> "LinkCosts":
-        """The affine model of a table that `calibrate` wrote; UserError if it is none."""
-        table = cost_models.build({"name": "table", "file": str(file)}, "--link")
-        known = tomllib.loads(file.read_text(encoding="utf-8")).get("compute", {})
-        message = known.get("message", 0.0) if isinstance(known, Mapping) else known
-        is_number = isinstance(message, int | float) and not isinstance(message, bool)
-        if known is message or not is_number or not 0 <= message <= sys.float_info.max:
-            raise UserError(f"--link: file = '{file}': compute.message should be a time in seconds, 0 or more")
-        c0 = float(table.cost(0.0))
-        return cls(c0, float(table.cost(1e9) - c0) / 1e9, float(message))
 
 
 @dataclass(frozen=True)
@@ -78,7 +55,7 @@ class ModelledRound:
     exchange: float
     bits_up: float
     bits_down: float
-    fan_in: int = 0  # how many messages a node of a tree folds
+    fan_in: int = 0  # how many ranks of a tree send their sums to one, at most
 
     @property
     def seconds(self) -> float:
@@ -91,7 +68,7 @@ class ModelledRound:
 
 
 def modelled(costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, n: int) -> ModelledRound:
-    """A round of n workers; a tree's is that of the best fan-in among powers of two."""
+    """A round of n workers."""
     if way == "allgather":
         hosting = replace(hosting, master_hosts=True)  # all ranks host workers
     each = math.ceil(n / hosting.hosts(n))
@@ -100,11 +77,12 @@ def modelled(costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, n: i
     if way == "allgather":
         fold, exchange = costs.fold(costs.share * n), _gathered(link, hosting, n, up)
         return ModelledRound(n, gradient, packing, fold, exchange, up, 0.0)
-    if way == "star" or hosting.senders(n) < 2:
+    if way == "star":
         fold, exchange = costs.fold(costs.share * n), _star(link, hosting, n, up, down)
         return ModelledRound(n, gradient, packing, fold, exchange, up, n * down)
-    fan_in, fold, exchange = _best_tree(costs, link, hosting, n, down)
-    return ModelledRound(n, gradient, packing, fold, exchange, up, n * down, fan_in)
+    hosts, alone = hosting.hosts(n), hosting.ranks == 1
+    fan_in, fold, exchange = TreeOfCosts(costs, link, n).climbed(hosts, hosting.master_hosts or alone, down)
+    return ModelledRound(n, gradient, packing, fold, 0.0 if alone else exchange, up, n * down, fan_in)
 
 
 def _star(link: LinkCosts, hosting: Hosting, n: int, up: float, down: float) -> float:
@@ -120,28 +98,6 @@ def _gathered(link: LinkCosts, hosting: Hosting, n: int, up: float) -> float:
     """Lengths, then messages: ⌈log2 ranks⌉ steps each; every rank gets the messages of all others."""
     hosts = 1 if hosting.ranks == 1 else hosting.hosts(n)
     return 2.0 * math.ceil(math.log2(hosts)) * link.c0 + link.c1 * up * (hosts - 1) / hosts
-
-
-def _best_tree(costs: PartCosts, link: LinkCosts, hosting: Hosting, n: int, down: float) -> tuple[int, float, float]:
-    """Fan-in, seconds of folding, and seconds of the exchange of the quickest tree."""
-    hosts = hosting.hosts(n)
-    fan_ins = [2**i for i in range(1, max(2, math.ceil(math.log2(hosts)) + 1))]
-    return min(((k, *_tree(costs, link, n, hosts, k, down)) for k in fan_ins), key=lambda found: found[1] + found[2])
-
-
-def _tree(costs: PartCosts, link: LinkCosts, n: int, hosts: int, fan_in: int, down: float) -> tuple[float, float]:
-    """Ranks fold their own workers' messages, then sums of `fan_in` ranks, and so on; the answer goes back the same way.
-
-    A sum of m messages is as long as these together, or as d floats of 64 bits, and takes the time of so many bits to fold.
-    """
-    dense, own = max(64.0 * costs.dim, costs.bits_up), costs.share * n / hosts
-    fold, exchange, left = costs.fold(own), 0.0, hosts
-    while left > 1:
-        k, size = min(fan_in, left), min(max(1.0, own) * costs.bits_up, dense)
-        fold += k * costs.fold.each * size / costs.bits_up
-        exchange += 2.0 * link.c0 + link.c1 * k * (size + down) + link.message * 2.0 * (k - 1)
-        left, own = math.ceil(left / k), own * k
-    return fold, exchange
 
 
 def spread(first: int, last: int) -> list[int]:

@@ -31,3 +31,8 @@ def go_on() -> None:
     _still.asked -= 1
     if not _still.asked:
         _still.seconds += time.perf_counter() - _still.since
+
+
+def stood_still() -> float:
+    """Seconds in which the clock has stood still."""
+    return _still.seconds

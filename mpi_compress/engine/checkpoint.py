@@ -184,6 +184,8 @@ class Keeper:
         common: _Common = self._read(self.exchange.consult("", lambda _: next(frames)), _Common(first.node, self.observer.counters))
         master = self.exchange.consult("", lambda _: next(frames))
         self.observer.counters = common.counters
+        if not self.exchange.is_root:
+            self.observer.counters.go_on_elsewhere()
         self.observer.clock.sends = 0.0
         self.exchange.bytes_received_up = header.received
         dealt = zip(first.workers.items(), self.exchange.deal(frames), strict=True)
@@ -218,6 +220,7 @@ class Keeper:
         save, self.reason, self._ask_in = self.exchange.consult(self.wish(), partial(self._decide, states.k))
         if save:
             self._save(states)
+            self.exchange.meet()  # or other ranks' clocks would run while rank 0 writes
         return Verdict.STOPPED if self.reason else Verdict.GO_ON
 
     def _decide(self, k: int, wishes: list[str]) -> tuple[bool, str, int]:

@@ -1,14 +1,18 @@
 """Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mpi_compress.core.clock import stood_still
 from mpi_compress.core.sums import added
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import named
+
+Count = tuple[int, float, int]
+"""Wire bits, paper bits and coordinates of a message."""
 
 
 @dataclass
@@ -19,6 +23,7 @@ class Clock:
     sends: float = 0.0  # in what workers send: gradients, compression and coding
     update: float = 0.0  # in the master's answer and in taking it over
     evaluate: float = 0.0
+    counting: float = 0.0  # of these, in counts between two rounds, for which other ranks may wait
 
 
 @dataclass
@@ -41,6 +46,7 @@ class Counters:
     by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
     borrowed: float = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
+    on_its_way: float = 0.0  # seconds in which the slowest rank was in rounds that rank 0 had ended, as of the last row
     logged: int = -1  # the last round that has a row
     first_loss: float = math.inf  # of the first row
     last_loss: float = math.inf
@@ -65,17 +71,29 @@ class Counters:
     @property
     def seconds(self) -> float:
         """Seconds of the algorithm."""
-        return self.clock.wall + self.borrowed
+        return self.clock.wall + self.on_its_way + self.borrowed
 
-    def add_up(self, uplink: Link, arrived: Sequence[Message], cost: CostModel) -> None:
-        """Count every worker's message of a round, in worker order; paper bits are those of what was decoded."""
+    def see_slowest(self, wall: float) -> None:
+        """Take note of the seconds that the slowest hosting rank has spent in rounds.
+
+        Rank 0 ends a round once its answer is sent. If it evaluates then, or asks whether to save, the answer arrives while its
+        clock stands; the other ranks' clocks run until they have heard it.
+        """
+        waited = self.clock.counting + stood_still()  # for rank 0, by clocks that do not count this
+        self.on_its_way = max(self.on_its_way, wall - waited - self.clock.wall)
+
+    def go_on_elsewhere(self) -> None:
+        """On ranks other than 0, for which these counters of rank 0 were restored: its own clock goes on where it was."""
+        self.clock.wall += self.on_its_way + self.clock.counting
+
+    def add_up(self, counts: Iterable[Count], cost: CostModel) -> None:
+        """Count every worker's message of a round, in worker order."""
         wire_up, paper_up = self.wire_bits_up, self.paper_bits_up
         elements_up, cost_up, before = self.elements_up, self.cost_up, None
-        for i, message in enumerate(arrived):
-            if message is not before:  # silent workers hosted together share one message
-                content, before = message.content or uplink.unpack(message), message
-                wire, paper, elements = message.wire_bits, _paper_bits(uplink, message), content.elements
-                each = cost.of(wire, paper)
+        for i, count in enumerate(counts):
+            wire, paper, elements = count
+            if count != before:
+                each, before = cost.of(wire, paper), count
             if isinstance(cost, Clocked):
                 each = cost.at(self.model_seconds, i).of(wire, paper)
             wire_up[i] += wire
@@ -97,6 +115,16 @@ class Counters:
                 self.cost_down += added(cost.at(self.model_seconds, j).of(wire, paper) for j in hearers)
             else:
                 self.cost_down += to_each * cost.of(wire, paper)
+
+
+def counts_of(uplink: Link, messages: Sequence[Message]) -> Iterator[Count]:
+    """The counts of workers' messages; paper bits and coordinates are those of what was decoded."""
+    before = None
+    for message in messages:
+        if message is not before:  # silent workers hosted together share one message
+            content, before = message.content or uplink.unpack(message), message
+            count = message.wire_bits, _paper_bits(uplink, message), content.elements
+        yield count
 
 
 def _paper_bits(link: Link, message: Message) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.base import Method
+from mpi_compress.engine.counting import Clock
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, squared_norm
@@ -79,6 +80,7 @@ class Evaluation:
     compute: float  # seconds in gradients so far, as the next two of the rank that took most
     pack: float  # in compression and coding
     borrowed: float  # the part of `compute` that evaluations spent
+    wall: float  # seconds of rounds, of the slowest rank that hosts workers
     columns: Mapping[str, float]  # of the trace: the algorithm's, and those that follow from x
     of_workers: Mapping[str, list[float]]  # columns of /workers, (n,) each
     theory: Mapping[str, Any] = field(default_factory=dict)
@@ -112,18 +114,18 @@ class Evaluator:
     mapping_step: float = 1.0
     samples: Mapping[int, Objective] | None = None
 
-    def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], sends: float) -> Evaluation | None:
-        """The evaluation of the iterate, at rank 0; `sends` are the seconds that this rank has spent in what its workers send."""
+    def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock) -> Evaluation | None:
+        """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
         x = algorithm.iterate(node)
         layout = Layout(
-            largest={"compute": 1, "pack": 1, "borrowed": 1, "peaks": self.theory.T.size + 1 if self.theory else 0},
+            largest={"compute": 1, "pack": 1, "borrowed": 1, "wall": 1, "peaks": self.theory.T.size + 1 if self.theory else 0},
             added={"logs": len(algorithm.logs), "value": 1, "samples": 1, "moment": 1, "gradient": x.size, "vector": None},
         )
         tally = Tally(layout, "logs")
-        self.exchange.collect(self._reports(layout, x, algorithm, workers, sends), tally)
+        self.exchange.collect(self._reports(layout, x, algorithm, workers, clock), tally)
         return self._evaluation(tally, x, algorithm, node) if self.exchange.is_root else None
 
-    def _reports(self, layout: Layout, x: Vector, algorithm: Method, workers: Mapping[int, Any], sends: float) -> Iterator[Vector]:
+    def _reports(self, layout: Layout, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[Vector]:
         """The report of every worker hosted here."""
         compute = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
@@ -133,7 +135,7 @@ class Evaluator:
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
             vector = algorithm.worker_vector(workers[i])
             yield layout.pack(
-                compute=compute, pack=sends - (compute - borrowed), borrowed=borrowed, peaks=peaks,
+                compute=compute, pack=clock.sends - (compute - borrowed), borrowed=borrowed, wall=clock.wall, peaks=peaks,
                 logs=algorithm.worker_logs(workers[i]), value=value, samples=f.samples, moment=moment,
                 gradient=gradient, vector=() if vector is None else vector,
             )  # fmt: skip
@@ -161,5 +163,5 @@ class Evaluator:
         if self.theory:
             theory = self.theory.row(gradient, tally["peaks"], float(tally["moment"][0] / n), mean_square)
         of_workers = {name: [float(kept[j]) for kept in tally.kept] for j, name in enumerate(algorithm.logs)}
-        samples, compute, pack, borrowed = (float(tally[name][0]) for name in ("samples", "compute", "pack", "borrowed"))
-        return Evaluation(loss, norm(gradient), samples, compute, pack, borrowed, columns, of_workers, theory)
+        numbers = {name: float(tally[name][0]) for name in ("samples", "compute", "pack", "borrowed", "wall")}
+        return Evaluation(loss, norm(gradient), **numbers, columns=columns, of_workers=of_workers, theory=theory)

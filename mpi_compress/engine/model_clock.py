@@ -34,8 +34,8 @@ class ModelClock:
         """A round begins: what workers compute from now on is its gradients."""
         self._before = {i: f.samples for i, f in self._objectives.items()}
 
-    def end(self, c: Counters, ups: Sequence[Message], downs: Sequence[Message]) -> None:
-        """The round is over; ups and downs are its messages, at rank 0: one each of every worker, or down one to all."""
+    def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
+        """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
         computed = _Collected()
         if self._cost.computing(1.0) > 0:
             self._exchange.collect(self._reports(), computed)
@@ -47,22 +47,23 @@ class ModelClock:
         for i, f in self._objectives.items():
             yield np.array([self._cost.computing((f.samples - self._before[i]) * self._nonzeros[i])])
 
-    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[Message], downs: Sequence[Message]) -> None:
+    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
         """Add a round to the clock, and what the messages that were waited for say of it."""
-        waited = [self._trip(m, c.model_seconds + seconds, i) for i, (m, seconds) in enumerate(zip(ups, computed, strict=True))]
+        begun = c.model_seconds
+        waited = [self._trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
         slowest = max(range(len(ups)), key=lambda i: waited[i][0])
         arrived, latency = waited[slowest]
         c.model_fixed += computed[slowest] + latency
-        c.model_bits += ups[slowest].wire_bits
+        c.model_bits += ups[slowest]
         each = downs if len(downs) == len(ups) else [*downs] * len(ups)
-        heard = [self._trip(m, arrived, i) for i, m in enumerate(each)]
+        heard = [self._trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
         last = max(range(len(each)), key=lambda i: heard[i][0])
         c.model_seconds, latency = heard[last]
         c.model_fixed += latency
         c.model_bits += each[last].wire_bits
 
-    def _trip(self, message: Message, second: float, worker: int) -> tuple[float, float]:
-        return self._cost.arrival(message.wire_bits, second, worker)
+    def _trip(self, bits: int, second: float, worker: int) -> tuple[float, float]:
+        return self._cost.arrival(bits, second, worker)
 
 
 class _Collected:

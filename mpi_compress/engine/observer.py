@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.algorithms.base import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import PrecisionExhausted
-from mpi_compress.engine.counting import Clock, Counters
+from mpi_compress.engine.counting import Clock, Count, Counters, counts_of
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Stop, Verdict
-from mpi_compress.messages.conventions import Convention, add_by_conventions
+from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.writer import Row
@@ -79,22 +81,35 @@ class Observer:
         """Add a finished round: at rank 0 its messages to the counts, on every rank its seconds to the model's clock.
 
         Args:
+            arrived: the messages of all workers at rank 0; if they are added up by a tree, those that this rank has.
             downs: the master's messages, one to each worker or one to all.
         """
-        if self.exchange.is_root:
-            self._count(uplink, arrived, downlink, downs)
+        begun, wire_bits = now(), list[int]()
+        if self.exchange.is_root or self.exchange.tree is not None:
+            counts, by_convention = self._counts(uplink, arrived)
+            if self.exchange.is_root:
+                wire_bits = [wire for wire, _, _ in counts]
+                starts_whole = self.log.compresses and not any(self.counters.wire_bits_up)
+                add_by_conventions(self.counters.by_convention, self.log.count, by_convention, starts_whole)
+                self.counters.add_up(counts, self.cost)
+                if self.exchange.counts_down:
+                    self.counters.add_down(downlink, downs, self.cost)
+            took = now() - begun
+            self.clock.evaluate += took
+            self.clock.counting += 0.0 if self.exchange.tree else took  # of a tree, the ranks' counts are waited for
         if self.model is not None:
-            self.model.end(self.counters, arrived, downs)
+            self.model.end(self.counters, wire_bits, downs)
 
-    def _count(self, uplink: Link, arrived: list[Message], downlink: Link, downs: Sequence[Message]) -> None:
-        begun = now()
-        if self.log.count:
-            starts_whole = self.log.compresses and not any(self.counters.wire_bits_up)
-            add_by_conventions(self.counters.by_convention, self.log.count, uplink, arrived, starts_whole)
-        self.counters.add_up(uplink, arrived, self.cost)
-        if self.exchange.counts_down:
-            self.counters.add_down(downlink, downs, self.cost)
-        self.clock.evaluate += now() - begun
+    def _counts(self, uplink: Link, arrived: list[Message]) -> tuple[list[Count], list[list[float]]]:
+        """The counts of all workers' messages, and those by the conventions of the log; at rank 0."""
+        counts = [*counts_of(uplink, arrived)]
+        by_convention = bits_by(self.log.count, uplink, arrived) if self.log.count else []
+        if self.exchange.tree is None:
+            return counts, by_convention
+        own = [[*count, *(by_convention[i] if by_convention else ())] for i, count in enumerate(counts)]
+        width = 3 + (1 + len(self.log.count) if self.log.count else 0)
+        everyone = self.exchange.counts(np.array(own, dtype=np.float64).reshape(len(own), width)).tolist()
+        return [(int(wire), paper, int(elements)) for wire, paper, elements, *_ in everyone], [row[3:] for row in everyone]
 
     def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
@@ -119,8 +134,9 @@ class Observer:
         if k == c.logged:
             return verdict
         first, c.logged = c.logged < 0, k
-        point = self.evaluator.evaluate(algorithm, node, workers, c.clock.sends)
+        point = self.evaluator.evaluate(algorithm, node, workers, c.clock)
         if point is not None:
+            c.see_slowest(point.wall)
             c.borrowed, c.greatest_loss, c.last_loss = point.borrowed, max(c.greatest_loss, point.loss), point.loss
             if first:
                 c.first_loss, c.start_distance = point.loss, point.distance

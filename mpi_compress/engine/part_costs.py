@@ -5,6 +5,7 @@ round is left out. A part's time is the lower quartile of the others, since othe
 median: of methods whose rounds differ this is the usual round.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,10 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.messages.kinds import Dense
 from mpi_compress.messages.link import Message
+from mpi_compress.messages.mean import Averager
+from mpi_compress.messages.tree import Sum, Tree
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 
@@ -95,6 +99,8 @@ class PartCosts:
     nonzeros: float  # of a row
     dim: int  # d
     share: float = 1.0  # of the workers that take part in a round
+    coordinates: float = math.inf  # of a worker's message
+    merge: float = 0.0  # seconds in which a rank reads a sum of d floats of 64 bits and adds it to another
 
     def gradient(self, rows: float) -> float:
         """Seconds of a worker's gradient with a shard of so many rows."""
@@ -177,7 +183,7 @@ class _Stopwatch(Observer):
         gradient = sum(f.seconds for f in fs)
         nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)
         times = [gradient, max(0.0, c.clock.sends - gradient), c.clock.update]
-        self.readings.append([*times, sum(f.samples for f in fs), nonzeros, sum(c.wire_bits_up), c.wire_bits_down])
+        self.readings.append([*times, sum(f.samples for f in fs), nonzeros, sum(c.wire_bits_up), c.wire_bits_down, c.elements_up])
         over = k >= _LEAST and time.perf_counter() - self._begun > _SECONDS
         return Verdict.COMPLETE if over or k >= _MOST else Verdict.GO_ON
 
@@ -191,14 +197,16 @@ class _Play:
         bound = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.algorithm.setting.numbers))
         cuts = [i * len(rows) // m for i in range(m + 1)]
         shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}
-        evaluator = Evaluator(_Apart(m), objectives_of(bound, shards), bound.algorithm.setting.mu_apart)
+        exchange = _Apart(m)
+        exchange.tree = Tree(m) if spec.workers.fold == "tree" else None
+        evaluator = Evaluator(exchange, objectives_of(bound, shards), bound.algorithm.setting.mu_apart)
         watch = _Stopwatch(evaluator, spec.cost, spec.stop, Log(p.problem.data.n_samples))
         rounds.run(bound.algorithm, Streams(spec.seed), p.x0, watch)
         if len(watch.readings) < 3:
             raise UserError(f"{spec.where}its first rounds are not finite, so that their parts cannot be timed")
         each = np.diff(watch.readings[1:], axis=0)
         self.gradient, self.packing, self.fold = map(float, np.quantile(each[:, :3], _UNDISTURBED, axis=0))
-        self.samples, self.nonzeros, self.bits_up, self.bits_down = map(float, np.median(each[:, 3:], axis=0))
+        self.samples, self.nonzeros, self.bits_up, self.bits_down, self.elements = map(float, np.median(each[:, 3:], axis=0))
 
 
 def _fitted(p: Prepared, plays: Sequence[_Play]) -> PartCosts:
@@ -219,7 +227,21 @@ def _fitted(p: Prepared, plays: Sequence[_Play]) -> PartCosts:
         nonzeros=data.nonzeros / data.n_samples,
         dim=p.problem.dim,
         share=share,
+        coordinates=last.elements / last.m,
+        merge=_merging(p.problem.dim),
     )
+
+
+def _merging(dim: int) -> float:
+    """Seconds in which a rank reads a sum of dim floats and adds it to another."""
+    averager, took = Averager(dim), []
+    own = Sum(dim, Dense(np.ones(dim)))
+    message = own.message()
+    for _ in range(9):
+        start = time.perf_counter()
+        Sum.of(averager, [own, Sum.read(message, dim)])
+        took.append(time.perf_counter() - start)
+    return float(np.quantile(took, _UNDISTURBED))
 
 
 def _least(columns: Sequence[tuple[float, float]], wanted: Sequence[float]) -> tuple[float, float]:

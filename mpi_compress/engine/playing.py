@@ -76,7 +76,7 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
     """
     ranks, workers = how.ranks, p.spec.workers
     patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
-    exchange = ranks.exchange(workers.count, workers.exchange, workers.master, patience)
+    exchange = ranks.exchange(workers.count, workers.exchange, workers.master, patience, workers.fold)
     evaluator = _host(p, exchange, how, rows)
     sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
     begun, place = _begin(file, p, evaluator, how, sample, tuned)

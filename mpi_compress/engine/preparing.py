@@ -143,6 +143,7 @@ def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) 
     setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, shapes)
     method = checked_at("algorithm", lambda: algorithm.within(setting))
     _check_participation(spec, method)
+    _check_fold(spec, method)
     return method
 
 
@@ -153,6 +154,13 @@ def _check_participation(spec: RunSpec, algorithm: Algorithm) -> None:
             f"workers.participate = {spec.workers.participate}: {algorithm.name}, as it is set here, needs all workers in every "
             "round; some of them are enough for " + ", ".join(name for name in algorithms if algorithms[name].partial_mean)
         )
+
+
+def _check_fold(spec: RunSpec, algorithm: Algorithm) -> None:
+    """UserError where a tree folds messages that the algorithm does not send, or uses one by one."""
+    if spec.workers.fold == "tree" and (algorithm.shares_memory or algorithm.needs_each):
+        why = "shares memory and sends no messages" if algorithm.shares_memory else "needs each message, not their mean alone"
+        raise UserError(f'workers.fold = "tree": {algorithm.name}, as it is set here, {why}; fold = "order" would do')
 
 
 _warned: set[str] = set()

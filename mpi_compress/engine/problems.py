@@ -133,8 +133,13 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     loss = _within(spec, data)
     if not isinstance(loss, Model):
         _refuse_size(gram_eigenvalues(data)[0])
-    of_data = _smoothness(spec, data, loss, n, wanted)
-    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(dim_of(loss, data.dim)), "n": float(n)}
+    problem = unsolved_of(spec, data, loss, _smoothness(spec, data, loss, n, wanted))
+    return replace(problem, test=open_test(spec.data, spec.folder, data))
+
+
+def unsolved_of(spec: RunSpec, data: DataSet, loss: Loss | Model, of_data: Smoothness) -> Problem:
+    """The problem on data of this size whose mean loss has this smoothness, without x*, f* and a test set. It reads no data."""
+    sizes = {"L": of_data.L, "N": float(data.n_samples), "d": float(dim_of(loss, data.dim)), "n": float(spec.workers.count)}
     mu, penalty = _mu(spec, sizes), _penalty(spec, sizes, loss)
     if penalty is not None and penalty.mu is not None:
         mu, penalty = mu + penalty.mu, None
@@ -144,7 +149,7 @@ def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
     given = spec.objective.smoothness
     if isinstance(given, float | int):
         smoothness = Smoothness(float(given), source="given")
-    return Problem(data, loss, mu, penalty, smoothness, test=open_test(spec.data, spec.folder, data))
+    return Problem(data, loss, mu, penalty, smoothness)
 
 
 def _within(spec: RunSpec, data: DataSet) -> Loss | Model:

@@ -8,6 +8,7 @@ from mpi_compress.algorithms.hosted import HostedWorkers, OneByOne
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.answers import answers_of
+from mpi_compress.engine.arrivals import arrivals_of
 from mpi_compress.engine.checkpoint import Keeper, States
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Verdict
@@ -21,7 +22,7 @@ def run(
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
-    answers = answers_of(algorithm, exchange, streams)
+    answers, arrivals = answers_of(algorithm, exchange, streams), arrivals_of(exchange, algorithm.setting.dim)
     hosted = _faster(OneByOne(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite)
@@ -34,10 +35,10 @@ def run(
         start = now()
         sent = hosted.messages(s.node, s.k)
         clock.sends += now() - start
-        arrived = exchange.gather(sent)
-        begun = now()
         uplink, downlink = algorithm.uplink(s.node, s.k), algorithm.downlink(s.node, s.k)
-        made = answers.made(s, arrived, uplink, downlink) if exchange.has_master else None
+        arrived = arrivals.gather(sent, uplink)
+        begun = now()
+        made = answers.made(s, arrivals.contents(arrived, uplink), downlink) if exchange.has_master else None
         clock.update += now() - begun
         heard = answers.go(made)
         begun = now()

@@ -154,7 +154,8 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
     ]
     best = min(ranked)[-1]
     if merits[best] == math.inf:
-        raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}")
+        below = ", and no higher than it starts" if tune.descent else ""
+        raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}{below}")
     return {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
             "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)]}  # fmt: skip
 
@@ -165,8 +166,10 @@ def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
     if not run.has(spec.tune.merit):
         raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
     merit = float(run.column(spec.tune.merit)[-1])
-    merit = merit if run.status == "complete" and math.isfinite(merit) else math.inf
-    return merit, float(run.trace["round"][-1]) if _came_down(run, trial.stop) else math.inf
+    loss = run.trace["loss"]
+    ended_well = run.status == "complete" and not (spec.tune.descent and loss[-1] > loss[0])
+    merit = merit if ended_well and math.isfinite(merit) else math.inf
+    return merit, float(run.trace["round"][-1]) if ended_well and _came_down(run, trial.stop) else math.inf
 
 
 def _came_down(run: Run, stop: Stop) -> bool:

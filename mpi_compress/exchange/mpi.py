@@ -1,4 +1,4 @@
-"""The exchanges over MPI. Only this module, `channel`, `patience` and `ranks` use MPI.
+"""The exchanges over MPI. Only this module, `tree`, `channel`, `patience` and `ranks` use MPI.
 
 Messages have a communicator of their own, on which everything is counted: the uplink between ranks is exactly the frames (4-byte
 length + bytes) of the workers of other ranks. Evaluations and decisions use another communicator.
@@ -17,7 +17,7 @@ from mpi_compress.exchange.channel import Channel, Messages, joined, parted
 from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
-_UP, _DOWN, _DOWN_TO_EACH, _REPORT, _STATE = range(1, 6)
+UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
 
 
 class _OverMPI(Exchange):
@@ -67,18 +67,18 @@ class _OverMPI(Exchange):
     def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
         if not self.is_root:
             for report in reports:
-                self._control.send(report, [0], _REPORT)
+                self._control.send(report, [0], REPORT)
             return
         assert into is not None
         own = iter(reports)
         for rank, workers in self._blocks.items():
             for _ in workers:
-                into.add(next(own) if rank == 0 else self._control.receive(rank, _REPORT, dtype))
+                into.add(next(own) if rank == 0 else self._control.receive(rank, REPORT, dtype))
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
         if not self.is_root:
             for _ in self.mine:
-                yield self._control.receive(0, _STATE)
+                yield self._control.receive(0, STATE)
             return
         for rank, workers in self._blocks.items():
             for _ in workers:
@@ -86,7 +86,7 @@ class _OverMPI(Exchange):
                 if rank == 0:
                     yield frame
                 else:
-                    self._control.send(frame, [rank], _STATE)
+                    self._control.send(frame, [rank], STATE)
 
     def consult(self, wish: str, decide: Callable[[list[str]], T]) -> T:
         wishes = self._control.to_root(wish)
@@ -110,23 +110,23 @@ class PointToPoint(_OverMPI):
     def gather(self, ups: list[Message]) -> list[Message]:
         if not self.is_root:
             if ups:
-                self._data.send_messages(ups, [0], _UP)
+                self._data.send_messages(ups, [0], UP)
             return []
-        arrived = self._data.receive_messages(self._senders, _UP)
+        arrived = self._data.receive_messages(self._senders, UP)
         self.bytes_received_up += sum(LENGTH_BYTES + m.data.size for messages in arrived.values() for m in messages)
         return [m for rank in self._blocks for m in (ups if rank == 0 else arrived.get(rank, []))]
 
     def broadcast(self, down: Message | None) -> Message:
         if down is None:
-            return self._data.receive_messages({0: 1}, _DOWN)[0][0]
-        self._data.send_messages([down], range(1, self.n_ranks), _DOWN)
+            return self._data.receive_messages({0: 1}, DOWN)[0][0]
+        self._data.send_messages([down], range(1, self.n_ranks), DOWN)
         return down
 
     def scatter(self, downs: list[Message] | None) -> list[Message]:
         if downs is None:
-            return self._data.receive_messages({0: len(self.mine)}, _DOWN_TO_EACH)[0] if self.mine else []
+            return self._data.receive_messages({0: len(self.mine)}, DOWN_TO_EACH)[0] if self.mine else []
         for rank in self._senders:
-            self._data.send_messages([downs[i] for i in self._blocks[rank]], [rank], _DOWN_TO_EACH)
+            self._data.send_messages([downs[i] for i in self._blocks[rank]], [rank], DOWN_TO_EACH)
         return super().scatter(downs)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
+from mpi_compress.messages.tree import Tree
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's
@@ -50,12 +51,12 @@ class Ranks:
         """Ranks 0 and 1 by themselves; None on the other ranks."""
         return self
 
-    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0) -> Exchange:
-        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too.
+    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0, fold: str = "order") -> Exchange:
+        """The exchange of a `kind` for n workers; `master` says whether rank 0 hosts workers too, `fold` how messages are added up.
 
         Ranks that wait for longer than `patience` seconds for one that does not answer raise NotAnswering; 0: they wait for ever.
         """
-        return Exchange(n, counts_down=kind != "allgather")
+        return _folding(Exchange(n, counts_down=kind != "allgather"), fold)
 
     def seconds_a_message(self) -> float:
         """The time of this process that sending and receiving a small message takes, apart from the link's."""
@@ -135,12 +136,13 @@ class MPIRanks(Ranks):
         two = self._comm.Split(0 if self.rank < 2 else MPI.UNDEFINED, self.rank)
         return MPIRanks(two) if two != MPI.COMM_NULL else None
 
-    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0) -> Exchange:
+    def exchange(self, n: int, kind: str, master: str, patience: float = 0.0, fold: str = "order") -> Exchange:
         from mpi_compress.exchange.mpi import AllGather, PointToPoint
+        from mpi_compress.exchange.tree import TreeOfRanks
 
         if kind == "allgather":
-            return AllGather(self._comm, n, patience, self.crowded)
-        return PointToPoint(self._comm, n, master == "worker", patience, self.crowded)
+            return _folding(AllGather(self._comm, n, patience, self.crowded), fold)
+        return (TreeOfRanks if fold == "tree" else PointToPoint)(self._comm, n, master == "worker", patience, self.crowded)
 
     def seconds_a_message(self) -> float:
         from mpi_compress.exchange.channel import seconds_to_itself
@@ -150,6 +152,12 @@ class MPIRanks(Ranks):
     def close(self) -> None:
         self._channel.free()
         self._host.free()
+
+
+def _folding(exchange: Exchange, fold: str) -> Exchange:
+    """An exchange whose ranks with the master's part get all messages; with a tree, if they add these up by one."""
+    exchange.tree = Tree(exchange.n) if fold == "tree" else None
+    return exchange
 
 
 def at_root(ranks: Ranks, work: Callable[[], T]) -> T | None:

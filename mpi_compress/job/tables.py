@@ -102,6 +102,7 @@ class WorkersTable:
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
     master: Literal["dedicated", "worker"] = "dedicated"
+    fold: Literal["order", "tree"] = "order"  # in which order their messages are added up: worker order, or that of a tree
     participate: int | float | None = None  # in each round, drawn anew: so many workers, or below 1 this share; None: all
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
@@ -194,7 +195,7 @@ def _refuse_levels(at: dict[str, float] | None, key: str = "at") -> None:
 
 @dataclass(frozen=True)
 class PanelTable:
-    """A job's [[figure.panel]]; keys left out are as in [figure]."""
+    """A job's [[figure.panel]]; keys left out are as in [figure], but for names of axes that have another column here."""
 
     title: str = ""
     runs: list[str] = field(default_factory=lambda: ["*"])  # labels, or patterns of them such as "*, c2 = 0.25"

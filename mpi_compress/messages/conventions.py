@@ -75,15 +75,23 @@ def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
     return found
 
 
+def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Sequence[Message]) -> list[list[float]]:
+    """Of each message whether it is a whole vector (1.0), then its bits by each convention; nothing for silence."""
+    silence = [0.0] * (1 + len(conventions))
+    contents = [None if message.is_silent else link.unpack(message) for message in arrived]
+    rule = [each.bits for each in conventions.values()]
+    return [silence if c is None else [isinstance(c, Dense) * 1.0, *[bits(link, c) for bits in rule]] for c in contents]
+
+
 def add_by_conventions(
-    totals: dict[str, float], conventions: Mapping[str, Convention], link: Link, arrived: Sequence[Message], starts_whole: bool
+    totals: dict[str, float], conventions: Mapping[str, Convention], counted: Sequence[Sequence[float]], starts_whole: bool
 ) -> None:
-    """Add a round's messages up to the totals, by column; nothing for silence.
+    """Add a round's messages up to the totals, by column.
 
     Args:
+        counted: what `bits_by` gave of each worker's message, in worker order.
         starts_whole: True in round 0 of a method whose uplink compresses: there some sources count no whole gradients.
     """
-    contents = [link.unpack(message) for message in arrived if not message.is_silent]
-    for each in conventions.values():
-        bits = [0.0 if starts_whole and each.start_is_free and isinstance(c, Dense) else each.bits(link, c) for c in contents]
-        totals[each.column] = added([max(bits)] * len(arrived) if each.padded and bits else bits, totals[each.column])
+    for at, each in enumerate(conventions.values(), 1):
+        bits = [0.0 if starts_whole and each.start_is_free and of[0] else of[at] for of in counted]
+        totals[each.column] = added([max(bits)] * len(bits) if each.padded else bits, totals[each.column])

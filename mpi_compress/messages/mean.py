@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -7,6 +8,26 @@ from mpi_compress.kernels import vectors as kernels
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse, no_coordinates
 
 _FEW = 16  # coordinates in all, up to which plain Python is faster than setting up arrays
+
+
+class Folded(Sequence[Compressed]):
+    """What workers sent, of which only the sum is known.
+
+    Args:
+        total: the sum.
+        n: how many messages it is of.
+    """
+
+    def __init__(self, total: Compressed, n: int):
+        self.total, self._n = total, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, which: Any) -> Any:
+        raise UserError(
+            'workers.fold = "tree": this master asks for single messages, and gets their sum alone; fold = "order" would do'
+        )
 
 
 class Averager:
@@ -24,6 +45,8 @@ class Averager:
     def mean(self, parts: Sequence[Compressed], n: int | None = None) -> Compressed:
         """(1/n) Σ parts of vectors of one length, n = len(parts) if not given; UserError if their lengths differ."""
         n = n or len(parts)
+        if isinstance(parts, Folded):
+            parts = [parts.total]
         dim = parts[0].dim
         if any(part.dim != dim for part in parts):
             lengths = ", ".join(str(size) for size in sorted({part.dim for part in parts}))
@@ -31,7 +54,7 @@ class Averager:
         if dim != self.dim:
             self._make_room(dim)
         sparse = _nonempty(parts)
-        if sparse is not None and 4 * (held := sum([p.indices.size for p in sparse])) <= 3 * self.dim:
+        if sparse is not None and is_few(held := sum([p.indices.size for p in sparse]), self.dim):
             return _sum_of_few(self.dim, sparse, n) if held <= _FEW else self._sum_of(sparse, float(n))
         total = np.zeros(self.dim)
         for part in parts:
@@ -46,6 +69,11 @@ class Averager:
         values = np.empty(indices.size)
         kernels.take_and_clear(indices, divisor, self._total, self._seen, values)
         return Sparse(self.dim, indices, values)
+
+
+def is_few(held: int, dim: int) -> bool:
+    """True if the sum of sparse vectors (dim,) that hold so many coordinates, of each again, is sparse."""
+    return 4 * held <= 3 * dim
 
 
 def _nonempty(parts: Sequence[Compressed]) -> list[Sparse] | None:

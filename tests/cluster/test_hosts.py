@@ -5,6 +5,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers import hosts
 from helpers.layouts import assert_equal
@@ -36,35 +37,37 @@ def test_results_are_those_of_one_process(tmp_path):
 
 
 def test_calibration_finds_delay_and_rate(tmp_path):
-    """5 ms at 1 Gbit/s, 50 ms at 10 Mbit/s; what TCP adds for larger messages makes it no more than an order."""
+    """5 ms at 1 Gbit/s, 50 ms at 10 Mbit/s, and the milliseconds that this machine's programs take to see a message."""
     for delay, rate in ((5.0, 1000.0), (50.0, 10.0)):
         with hosts.emulated(2, delay, rate) as mpiexec:
             done = there(mpiexec, 2, "calibrate", "-o", "link.toml", "--repeats", "5", "--largest", "1 MB", folder=tmp_path)
         assert done.returncode == 0, done.stderr
         cost = mc.costs.costs.build({"name": "table", "file": str(tmp_path / "link.toml")}, "cost")
-        assert 0.9 * delay < 1e3 * cost.cost(0.0) < 4 * delay
+        assert 0.95 * delay < 1e3 * cost.cost(0.0) < 1.1 * delay + 3
         if rate < 100:
             assert 0.8 / (rate * 1e6) < (cost.cost(8e6) - cost.cost(0.0)) / 8e6 < 2 / (rate * 1e6)
 
 
-ROUNDS = 30
-ONE_WORKER = f"""
+ONE_WORKER = """
 [data]
 generator = "gspar"
 samples = 50
-dim = 2000
+dim = 1500
 [algorithm]
 name = "gd"
 [stop]
-rounds = {ROUNDS}
+rounds = 30
 [log]
-every = {ROUNDS}
+every = 5
 """
 
 
 @pytest.mark.parametrize(("delay", "rate"), [(5.0, 1000.0), (50.0, 10.0)])
 def test_the_model_of_links_says_what_rounds_take(delay, rate, tmp_path):
-    """A worker and a master on hosts of their own: the clock of "trace", with the calibrated link, is within 25 % of real time."""
+    """A worker and a master on hosts of their own: the clock of "trace", with the calibrated link, is within 25 % of real time.
+
+    Messages have 12 kB: a little more, and TCP's first window of 10 segments, which has not grown, would add a wait of its own.
+    """
     (tmp_path / "job.toml").write_text(ONE_WORKER)
     with hosts.emulated(2, delay, rate) as mpiexec:
         for line in (["calibrate", "-o", "link.toml", "--repeats", "7", "--largest", "64 kB"], ["run", "job.toml", "--out", "out", "--quiet"]):
@@ -75,7 +78,9 @@ def test_the_model_of_links_says_what_rounds_take(delay, rate, tmp_path):
     model = {"model": "trace", "rows": rows, "compute": str(tmp_path / "link.toml")}
     (modelled,) = mc.run({**tomllib.loads(ONE_WORKER), "cost": model}, out=tmp_path / "one")
     (real,) = (mc.read(file) for file in (tmp_path / "out").rglob("*.h5"))
-    assert real.timing["seconds"][-1] == pytest.approx(modelled.trace["model_seconds"][-1], rel=0.25)
+    took, said = (np.median(np.diff(seconds)) for seconds in (real.timing["seconds"], modelled.trace["model_seconds"]))
+    print(f"{delay:g} ms, {rate:g} Mbit/s: five rounds took {1e3 * took:.3g} ms, the model says {1e3 * said:.3g} ms")
+    assert took == pytest.approx(said, rel=0.25)
 
 
 def test_no_host_reads_data_that_others_parsed_in_its_own_cache(tmp_path):

@@ -13,8 +13,9 @@ from helpers.running import BIN, command
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.cluster import scale
-from mpi_compress.cluster.scale import Hosting, LinkCosts, modelled
+from mpi_compress.cluster.scale import Hosting, modelled
 from mpi_compress.cluster.scale_figure import csv_text
+from mpi_compress.cluster.scale_link import LinkCosts
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.part_costs import Growth, Linear, Measured, PartCosts, PartTimer
 
@@ -52,21 +53,33 @@ def test_fewer_ranks_play_their_workers_one_after_another():
     assert (alone.exchange, alone.gradient) == (0.0, pytest.approx(100 * (2e-9 * 700 + 1e-6)))
 
 
-def test_allgather_and_a_tree_by_hand():
+def test_allgather_by_hand():
     r = modelled(COSTS, LINK, Hosting(master_hosts=True), "allgather", 100)
     assert (r.bits_down, r.fold) == (0.0, pytest.approx(1.1e-3))
     assert r.exchange == pytest.approx(2 * 7 * 1e-3 + 1e-8 * 99_000)
     few = modelled(COSTS, LINK, Hosting(ranks=5), "allgather", 100)  # each rank hosts 20 workers, the master's too
     assert few.packing == pytest.approx(1e-5 + 20 * 4e-5)
     assert few.exchange == pytest.approx(2 * 3 * 1e-3 + 1e-8 * 80_000)
-    fold, exchange = scale._tree(COSTS, LINK, 4, 4, 2, 2000.0)  # two levels of two messages; those of the second are sums of two
-    assert fold == pytest.approx(1e-4 + 1e-5 + 2 * 1e-5 + 2 * 2e-5)
-    assert exchange == pytest.approx(2 * (2e-3 + 2e-5) + 1e-8 * (2 * 3000 + 2 * 4000))
-    assert scale._tree(COSTS, LINK, 4, 4, 4, 2000.0) == pytest.approx((1e-4 + 5e-5, 2e-3 + 6e-5 + 1e-8 * 4 * 3000))
-    quick = modelled(COSTS, LinkCosts(c0=1e-9, c1=1e-8), Hosting(), "tree", 1000)
-    assert quick.fan_in in (2, 4)
-    assert quick.seconds < modelled(COSTS, LinkCosts(c0=1e-9, c1=1e-8), Hosting(), "star", 1000).seconds
-    assert modelled(COSTS, LinkCosts(c0=1.0), Hosting(), "tree", 1000).fan_in == 1024
+
+
+def test_a_tree_by_hand():
+    """Of 64 workers, in 4 leaves of 16, a rank adds up 32; of 100 workers, in 4 leaves of 25, the rank of 3 ranks' leaves."""
+    costs = PartCosts(**{**vars(COSTS), "merge": 1e-6, "coordinates": 2.0})
+    sum_of_32 = 96 + 96 * 32 * 2  # bits, of 2 coordinates each; below 64·100
+    r = modelled(costs, LINK, Hosting(ranks=3), "tree", 64)
+    assert (r.bits_up, r.bits_down, r.fan_in) == (64_000, 64 * 6464, 2)
+    leaf = 1e-6 * (96 + 96 * 16 * 2) / 6496
+    assert r.fold == pytest.approx(32 * 1e-5 + leaf + 2 * 1e-6 * sum_of_32 / 6496 + 1e-4)
+    assert r.exchange == pytest.approx(2e-3 + 1e-8 * 2 * (sum_of_32 + 6464) + 2e-5)
+    few = modelled(costs, LINK, Hosting(), "tree", 4)  # ranks of a worker each pass their messages on: it is a star
+    assert (few.fold, few.exchange) == (pytest.approx(1e-4 + 4 * 1e-5), pytest.approx(modelled(COSTS, LINK, Hosting(), "star", 4).exchange))
+    dense = modelled(COSTS, LINK, Hosting(ranks=2), "tree", 64)
+    assert dense.exchange == pytest.approx(2e-3 + 1e-8 * (96 + 6400 + 6464))
+    alone = modelled(costs, LINK, Hosting(ranks=1), "tree", 20)
+    assert (alone.fold, alone.exchange) == (pytest.approx(1e-4 + 20 * 1e-5), 0.0)
+    many, star = (modelled(costs, LINK, Hosting(), way, 1000) for way in ("tree", "star"))
+    assert many.fan_in == 37
+    assert many.fold < 0.2 * star.fold
 
 
 def test_workers_that_sleep_send_their_length_alone():
@@ -233,7 +246,7 @@ def test_rounds_of_20_100_and_1000_workers_take_what_the_model_says(ranks, tmp_p
 def test_rounds_between_hosts_take_what_the_model_says(delay, rate, tmp_path):
     """A master and two hosts of workers; tables of a link are those of messages between two hosts."""
     file = tmp_path / "job.toml"
-    file.write_text(PLAYED.format(samples=400, count=20, rounds=20, every=20))
+    file.write_text(PLAYED.format(samples=400, count=20, rounds=40, every=5))
     with hosts.emulated(3, delay, rate) as mpiexec:
         for ranks, line in (
             (2, ["calibrate", "-o", "link.toml", "--repeats", "7", "--largest", "64 kB"]),

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tomli_w
-from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY, run_of
-from helpers.layouts import Ended, Layout, Plan, assert_equal, play, play_all, results
+from helpers.examples import ALGORITHMS, CHANGING, GENERATED, SHARED_MEMORY, run_of
+from helpers.layouts import TREE, Ended, Layout, Plan, assert_equal, play, play_all, results
 from helpers.problems import problem_files, problems_job
 from helpers.running import BIN, SMALL_JOB, command
 
@@ -105,6 +105,24 @@ OWN_PART = {
     ),
 }
 
+BY_TREE = {
+    **{**GENERATED, "workers": TREE["workers"], "stop": {"rounds": 8}, "log": {"every": 4, "count": ["padded", "values-only-32"]}},
+    "run": runs(
+        {
+            "gd": run_of({"name": "gd"}),
+            "cat": run_of({"name": "cat"}, {"name": "sq"}),
+            "ef hard": run_of({"name": "ef", "batch": 1}, {"name": "hard-threshold", "threshold": 0.5}),
+            "marina-p": run_of({"name": "marina-p"}),
+            "power-sgd": run_of({"name": "power-sgd", "shapes": [[5, 6], [10]], "batch": 1}),
+            "some workers": {
+                **run_of({"name": "ef", "batch": 1, "budget": "cat"}, cost=CHANGING, workers={**TREE["workers"], "participate": 9}),
+                "up": {"compressor": "top-k", "codec": "bitmap"},
+            },
+            "one worker": run_of({"name": "diana"}, {"name": "random-k", "k": 3}, workers={"count": 1, "fold": "tree"}),
+        }
+    ),
+}
+
 
 def too_fine(way: str) -> dict[str, Any]:
     """Two workers have small samples; the last one's gradients are 2³¹ steps of the grid and more."""
@@ -120,6 +138,7 @@ JOBS: dict[str, str] = {
     "one-each": tomli_w.dumps({**GENERATED, "run": runs(dict(ONE_EACH))}),
     "small": SMALL_JOB,
     "theory": tomli_w.dumps(THEORY),
+    "tree": tomli_w.dumps(BY_TREE),
     "own-part": tomli_w.dumps(OWN_PART),
     "too-fine-up": tomli_w.dumps(too_fine("up")),
     "too-fine-down": tomli_w.dumps(too_fine("down")),
@@ -127,7 +146,7 @@ JOBS: dict[str, str] = {
     "shared-memory": tomli_w.dumps({**GENERATED, "run": runs(SHARED_MEMORY)}),
 }
 ON_RANKS = tuple(name for name in JOBS if name not in ("shared-memory", "one-each"))
-FEW = ("one-each", "small", "own-part", "too-fine-up", "too-fine-down")
+FEW = ("one-each", "small", "tree", "own-part", "too-fine-up", "too-fine-down")
 
 MASTER_WORKS = {"workers.master": "worker"}
 ALLGATHER = {"workers.exchange": "allgather"}
@@ -150,7 +169,7 @@ WAYS = {
     "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
     "allgather on five ranks": Way(FEW[1:], (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
-    "stopped on three ranks, resumed in one process": Way(("one-each",), (Layout(3, stop_after=3), Layout())),
+    "stopped on three ranks, resumed in one process": Way(("one-each", "tree"), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
     "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
@@ -235,7 +254,7 @@ def played(jobs, begun) -> Callable[[str], Played]:
                 assert ended == {file: STATUS.get(file.stem, 0) for file in files}
             else:
                 assert min(min(stops) for stops in ended.values()) >= 1
-                assert_all_saved(out, layout, rounds, len(ONE_EACH if "one-each" in way.jobs else ALGORITHMS))
+                assert_all_saved(out, layout, rounds, sum(job in way.jobs for job, _ in LABELS))
         assert {f.suffix for f in out.rglob("*") if f.is_file()} == {".h5"}
         failed.remove(name)
         return results(out)
@@ -290,6 +309,12 @@ def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(way,
     per_worker = run.workers["wire_bits_up"][-1]
     assert 8 * run.attrs["mpi_bytes_received_up"] == per_worker[on_rank_0:].sum()
     assert per_worker.sum() == run.trace["wire_bits_up"][-1]
+
+
+def test_by_a_tree_the_master_receives_one_sum_of_each_rank(played):
+    run = mc.read(played("three ranks")["tree", "gd"])
+    assert run.attrs["mpi_bytes_received_up"] == 8 * 2 * (4 + 8 + 8 * 40)  # in 8 rounds of 2 ranks: length, what is held, 40 floats
+    assert run.trace["wire_bits_up"][-1] > 8 * run.attrs["mpi_bytes_received_up"]
 
 
 @pytest.mark.parametrize("way", ["allgather in one process", "allgather on three ranks"])

@@ -63,10 +63,10 @@ def link_file(tmp_path):
 
 
 def synthetic(noise=0.01, bad=0, c0=2e-4, c1=1e-8):
-    """A link of 100 Mbit/s and 0.2 ms, whose every trip has two small messages besides."""
+    """A link of 100 Mbit/s and 0.2 ms, whose every trip has a small message besides."""
     rng = np.random.default_rng(0)
     bits = np.unique(np.geomspace(8, 1e6, 25).round()) * 8
-    times = [(c1 * b + 3 * c0) * (1 + noise * rng.standard_normal(30)) for b in bits]
+    times = [(c1 * b + 2 * c0) * (1 + noise * rng.standard_normal(30)) for b in bits]
     for t in times[:bad]:
         t[0] *= 20
     return calibrate.fitted(bits, times)

@@ -1,0 +1,50 @@
+"""What the master gets of a round: the messages of all workers, or their sum by the tree of folds; and what is counted of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mpi_compress.exchange import Exchange
+from mpi_compress.messages.kinds import Compressed
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.mean import Folded
+from mpi_compress.messages.tree import TreeAdder
+
+
+class InOrder:
+    """The master gets every message, and decodes it."""
+
+    def __init__(self, exchange: Exchange):
+        self.exchange = exchange
+
+    def gather(self, sent: list[Message], uplink: Link) -> list[Message]:
+        """Exchange a round's messages. What is returned is counted: all of them at rank 0, or with a tree those of each rank."""
+        return self.exchange.gather(sent)
+
+    def contents(self, arrived: Sequence[Message], uplink: Link) -> Sequence[Compressed] | None:
+        """What the master answers to, at ranks with its part; None: some message is refused, or not finite."""
+        ups: list[Any] = [m.content or (None if m.is_refused else uplink.unpack(m)) for m in arrived]
+        distinct = {id(c): c for c in ups}.values()  # silent workers hosted together share one
+        return ups if all(c is not None and c.is_finite() for c in distinct) else None
+
+
+class InTree(InOrder):
+    """Ranks decode the messages of their workers and add them up by the exchange's tree; the master finishes the sum."""
+
+    def __init__(self, exchange: Exchange, dim: int):
+        super().__init__(exchange)
+        assert exchange.tree is not None
+        self._adder = TreeAdder(exchange.tree, dim)
+
+    def gather(self, sent: list[Message], uplink: Link) -> list[Message]:
+        arrived = self.exchange.gather(sent)
+        self._pieces = self.exchange.rise(arrived, lambda pieces, workers: self._adder.added(pieces, workers, uplink))
+        return arrived
+
+    def contents(self, arrived: Sequence[Message], uplink: Link) -> Sequence[Compressed] | None:
+        total = self._adder.total(self._pieces, uplink)
+        return None if total is None else Folded(total, self.exchange.n)
+
+
+def arrivals_of(exchange: Exchange, dim: int) -> InOrder:
+    """The way in which messages reach the master over this exchange."""
+    return InOrder(exchange) if exchange.tree is None else InTree(exchange, dim)
