@@ -11,6 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
+    from mpi_compress.job.loading import Job
     from mpi_compress.job.runs import RunSpec
 
 
@@ -27,8 +28,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress.cli import plan_scale
-    from mpi_compress.cluster.states import states
+    from mpi_compress.cluster.states import TO_DO, states
     from mpi_compress.engine import memory_needs
+    from mpi_compress.engine.foreseen import refusal
 
     plan_scale.refuse_alone(options)
     if options.model is not None:
@@ -41,14 +43,27 @@ def act(options: Namespace) -> int:
         if spec.missing:
             print(f"{spec.index:3d}  {spec.label:{width}s}  {'–':^12s}  {'–':>8s}  {state}")
             continue
+        if state == TO_DO and (shape := shapes.of(spec)) is not None and (why := refusal(spec, shape)):
+            state = f"would be refused: {why}"
         text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
         print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {state}")
         left += [] if state.startswith("done") else [spec]
+    _tell_trials(job, left, Path(options.out))
     _warn_of_what_is_missing(left)
     if not options.force:
         here = [spec for spec in job.runs if not spec.missing]
         memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)
     return 0
+
+
+def _tell_trials(job: "Job", left: "Sequence[RunSpec]", out: Path) -> None:
+    """A line on the trials of [tune] that come before the runs that are left."""
+    from mpi_compress.results.files import result_file
+
+    trials = {trial.toml(): trial for spec in left if spec.tune for trial in spec.trials}.values()
+    if trials:
+        done = sum(result_file(f"{job.name}/tuning", t.label, t.run_id, out).exists() for t in trials)
+        print(f"before them: {len(trials)} trials of [tune], {done} of them done")
 
 
 def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpi_compress.cli.parsing import load_one
-from mpi_compress.cli.results_of import add_axes, add_what, axes_of, found, is_one_job, warn_of_mixtures
+from mpi_compress.cli.results_of import add_axes, add_what, axes_of, found, warn_of_mixtures
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.reader import Run
 
+_OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "rows", "at")
+
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_what(parser, text="a job file, or result files")
+    add_what(parser, text="job files, whose runs share a figure with the axes of the first; or result files")
     add_axes(parser)
     bounds = "drawn dashed over the curves: bound, or lower_up,upper_up"
     parser.add_argument("--bounds", type=lambda s: [name.strip() for name in s.split(",")], metavar="COLUMNS", help=bounds)
@@ -53,12 +55,14 @@ def _what(options: Namespace) -> "tuple[list[Run], FigureTable, Path]":
     """The results to draw, how, and where to by default."""
     from mpi_compress.job.tables import FigureTable
 
-    first, of_job = Path(options.what[0]), is_one_job("plot", options)
-    runs = found(options)
-    if not of_job:
+    runs, first = found(options), Path(options.what[0])
+    if first.suffix != ".toml":
         return runs, FigureTable(), first.with_suffix(".png")
-    job = load_one(first, options)
-    return runs, job.titled_figure, Path(options.out) / job.name / f"{job.name.replace('/', '-')}.png"
+    jobs = [load_one(file, options) for file in dict.fromkeys(options.what)]
+    target = Path(options.out) / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
+    if len(jobs) == 1:
+        return runs, jobs[0].titled_figure, target
+    return runs, FigureTable(**{key: getattr(jobs[0].figure, key) for key in _OF_AXES}), target
 
 
 def _report_what_is_not_drawn(runs: "Sequence[Run]", figure: "FigureTable") -> None:

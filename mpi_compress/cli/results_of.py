@@ -38,20 +38,6 @@ def axes_of(options: Namespace) -> dict[str, str]:
     return asked
 
 
-def is_one_job(command: str, options: Namespace) -> bool:
-    """True if a job is given, False if results are.
-
-    Raises:
-        UserError: more than one job is given, both kinds are, or results and an option about a job.
-    """
-    if any(name.endswith(".toml") for name in options.what):
-        if len(options.what) > 1:
-            raise UserError(f"{command} {shlex.join(options.what)}: takes one job, or results of any number, not both")
-        return True
-    ask_for_results_alone(options)
-    return False
-
-
 def ask_for_results_alone(options: Namespace) -> None:
     """UserError if, beside results, an option about a job is given."""
     if options.set or options.only or options.full:
@@ -74,7 +60,7 @@ def found(options: Namespace) -> "list[Run]":
     if len(jobs) < len(what):
         raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")
     runs: list[Run] = []
-    for file in jobs:
+    for file in dict.fromkeys(jobs):
         job = load_one(file, options)
         runs += (new := readable_results_of(job, Path(options.out)))
         begun = {run.file for run in new if len(run.trace.get("round", ()))}

@@ -215,5 +215,6 @@ def _time(run: "Run") -> Iterator[str]:
     evaluate = seconds.pop("evaluate")
     parts = ", ".join(f"{k} {v:.3g} s ({v / total:.0%})" for k, v in seconds.items())
     yield f"  time      {total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
-    yield f"  made by   {', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {a['mpi_library']}"
+    library = a["mpi_library"] if a["mpi_library"] != "none" else "without MPI"
+    yield f"  made by   {', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {library}"
     yield f"  on        {a['host']}" + (f", commit {a['commit']}" if a.get("commit") else "")

@@ -2,10 +2,16 @@
 
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpi_compress.cli.parsing import add_job, load
+from mpi_compress.core.progress import print_line
+
+if TYPE_CHECKING:
+    from mpi_compress.job.runs import RunSpec
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,6 +47,7 @@ def act(options: Namespace) -> int:
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
+    _warn_of_refusals([spec for spec in job.runs if spec.index in todo])
     submission = Submission(job, Path(options.job), out, run, todo, asked)
     text = submission.text()  # refuses wrong options
     if options.dry_run:
@@ -50,3 +57,14 @@ def act(options: Namespace) -> int:
     runs, jobs = f"{len(todo)} run{'s' * (len(todo) != 1)}", f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"
     print(f"submitted {runs} as {jobs}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0
+
+
+def _warn_of_refusals(runs: "Sequence[RunSpec]") -> None:
+    """A line for each run that will end as it begins."""
+    from mpi_compress.engine.foreseen import refusal
+    from mpi_compress.engine.memory_needs import Shapes
+
+    shapes = Shapes()
+    for spec in runs:
+        if not spec.missing and (shape := shapes.of(spec)) is not None and (why := refusal(spec, shape)):
+            print_line(f"mpi-compress: {spec.where}would be refused: {why}")

@@ -1,6 +1,7 @@
 """`mpi-compress watch JOB|RESULT|FOLDER…`"""
 
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpi_compress.cli.parsing import load_one
-from mpi_compress.cli.results_of import add_axes, add_what, axes_of, is_one_job
+from mpi_compress.cli.results_of import add_axes, add_what, ask_for_results_alone, axes_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
@@ -69,7 +70,7 @@ def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], Figure
     from mpi_compress.results.files import result_file
 
     asked: dict[str, Any] = {**axes_of(options)}
-    if is_one_job("watch", options):
+    if _is_job(options):
         job, out = load_one(options.what[0], options), Path(options.out)
         runs = [(spec.label, spec.run_id) for spec in job.runs if not spec.missing]
         return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
@@ -77,6 +78,16 @@ def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], Figure
         if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
             raise UserError(f"{name}: there is no such job, result or folder")
     return lambda: _in_places(options.what), FigureTable().changed(**asked)
+
+
+def _is_job(options: Namespace) -> bool:
+    """True if a job is given; UserError if it is not the only thing, or if results come with an option about a job."""
+    if any(name.endswith(".toml") for name in options.what):
+        if len(options.what) > 1:
+            raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
+        return True
+    ask_for_results_alone(options)
+    return False
 
 
 def _in_places(names: Sequence[str]) -> Mapping[Path, str]:

@@ -13,6 +13,7 @@ from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import read
 from mpi_compress.results.writer import is_being_written
 
+TO_DO = "to do"
 _LONG = 60.0  # seconds without a row that a plan tells
 
 
@@ -64,7 +65,7 @@ def _state(file: Path, task: slurm.Task | None) -> str:
         return ended
     if status not in ("", "running"):
         return f"{status}: {reason}{reached}"
-    return f"broken off{reached}" if status else "to do"
+    return f"broken off{reached}" if status else TO_DO
 
 
 def _ended(task: slurm.Task, status: str, reason: str, reached: str) -> str:

@@ -22,13 +22,9 @@ class OneToAll:
     streams: Streams
     second: float = 0.0
 
-    def made(self, s: States, arrived: Sequence[Message], uplink: Link, downlink: Link) -> list[Message]:
-        """The messages, at ranks with the master's part. If the update is not finite, they are refused, and say so."""
-        ups = [m.content or (None if m.is_refused else uplink.unpack(m)) for m in arrived]
-        distinct = {id(c): c for c in ups}.values()  # silent workers hosted together share one
-        if not all(c is not None and c.is_finite() for c in distinct):
-            return self._refused(None)
-        return self._answered(s, ups, downlink)
+    def made(self, s: States, ups: Sequence[Compressed] | None, downlink: Link) -> list[Message]:
+        """The messages, at ranks with the master's part. If the update is not finite (ups = None), they are refused, and say so."""
+        return self._refused(None) if ups is None else self._answered(s, ups, downlink)
 
     def go(self, answers: list[Message] | None) -> list[Message]:
         """The messages that this rank hears."""
@@ -43,7 +39,7 @@ class OneToAll:
         s.k += 1
         return True
 
-    def _answered(self, s: States, ups: Sequence[Compressed | None], downlink: Link) -> list[Message]:
+    def _answered(self, s: States, ups: Sequence[Compressed], downlink: Link) -> list[Message]:
         return [attempt(self.algorithm.master_answers, s.node, s.master, ups, self._round(s.k, s.down))]
 
     def _refused(self, error: OverflowError | None) -> list[Message]:
@@ -71,7 +67,7 @@ class OneEach(OneToAll):
         s.k += 1
         return True
 
-    def _answered(self, s: States, ups: Sequence[Compressed | None], downlink: Link) -> list[Message]:
+    def _answered(self, s: States, ups: Sequence[Compressed], downlink: Link) -> list[Message]:
         try:
             answers = [*self.algorithm.answers(s.node, s.master, ups, self._round(s.k))]
         except OverflowError as error:

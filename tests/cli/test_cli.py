@@ -129,6 +129,20 @@ def test_plot_of_a_job(done, suffix, tmp_path, capsys):
     assert figure.read_bytes().startswith(head)
 
 
+def test_plot_of_two_jobs_draws_the_runs_of_both(done, tmp_path, capfd):
+    other = tmp_path / "other.toml"
+    other.write_text(done[0].read_text().replace("rounds = 12", "rounds = 5"))
+    both = ["plot", str(done[0]), str(other), "--only", "top-3", "--out", str(tmp_path)]
+    shutil.copytree(done[1], tmp_path, dirs_exist_ok=True)
+    assert main(both) == 2
+    assert "no results of 'other'" in capfd.readouterr().err
+    assert main(["run", str(other), "--only", "top-3", "--out", str(tmp_path), "--quiet"]) == 0
+    assert main(["plot", str(done[0]), str(other), *both[2:]]) == 0, "a job named twice is drawn once"
+    *runs, figure = capfd.readouterr().out.splitlines()
+    assert [line.partition("  ")[2] for line in runs] == ["top-3: complete"] * 2
+    assert figure == str(tmp_path / "small" / "small+other.png")
+
+
 def test_plot_of_results_goes_beside_the_first(done, capsys):
     _, results = done
     files = sorted(str(f) for f in results.rglob("*.h5"))
@@ -272,7 +286,7 @@ def test_the_version_is_that_of_the_package(capsys):
         (["plot", "RESULT", "-o", "a.gif"], "one of .png, .pdf, .svg"),
         (["plot", "RESULT", "--x", "wirebits_up"], "did you mean 'wire_bits_up'?"),
         (["plot", "RESULT", "--y", ""], "--y: a column's name is wanted"),
-        (["plot", "JOB", "RESULT"], "takes one job, or results of any number, not both"),
+        (["plot", "JOB", "RESULT"], "jobs are wanted, or results, not both"),
         (["show", "nothing.h5"], "no such file"),
         (["show", "JOB"], "cannot be read as HDF5"),
     ],

@@ -42,7 +42,7 @@ WRONG = [
     ("plan job.toml --ranks none", "none was given; it should be a whole number"),
     ("plan job.toml --out", "expected one argument"),
     ("plot", "the following arguments are required: JOB|RESULT.h5"),
-    ("plot job.toml other.toml", "takes one job, or results of any number"),
+    ("plot job.toml other.toml", "other.toml: there is no such job file"),
     ("plot job.toml -o figure", "a figure is written as one of .png, .pdf, .svg"),
     ("plot job.toml --x los", "did you mean 'loss'?"),
     ("plot results/job/GD.h5 --only GD", "are about a job, and results were given"),

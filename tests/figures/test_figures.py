@@ -10,6 +10,7 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.figures import plotting as figures
 from mpi_compress.figures.lines import lines, without_common
+from mpi_compress.job.tables import FigureTable, PanelTable
 
 mpl.use("agg")
 
@@ -93,6 +94,13 @@ def test_panels_share_looks_and_a_legend(done):
     assert (a.get_ylabel(), b.get_ylabel()) == ("suboptimality f(x) − f*", "")
     assert a.get_legend().get_texts()[0].get_text().startswith("var = ")
     assert figure.get_size_inches()[0] == pytest.approx(6.9)
+
+
+def test_a_panel_of_another_column_does_not_take_the_name_of_the_axis(done):
+    _, _, runs = done
+    tables = [PanelTable("(a)"), PanelTable("(b)", y="grad_norm"), PanelTable("(c)", y="grad_norm", ylabel="‖g‖")]
+    figure = figures.draw(runs, FigureTable("round", "loss", ylabel="f(w)", panel=tables))
+    assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes] == ["f(w)", "gradient norm ‖∇f(x)‖", "‖g‖"]
 
 
 def test_other_axes_can_be_asked_for(done):

@@ -1,0 +1,76 @@
+"""What `plan` says that a run will be refused for, before its data are read, is what `run` then says."""
+
+from pathlib import Path
+
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.core.errors import UserError
+from mpi_compress.engine.foreseen import refusal
+from mpi_compress.engine.memory_needs import Shapes
+
+HEAD = '[data]\ngenerator = "gspar"\nsamples = 40\ndim = 8\n[workers]\ncount = 2\n[stop]\nrounds = 3\n'
+REFUSED = {
+    "wide": 'algorithm = { name = "ef", step = "1/L" }\nup.compressor = { name = "top-k", k = 9 }',
+    "biased": 'algorithm.name = "diana"\nup.compressor = { name = "top-k", k = 4 }',
+    "letter": 'algorithm.name = "gd"\nobjective.mu = "1e-3 l"',
+    "crowd": 'algorithm.name = "gd"\nworkers.count = 41',
+    "tree": 'algorithm.name = "adiana"\nobjective.mu = 0.1\nworkers.fold = "tree"\nup.compressor = { name = "random-k", k = 4 }',
+    "convex only": 'algorithm.name = "adiana"\nup.compressor = { name = "random-k", k = 4 }',
+}
+SHIPPED = sorted(p for p in (Path(__file__).parents[2] / "jobs").rglob("*.toml") if p.stem != "links")  # that needs a link.toml
+
+
+@pytest.mark.parametrize("label", REFUSED)
+def test_what_is_foreseen_is_what_a_run_says(tmp_path, label, capsys):
+    job = tmp_path / "job.toml"
+    job.write_text(f'{HEAD}[[run]]\nlabel = "{label}"\n{REFUSED[label]}\n')
+    with pytest.raises(UserError) as said:
+        mc.run(job, out=tmp_path)
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    foreseen = capsys.readouterr().out.partition("would be refused: ")[2].strip()
+    assert foreseen
+    assert str(said.value).endswith(foreseen)
+
+
+def test_a_step_that_only_some_smoothnesses_allow_is_not_foreseen(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text(HEAD + '[algorithm]\nname = "diana"\nalpha = "1/L"\n[up.compressor]\nname = "random-k"\nk = 4\n')
+    (spec,) = mc.load_job(job).runs
+    shape = Shapes().of(spec)
+    assert shape is not None
+    assert refusal(spec, shape) == ""
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_an_error_in_a_part_of_ones_own_is_left_to_the_run(tmp_path, capsys):
+    @mc.algorithms.register("at fault")
+    class AtFault(mc.algorithms["gd"]):
+        """One whose check has a fault."""
+
+        def check(self):
+            {}["nothing"]
+
+    job = tmp_path / "job.toml"
+    job.write_text('algorithm.name = "at fault"\n' + HEAD)
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith("to do\n")
+
+
+@pytest.mark.parametrize("job", SHIPPED, ids=lambda job: f"{job.parent.name}/{job.stem}")
+def test_no_shipped_run_is_foreseen_to_be_refused(job):
+    shapes = Shapes()
+    for spec in mc.load_job(job).runs:
+        if not spec.missing and (shape := shapes.of(spec)) is not None:
+            assert refusal(spec, shape) == "", spec.label
+
+
+def test_plan_counts_the_trials_that_come_first(tmp_path, capsys):
+    job = tmp_path / "job.toml"
+    job.write_text(HEAD + '[algorithm]\nname = "gd"\n[tune]\nparameter = "algorithm.step"\nvalues = "2^-1..2^1 theory"\nrounds = 2\n')
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "before them: 3 trials of [tune], 0 of them done"
+    mc.run(job, out=tmp_path)
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    assert "trials" not in capsys.readouterr().out
