@@ -34,7 +34,7 @@ def play(job: Path, folder: Path, delay_ms: float, rate_mbit: float, settings: l
             done = subprocess.run([*mpiexec, ranks, BIN / "mpi-compress", *line, *extra], cwd=folder, env=variables, check=False)
             if done.returncode not in (0, 3):
                 raise SystemExit(f"{line[0]} ended with status {done.returncode}")
-    return [mc.read(file) for file in sorted((folder / job.stem).glob("*.h5"))]
+    return [mc.read(file) for file in sorted(folder.rglob("*.h5"))]
 
 
 def reached(run: mc.Run, loss: float) -> int | None:

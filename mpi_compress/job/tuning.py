@@ -40,6 +40,7 @@ class TuneTable:
     wire_bits_up: float | None = None  # in place of `rounds`: bits that all workers may send up in a trial
     seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
     seeds: list[int] | None = None  # each value is tried with each of these, and the median of the merits counts
+    descent: bool = False  # True: a trial that ends above the loss that it starts with counts as none
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 
     def __post_init__(self) -> None:

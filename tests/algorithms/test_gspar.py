@@ -92,6 +92,23 @@ def test_of_trials_that_come_down_to_a_level_the_one_of_fewest_rounds_wins(tmp_p
     assert run.trace["round"][-1] == min(rounds.values()) < 2000
 
 
+def test_a_trial_that_runs_off_to_where_the_gradient_vanishes_is_no_descent(tmp_path):
+    """The penalty Σ x²/(1 + x²) is flat far away: there ‖∇f‖² is smallest, and f largest."""
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { generator = "gspar", samples = 8, dim = 32 }\nobjective = { penalty = { name = "ratio", weight = 1.0 } }\n'
+        'algorithm.name = "gd"\nstop.rounds = 5\nstart.at = "random"\n'
+        'tune = { parameter = "algorithm.step", values = ["1/L", "1e5/L"], merit = "squared_grad_norm", descent = false }\n'
+    )
+    far, near = (mc.run(mc.load_job(job, {"tune.descent": descent}), out=tmp_path)[0] for descent in (False, True))
+    assert (far.tuned["value"], near.tuned["value"]) == ("1e5/L", "1/L")
+    assert far.trace["loss"][-1] > far.trace["loss"][0] > near.trace["loss"][-1]
+    assert far.tuned["tried"][0] == near.tuned["tried"][0]
+    assert near.tuned["tried"][1] == ["1e5/L", np.inf]
+    with pytest.raises(mc.UserError, match="squared_grad_norm, and no higher than it starts"):
+        mc.run(mc.load_job(job, {"tune.descent": True, "tune.values": ["1e5/L"]}), out=tmp_path)
+
+
 def test_processes_share_trials(tmp_path):
     """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
     job = tmp_path / "job.toml"
