@@ -97,6 +97,7 @@ class Network:
         _ip("-n", name, "addr", "add", f"10.77.0.{10 + i}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
             _ip("-n", name, "link", "set", device, "up")
+        _ip("netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")  # BBR would pace short messages
         return tap
 
     def play(self) -> None:
