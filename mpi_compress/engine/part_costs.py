@@ -1,8 +1,8 @@
 """What the parts of a round cost on this machine, timed in short plays of a run with one worker and with more.
 
 A play takes rows of the run's own set and starts at its x0. Every message is decoded again where it arrives, as on ranks. The first
-round is left out. A part's time is the lower quartile of the others, since other programs can only slow it, and its bits are their
-median: of methods whose rounds differ this is the usual round.
+round of each turn is left out. A part's time is the lower quartile of the others, since other programs can only slow it, and its
+bits are their median: of methods whose rounds differ this is the usual round.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
@@ -39,7 +40,8 @@ _ROWS_OF_A_MODEL = 256
 _MEMORY = 500_000_000  # bytes of all workers' vectors
 _VECTORS = 5  # of a worker
 _UNDISTURBED = 0.25  # quantile of rounds
-_LEAST, _MOST, _SECONDS = 6, 60, 0.6  # rounds of a play, and how long it lasts between these
+_TURNS = 3  # of each play, in turns with the others: a machine may be slow for a second
+_LEAST, _MOST, _SECONDS = 3, 30, 0.2  # rounds of a turn, and how long it lasts between these
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,9 @@ class PartTimer:
         rehearse(p, rows.cut(0, 1))
         many = _many(p, len(rows))
         plays = [_Play(p, rows, m) for m in sorted({1, max(1, many // 4), many})]
+        for _ in range(_TURNS):
+            for play in plays:
+                play.turn()
         return _fitted(p, plays)
 
 
@@ -193,18 +198,23 @@ class _Play:
 
     def __init__(self, p: Prepared, rows: Rows, m: int):
         self.m, self.rows = m, len(rows) / m
-        spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
-        bound = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.algorithm.setting.numbers))
+        self._spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
+        self._prepared = replace(p, spec=self._spec, algorithm=algorithm_of(self._spec, p.problem, p.algorithm.setting.numbers))
         cuts = [i * len(rows) // m for i in range(m + 1)]
-        shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}
-        exchange = _Apart(m)
-        exchange.tree = Tree(m) if spec.workers.fold == "tree" else None
-        evaluator = Evaluator(exchange, objectives_of(bound, shards), bound.algorithm.setting.mu_apart)
+        self._shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}
+        self._rounds: list[NDArray[np.float64]] = []  # (rounds, 8) of each turn
+
+    def turn(self) -> None:
+        """Play some rounds, from x0."""
+        p, spec, exchange = self._prepared, self._spec, _Apart(self.m)
+        exchange.tree = Tree(self.m) if spec.workers.fold == "tree" else None
+        evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)
         watch = _Stopwatch(evaluator, spec.cost, spec.stop, Log(p.problem.data.n_samples))
-        rounds.run(bound.algorithm, Streams(spec.seed), p.x0, watch)
+        rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)
         if len(watch.readings) < 3:
             raise UserError(f"{spec.where}its first rounds are not finite, so that their parts cannot be timed")
-        each = np.diff(watch.readings[1:], axis=0)
+        self._rounds.append(np.diff(watch.readings[1:], axis=0))
+        each = np.concatenate(self._rounds)
         self.gradient, self.packing, self.fold = map(float, np.quantile(each[:, :3], _UNDISTURBED, axis=0))
         self.samples, self.nonzeros, self.bits_up, self.bits_down, self.elements = map(float, np.median(each[:, 3:], axis=0))
 
