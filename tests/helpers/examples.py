@@ -126,8 +126,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "lag": run_of({"name": "lag"}),
     "adacgd": run_of({"name": "adacgd"}, workers={"count": 7}),
     "local-sgd": run_of({"name": "local-sgd", "local_steps": 3, "batch": 2}, _TOP, workers={"count": 7, "participate": 3}),
-    "scaffnew": run_of({"name": "scaffnew"}, stop={"rounds": 10}, log={"every": 2}),
-    "locodl": run_of({"name": "locodl"}, {"name": "random-k", "k": 9}, stop={"rounds": 10}, log={"every": 2}),
+    "scaffnew": run_of({"name": "scaffnew"}, stop={"rounds": 14}, log={"every": 2}),
+    "locodl": run_of({"name": "locodl"}, {"name": "random-k", "k": 9}, stop={"rounds": 14}, log={"every": 2}),
     "adiana": run_of({"name": "adiana"}, {"name": "random-k", "k": 9}),
     "power-sgd, of a model": {
         **run_of({"name": "power-sgd", "rank": 1}, objective={"model": "softmax", "mu": 0.1}),
