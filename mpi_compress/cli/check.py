@@ -25,7 +25,7 @@ def act(options: Namespace) -> int:
     if options.only is not None:
         job = replace(job, claims=answerable(job))
         if not job.claims:
-            raise UserError(f"{options.job}: no claim is about '{options.only}' alone; leave --only out")
+            raise UserError(f"{options.job}: no claim is about {' and '.join(map(repr, options.only))} alone; leave --only out")
     verdicts = check(job, results_of(job, Path(options.out)))
     for stand_in in job.stand_ins:
         print(f"on {stand_in}:")

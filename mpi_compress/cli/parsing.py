@@ -53,6 +53,16 @@ def _with_nearest(message: str) -> str:
 def add_job(parser: argparse.ArgumentParser) -> None:
     """A job, which of its runs, and what is set in them: for `load`."""
     parser.add_argument("job", type=named, metavar="JOB", help=A_JOB)
+    _add_runs(parser)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Jobs, which of their runs, and what is set in them: for `load_one`."""
+    parser.add_argument("jobs", type=named, nargs="+", metavar="JOB", help=A_JOB)
+    _add_runs(parser)
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
     add_choice(parser)
     parser.add_argument("--index", type=int, metavar="I", help="the run of this number in `plan`")
     add_results(parser, "where results go")
@@ -60,7 +70,7 @@ def add_job(parser: argparse.ArgumentParser) -> None:
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
     """Which runs of a job, and what is set in them."""
-    parser.add_argument("--only", metavar="LABEL", help="the runs of this label")
+    parser.add_argument("--only", action="append", metavar="LABEL", help="the runs of this label, such as 'top-*'; again for more")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100")
 
 

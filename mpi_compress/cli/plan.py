@@ -1,4 +1,4 @@
-"""`mpi-compress plan JOB`"""
+"""`mpi-compress plan JOB…`"""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
@@ -6,17 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import add_job, load
+from mpi_compress.cli.parsing import add_jobs, load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
+    from mpi_compress.engine.memory_needs import Shapes
     from mpi_compress.job.loading import Job
     from mpi_compress.job.runs import RunSpec
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_job(parser)
+    add_jobs(parser)
     parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory, or with --model a round, of R ranks")
     model = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
     parser.add_argument("--model", metavar="N:M", help=model)
@@ -28,15 +29,30 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress.cli import plan_scale
+    from mpi_compress.engine import memory_needs
+
+    files = list(dict.fromkeys(options.jobs))
+    plan_scale.refuse_alone(options)
+    jobs, shapes = [load_one(file, options, options.index) for file in files], memory_needs.Shapes()
+    if options.model is not None:
+        plan_scale.act(options, jobs)
+        return 0
+    for file, job in zip(files, jobs, strict=True):
+        if len(jobs) > 1:
+            print(f"{file}:")
+        _tell(job, options, shapes)
+    for job in [] if options.force else jobs:
+        here = [spec for spec in job.runs if not spec.missing]
+        memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)
+    return 0
+
+
+def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
+    """A line for each run of a job, and what comes before them."""
     from mpi_compress.cluster.states import TO_DO, states
     from mpi_compress.engine import memory_needs
     from mpi_compress.engine.foreseen import refusal
 
-    plan_scale.refuse_alone(options)
-    if options.model is not None:
-        plan_scale.act(options, load(options).runs)
-        return 0
-    job, shapes = load(options), memory_needs.Shapes()
     width = max(len(s.label) for s in job.runs)
     left: list[RunSpec] = []
     for spec, state in zip(job.runs, states(job, Path(options.out)), strict=True):
@@ -50,10 +66,6 @@ def act(options: Namespace) -> int:
         left += [] if state.startswith("done") else [spec]
     _tell_trials(job, left, Path(options.out))
     _warn_of_what_is_missing(left)
-    if not options.force:
-        here = [spec for spec in job.runs if not spec.missing]
-        memory_needs.refuse_what_fits_nowhere(replace(job, runs=here), options.ranks, shapes)
-    return 0
 
 
 def _tell_trials(job: "Job", left: "Sequence[RunSpec]", out: Path) -> None:

@@ -1,6 +1,7 @@
 """`mpi-compress plan JOB --model N:M`: rounds of more workers, by a model of measured parts."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from mpi_compress.cluster.scale import Hosting, Way
     from mpi_compress.cluster.scale_figure import Modelled
     from mpi_compress.cluster.scale_link import LinkCosts
+    from mpi_compress.job.loading import Job
     from mpi_compress.job.runs import RunSpec
 
 SUFFIXES = (".csv", ".png", ".pdf", ".svg")
@@ -23,11 +25,18 @@ def refuse_alone(options: Namespace) -> None:
             raise UserError(f"{name} {value}: it belongs to --model, such as --model 10:10000")
 
 
-def act(options: Namespace, runs: "list[RunSpec]") -> None:
-    """Print a table for each method of a job, and write what -o asks for."""
+def act(options: Namespace, jobs: "Sequence[Job]") -> None:
+    """Print a table for each method of a job, and write what -o asks for.
+
+    Raises:
+        UserError: several jobs are given, or what is asked for cannot be modelled.
+    """
     from mpi_compress.cluster import scale
     from mpi_compress.engine.part_costs import PartTimer
 
+    if len(jobs) > 1:
+        raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
+    runs = jobs[0].runs
     firsts = {spec.label: spec for spec in reversed(runs)}
     methods = [firsts[label] for label in dict.fromkeys(spec.label for spec in runs)]
     ns, target = scale.workers_of(options.model), _target(options, len(methods))

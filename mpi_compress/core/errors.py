@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LISTED = 20  # names, in a line
+
 
 class UserError(ValueError):
     """The user's input is wrong: one line that says what was given, where, and what would do (exit 2)."""
@@ -21,10 +23,13 @@ class NotAnswering(RuntimeError):
 
 
 def nearest(given: str, known: Iterable[object], kind: str) -> str:
-    """The rest of an error line: the nearest right name, and all of them."""
+    """The rest of an error line: the nearest right name, and all of them; of many, the nearest ones."""
     names = sorted({str(k) for k in known})
     if not names:
         return f"no {kind} called '{given}', nor any other here"
     close = get_close_matches(given.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
     hint = f"; did you mean '{next(n for n in names if n.lower() == close[0])}'?" if close else "."
-    return f"no {kind} called '{given}'{hint} there are: {', '.join(names)}"
+    if len(names) <= _LISTED:
+        return f"no {kind} called '{given}'{hint} there are: {', '.join(names)}"
+    some = get_close_matches(given, names, n=_LISTED // 2, cutoff=0.0)
+    return f"no {kind} called '{given}'{hint} there are {len(names)}, such as: {', '.join(some)}"

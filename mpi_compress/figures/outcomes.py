@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
@@ -136,7 +137,7 @@ def job_files(names: Sequence[str]) -> list[Path]:
 
 
 def outcomes(
-    files: Sequence[Path], out: Path, full: bool = False, overrides: Mapping[str, Any] | None = None, only: str | None = None
+    files: Sequence[Path], out: Path, full: bool = False, overrides: Mapping[str, Any] | None = None, only: Choice = None
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
 
@@ -150,7 +151,8 @@ def outcomes(
     found = [_outcome(file, key, out, full, read_job) for file, key in zip(files, unique, strict=True)]
     those = [o for o in found if only is None or o.job or not o.problem.startswith(LABEL_OPTION)]
     if found and not those:
-        raise UserError(found[0].problem if len(found) == 1 else f"{LABEL_OPTION}no job has a run called '{only}'")
+        asked = " and ".join(map(repr, each_of(only)))
+        raise UserError(found[0].problem if len(found) == 1 else f"{LABEL_OPTION}no job has a run called {asked}")
     return those
 
 
@@ -166,7 +168,7 @@ def _keys(files: Sequence[Path]) -> list[str]:
     return keys
 
 
-def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: str | None = None) -> Job:
+def loaded(file: Path, full: bool, overrides: Mapping[str, Any] | None = None, only: Choice = None) -> Job:
     """A job; with `full`, at full size where it has one; UserError if it cannot be read."""
     job = load_job(file, overrides, only)
     return load_job(file, overrides, only, full=True) if full and has_full(file) else job

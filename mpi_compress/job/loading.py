@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.patterns import Choice, each_of, is_chosen
 from mpi_compress.core.plugins import frozen_places, import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
@@ -51,20 +52,24 @@ class Job:
         """The figure under its title, with the sets that stand in for others."""
         return replace(self.figure, title="\n".join([self.figure.title or self.title, *(f"on {s}" for s in self.stand_ins)]))
 
-    def only(self, label: str | None = None, index: int | None = None) -> "Job":
-        """The same job with the runs of one label, or one run; UserError if there is no such run."""
+    def only(self, label: Choice = None, index: int | None = None) -> "Job":
+        """The same job with the runs of one label or several, or one run; UserError if there is no such run.
+
+        A label may be a pattern, such as "top-*".
+        """
         labels = [r.label for r in self.runs]
-        if label is not None and label not in labels:
-            raise UserError(f"--only: {nearest(label, labels, 'run')}")
+        for pattern in each_of(label):
+            if not any(is_chosen(known, pattern) for known in labels):
+                raise UserError(f"--only: {nearest(pattern, labels, 'run')}")
         if index is not None and not 0 <= index < len(labels):
             raise UserError(f"--index: {index} was given; the runs of '{self.name}' go from 0 to {len(labels) - 1}")
-        return replace(self, runs=[r for i, r in enumerate(self.runs) if label in (None, r.label) and index in (None, i)])
+        return replace(self, runs=[r for i, r in enumerate(self.runs) if is_chosen(r.label, label) and index in (None, i)])
 
 
 def load_job(
     job: str | Path | Mapping[str, Any],
     overrides: Mapping[str, Any] | None = None,
-    only: str | None = None,
+    only: Choice = None,
     index: int | None = None,
     full: bool = False,
     name: str | None = None,
@@ -76,7 +81,7 @@ def load_job(
         job: a job file; one of the package's by its name, such as "cat/fig1"; or a dict of the same tables, where `run` and
             `claim` are lists of dicts. Files that a dict names are looked for in the current folder.
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
-        only: take the runs of this label.
+        only: take the runs of this label, or of these; a label may be a pattern, such as "top-*".
         index: take the run of this number.
         full: with the values by dotted key of the job's table [full].
         name: the folder of its results. None: a file's path below a folder called `jobs`, else its stem; the key `name` of a dict,
@@ -106,7 +111,7 @@ def _job(
     name: str,
     folder: Path,
     overrides: Mapping[str, Any] | None,
-    only: str | None,
+    only: Choice,
     index: int | None,
     full: bool,
     frozen: Path | None = None,
@@ -134,7 +139,7 @@ def parse_job(
     name: str,
     folder: Path,
     overrides: Mapping[str, Any],
-    only: str | None = None,
+    only: Choice = None,
     index: int | None = None,
     frozen: Path | None = None,
 ) -> Job:
@@ -147,7 +152,7 @@ def parse_job(
     title = title or PurePath(name).name
 
     def changed(label: str, number: int) -> Mapping[str, Any]:
-        return overrides if only in (None, label) and index in (None, number) else {}
+        return overrides if is_chosen(label, only) and index in (None, number) else {}
 
     runs: list[RunSpec] = []
     for own in list_of_tables(tables, "run") or [{"label": title}]:

@@ -1,12 +1,12 @@
 """The tables of a job file, each checked when it is built; [data] and the parts have modules of their own."""
 
-import fnmatch
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Literal
 
 from mpi_compress.core.expressions import Expression, Time, seconds
+from mpi_compress.core.patterns import is_chosen
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of
@@ -214,7 +214,7 @@ class PanelTable:
 
     def shows(self, label: str) -> bool:
         """True if the panel draws the runs of this label."""
-        return any(label == pattern or fnmatch.fnmatchcase(label, pattern) for pattern in self.runs)
+        return is_chosen(label, self.runs)
 
 
 @dataclass(frozen=True)

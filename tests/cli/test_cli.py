@@ -104,6 +104,37 @@ def test_what_is_done_is_not_run_again_but_with_fresh(done, capfd):
     assert [name.split("-")[0] for name in changed] == ["CAT"]
 
 
+def test_only_takes_labels_patterns_and_several_of_them(done, capsys):
+    job, out = done
+
+    def labels(*only: str) -> list[str]:
+        assert main(["plan", str(job), "--out", str(out), *(part for each in only for part in ("--only", each))]) == 0
+        runs = mc.load_job(job, only=only).runs
+        assert [int(line.split()[0]) for line in capsys.readouterr().out.splitlines()] == [run.index for run in runs]
+        return [run.label for run in runs]
+
+    assert labels("GD", "CAT") == labels("CAT", "GD") == ["GD", "CAT"]
+    assert labels("top-*") == ["top-3"]
+    assert labels("*") == [run.label for run in mc.load_job(job).runs]
+    assert main(["plan", str(job), "--only", "GD", "--only", "cat*"]) == 2
+    assert "--only: no run called 'cat*'; did you mean 'CAT'?" in capsys.readouterr().err
+    changed = mc.load_job(job, {"stop.rounds": 3}, only=["GD", "C?T"])
+    assert [run.stop.rounds for run in changed.runs] == [3, 3]
+
+
+def test_plan_takes_several_jobs(done, tmp_path, capsys):
+    job, out = done
+    other = tmp_path / "other.toml"
+    other.write_text(job.read_text())
+    assert main(["plan", str(other), str(job), "--out", str(out), "--only", "GD"]) == 0
+    first, one, second, two = capsys.readouterr().out.splitlines()
+    assert (first, second) == (f"{other}:", f"{job}:")
+    assert one.endswith("to do")
+    assert two.endswith("done")
+    assert main(["plan", str(other), str(job), "--model", "2:4"]) == 2
+    assert "--model 2:4: one job is modelled at a time, and 2 are given" in capsys.readouterr().err
+
+
 def test_plan_lists_every_run_with_its_state(done, tmp_path, capsys):
     job, results = done
     assert main(["plan", str(job), "--out", str(results)]) == 0
