@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales
-from mpi_compress.figures.lines import Line, last_points, levels, lines, name_of, shown
+from mpi_compress.figures.lines import Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.noise import smoothed
 from mpi_compress.figures.start import draw_starts
 from mpi_compress.figures.style import look_of
@@ -28,7 +28,7 @@ _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the o
 
 def draw_on(
     ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
-    short: Mapping[str, str] | None = None, longest: int = LONGEST,
+    name: Namer = name_of, longest: int = LONGEST,
 ) -> bool:  # fmt: skip
     """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look.
 
@@ -53,7 +53,7 @@ def draw_on(
         if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, highest):
             first = int(np.argmax(keep))
             starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
-    _draw_bounds(ax, runs, figure, names, short)
+    _draw_bounds(ax, runs, figure, names, name)
     ax.set(xscale=xscale, yscale=yscale)
     draw_starts(ax, starts)
     if yscale == "log" and ax.get_ylim()[0] < _FLOOR * (most := ax.dataLim.y1):
@@ -83,34 +83,32 @@ def _draw_curve(
     return smooth is not None
 
 
-def _draw_bounds(
-    ax: "Axes", runs: Sequence[Run], figure: FigureTable, names: Sequence[str], short: Mapping[str, str] | None
-) -> None:
+def _draw_bounds(ax: "Axes", runs: Sequence[Run], figure: FigureTable, names: Sequence[str], name: Namer) -> None:
     """Draw the bounds of each run, dashed, in the colour of its line."""
     xscale, yscale = scales(figure)
-    for number, name in enumerate(figure.bounds):
+    for number, bound in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
-        having = [r for r in runs if r.has(name)]
-        for line in _taker(figure, short)(having, figure.x, name):
+        having = [r for r in runs if r.has(bound)]
+        for line in _taker(figure, name)(having, figure.x, bound):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
                 own = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
                 single = "_" if keep.sum() == 1 else None
                 ax.plot(line.x[keep], line.y[keep], color=look_of(own)["color"], ls=dashes, lw=0.9, marker=single)
-        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=column_of(name).label)
+        ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=column_of(bound).label)
 
 
-def lines_of(runs: Sequence[Run], figure: FigureTable, short: Mapping[str, str] | None = None) -> list[Line]:
-    """The lines of one plot; in a panel each has the `short` name of its label, which other panels use too."""
+def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) -> list[Line]:
+    """The lines of one plot, each with the `name` of its first run."""
     columns = [c.strip() for c in figure.y.split(",")]
     if figure.at and not known(figure.x) and not any(r.has(figure.x) for r in runs):
         runs[0].column(figure.x)  # raises, since there is none
     if figure.bounds and not any(r.has(name) for name in figure.bounds for r in runs):
         raise UserError(f"bounds: no run has a column {' or '.join(figure.bounds)}")
     return [
-        line if len(columns) == 1 else replace(line, label=f"{line.label}: {column_of(name).label}")
-        for name in columns
-        for line in _taker(figure, short)(runs, figure.x, name)
+        line if len(columns) == 1 else replace(line, label=f"{line.label}: {column_of(column).label}")
+        for column in columns
+        for line in _taker(figure, name)(runs, figure.x, column)
     ]
 
 
@@ -132,10 +130,10 @@ def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
     return _CEILING * max(float(np.max(top, where=np.isfinite(top), initial=0.0)) for top in tops) or math.inf
 
 
-def _taker(figure: FigureTable, short: Mapping[str, str] | None) -> Any:
+def _taker(figure: FigureTable, name: Namer) -> Any:
     """The function that makes lines from runs."""
     if figure.at:
         return partial(levels, at=figure.at)
     if figure.rows == "last":
         return last_points
-    return partial(lines, name=name_of if short is None else lambda run: short[run.label])
+    return partial(lines, name=name)

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from mpi_compress.results.reader import Run
 from mpi_compress.results.tuning import AT_END, at_end
 
+Namer = Callable[[Run], str]
+"""Gives a run's line its name."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -34,9 +37,17 @@ class Line:
 
 def name_of(run: Run) -> str:
     """A line's name: the run's label, what was overridden in it, as by --set, and what was tuned for it."""
+    return ", ".join([_label_and_changes(run), *([tuned_text(run)] if run.tuned else [])])
+
+
+def name_in_paper(run: Run) -> str:
+    """A line's name where the text says what was tuned: the label and what was overridden, and if a tuned value ends its grid."""
+    return _label_and_changes(run) + (f" ({AT_END})" if run.tuned and at_end(run.tuned) else "")
+
+
+def _label_and_changes(run: Run) -> str:
     overridden = json.loads(run.attrs.get("overridden", "{}"))
-    changes = [f"{key.split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed"]
-    return ", ".join([run.label, *changes, *([tuned_text(run)] if run.tuned else [])])
+    return ", ".join([run.label, *(f"{key.split('.')[-1]} = {value}" for key, value in overridden.items() if key != "seed")])
 
 
 def tuned_text(run: Run) -> str:
@@ -46,7 +57,7 @@ def tuned_text(run: Run) -> str:
     return f"tuned {tuned['parameter'].split('.')[-1]} = {tuned['value']}{f' ({AT_END})' if at_end(tuned) else ''}"
 
 
-def lines(runs: Sequence[Run], x: str, y: str, name: Callable[[Run], str] = name_of) -> list[Line]:
+def lines(runs: Sequence[Run], x: str, y: str, name: Namer = name_of) -> list[Line]:
     """One line for each run, or for all that differ in their seed alone."""
     return [_line(each, x, y, name(each[0])) for each in by_seed(runs)]
 
@@ -71,11 +82,14 @@ def _seed_and_others(run: Run) -> tuple[Any, Any]:
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
-    """Over several seeds the rounds that all of them have."""
+    """Over several seeds the rounds that each of them has, or has completed its run before: then it stays where it ended."""
     if len(runs) == 1:
         return Line(name, runs[0].column(x), runs[0].column(y))
-    rounds = reduce(np.intersect1d, [run.column("round") for run in runs])
-    at = [np.isin(run.column("round"), rounds) for run in runs]
+    every = [run.column("round") for run in runs]
+    rounds = reduce(np.union1d, every)
+    ended = [rounds > (own[-1] if run.status == "complete" else np.inf) for run, own in zip(runs, every, strict=True)]
+    rounds = rounds[np.all([np.isin(rounds, own) | over for own, over in zip(every, ended, strict=True)], axis=0)]
+    at = [np.searchsorted(own, np.minimum(rounds, own[-1])) for own in every]
     xs, ys = (np.array([run.column(c)[rows] for run, rows in zip(runs, at, strict=True)], dtype=float) for c in (x, y))
     return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))
 

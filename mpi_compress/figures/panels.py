@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mpi_compress.core.errors import UserError
@@ -31,8 +31,12 @@ class _Panel:
 
     figure: FigureTable
     runs: list[Run]
-    short: Mapping[str, str]  # label → the label without the values that all of the panel's runs share
-    lines: list[Line]
+    short: Mapping[str, str]  # label → the label without the values that all of the panel's runs share, as other panels have it
+    lines: list[Line] = field(default_factory=list)
+
+    def name(self, run: Run) -> str:
+        """The name of a run's line."""
+        return self.short[run.label]
 
 
 def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTable, FigureTable, list[Run]]]:
@@ -81,7 +85,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     for ax in grid.flat[len(each) :]:
         ax.remove()
     axes = list(grid.flat[: len(each)])
-    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.short, 2 * LONGEST) for ax, p in zip(axes, each, strict=True)]
+    noisy = [draw_on(ax, p.runs, p.lines, p.figure, names, p.name, 2 * LONGEST) for ax, p in zip(axes, each, strict=True)]
     _name_panels(axes, [panel.figure for panel in each], columns, (width / columns - _BESIDE, height - 0.45))
     all_runs = list({run.file: run for panel in each for run in panel.runs}.values())
     around = put_below(fig, handles_of(axes), heading(all_runs, any(noisy)))
@@ -112,8 +116,9 @@ def _lines_around(ax: "Axes") -> int:
 
 
 def _panel(figure: FigureTable, runs: list[Run]) -> _Panel:
-    short = without_common([run.label for run in runs])
-    return _Panel(figure, runs, short, lines_of(runs, figure, short))
+    panel = _Panel(figure, runs, without_common([run.label for run in runs]))
+    panel.lines.extend(lines_of(runs, figure, panel.name))
+    return panel
 
 
 def _write_notes(fig: "Figure", axes: Sequence["Axes"], each: Sequence[_Panel], names: Sequence[str]) -> None:

@@ -103,17 +103,17 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None", style: St
 
     _refuse_no_runs(runs)
     with mpl.rc_context(style.settings):
-        drawn = lines_of(runs, figure)
+        drawn = lines_of(runs, figure, style.name)
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
         title = (figure.title or "") if style.titled else ""
         if ax is not None:
-            noisy = draw_on(ax, runs, drawn, figure, names)
+            noisy = draw_on(ax, runs, drawn, figure, names, style.name)
             ax.set_title(title)
             ax.legend(title=heading(runs, noisy))
             return ax
         _, ax = plt.subplots(figsize=(width, HEIGHT))
-        noisy = draw_on(ax, runs, drawn, figure, names)
+        noisy = draw_on(ax, runs, drawn, figure, names, style.name)
         ax.set_title(title)
         _settle(ax, [entry(name, LONGEST) for name in (*names, *figure.bounds)], heading(runs, noisy), width)
     return ax

@@ -40,6 +40,7 @@ class Evaluated:
     value: float
     seconds: float  # that it took
     charged: bool  # True if the algorithm's clock ran meanwhile
+    taken: bool = False  # True once the algorithm has asked for it
 
 
 class Neighbours(Protocol):
@@ -55,8 +56,9 @@ class Objective:
     ℓ_j(x) is a loss ℓ(y_j, a_j·x) of a margin, or a model's loss of row j.
 
     A returned gradient is valid until the next call. The last evaluation is kept with a copy of its point, and is found again by
-    any equal point: a round that is logged needs f and ∇f at x, and does not pay twice. `samples` and `seconds` count what the
-    algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
+    any equal point: a round that is logged needs f and ∇f at x, and does not pay twice. What the algorithm asks for again, where x
+    stands still, is computed again. `samples` and `seconds` count what the algorithm asked for, kept gradients included; `borrowed`
+    is the part of `seconds` that an evaluation spent.
     """
 
     def __init__(self, rows: Rows, loss: Loss | Model, weight: float, mu: float, penalty: Penalty | None = None):
@@ -107,6 +109,8 @@ class Objective:
     def _full_gradient(self, x: Vector) -> Vector:
         draw = self._draw()
         kept = self._found(x) if draw is None else None
+        if kept is not None and kept.taken:
+            kept = None
         if kept is None and draw is None and self.neighbours is not None:
             kept = self._evaluated_by_neighbours(Point.at(x), charged=True)
         if kept is None:
@@ -114,10 +118,9 @@ class Objective:
             self._compute(x, draw)
             self.charge(now() - start)
             return self._gradient
-        if kept.charged:
-            self._kept = replace(kept, charged=False)
-        else:
+        if not kept.charged:
             self.borrowed += kept.seconds
+        self._kept = replace(kept, charged=False, taken=True)
         self.charge(kept.seconds)
         return self._gradient
 

@@ -9,7 +9,7 @@ from helpers.objectives import problem
 from mpi_compress.kernels.losses import loss_and_slope
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.objective import Evaluated, Objective, Point
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_product
@@ -141,6 +141,19 @@ def test_an_evaluation_is_found_again_at_an_equal_point_and_at_no_other():
     assert not f.has(x)
     assert f.value_and_gradient(x)[0] != value
     assert f.gradient(x).tobytes() != g.tobytes()
+
+
+def test_an_evaluation_is_charged_once_where_x_stands_still():
+    """At a fixed point, rounds take what their gradients take, however long the evaluation took that found one of them first."""
+    f, _ = problem("logistic", True)
+    x = np.arange(7.0)
+    value, g = f.value_and_gradient(x)
+    f.keep(Evaluated(Point.at(x), value, seconds=1000.0, charged=False))
+    again = [f.gradient(x).tobytes() for _ in range(3)]
+    assert again == [g.tobytes()] * 3
+    assert f.borrowed == 1000.0
+    assert 1000.0 < f.seconds < 1001.0
+    assert f.samples == 3 * 40
 
 
 @SMOOTH
