@@ -49,18 +49,15 @@ def act(options: Namespace) -> int:
 
 def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
     """A line for each run of a job, and what comes before them."""
-    from mpi_compress.cluster.states import TO_DO, states
+    from mpi_compress.cluster.states import states
     from mpi_compress.engine import memory_needs
-    from mpi_compress.engine.foreseen import refusal
 
     width = max(len(s.label) for s in job.runs)
     left: list[RunSpec] = []
-    for spec, state in zip(job.runs, states(job, Path(options.out)), strict=True):
+    for spec, state in zip(job.runs, states(job, Path(options.out), shapes), strict=True):
         if spec.missing:
             print(f"{spec.index:3d}  {spec.label:{width}s}  {'–':^12s}  {'–':>8s}  {state}")
             continue
-        if state == TO_DO and (shape := shapes.of(spec)) is not None and (why := refusal(spec, shape)):
-            state = f"would be refused: {why}"
         text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
         print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {state}")
         left += [] if state.startswith("done") else [spec]

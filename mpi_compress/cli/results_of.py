@@ -60,13 +60,22 @@ def found(options: Namespace) -> "list[Run]":
     if len(jobs) < len(what):
         raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")
     runs: list[Run] = []
+    problems: list[UserError] = []
     for file in dict.fromkeys(jobs):
         job = load_one(file, options)
-        runs += (new := readable_results_of(job, Path(options.out)))
+        try:
+            runs += (new := readable_results_of(job, Path(options.out)))
+        except UserError as error:
+            problems.append(error)
+            continue
         begun = {run.file for run in new if len(run.trace.get("round", ()))}
         n, having = len(job.runs), [f for f in result_files(job, Path(options.out)) if f.exists() or part_of(f) in begun]
         if missing := n - len(having):
             print_line(f"mpi-compress: {file}: {missing} of {n} runs have no row; `mpi-compress plan` lists them")
+    if problems and not runs:
+        raise problems[0]
+    for problem in problems:
+        print_line(f"mpi-compress: {problem}")
     return runs
 
 

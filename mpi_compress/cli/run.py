@@ -1,5 +1,6 @@
 """`mpi-compress run JOB`"""
 
+import tomllib
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,17 @@ def _print_endings(runs: "list[Run]") -> None:
 
     for line in plain(ENDINGS, endings(runs)):
         print_line(line)
+    for label in dict.fromkeys(run.label for run in runs if _saw_no_overhead(run)):
+        print_line(f"{label}: T = 1 in every round, since no [cost] is given: by bits alone the shortest message is the best one")
+
+
+def _saw_no_overhead(run: "Run") -> bool:
+    """True if one coordinate was CAT's best budget in every round, and no cost model says what a message costs besides its bits."""
+    import numpy as np
+
+    job = tomllib.loads(run.attrs.get("job", ""))
+    planned = "cost" not in job and job.get("algorithm", {}).get("budget", "cat") == "cat"
+    return planned and run.has("budget") and len(run.trace["round"]) > 1 and bool(np.all(run.trace["budget"][1:] == 1))
 
 
 def _load(options: Namespace) -> "Job":

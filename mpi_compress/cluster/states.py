@@ -8,6 +8,8 @@ from mpi_compress.cluster import slurm
 from mpi_compress.cluster.notes import key_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import EXIT_STOPPED
+from mpi_compress.engine.foreseen import refusal
+from mpi_compress.engine.memory_needs import Shapes
 from mpi_compress.job.loading import Job
 from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import read
@@ -17,15 +19,22 @@ TO_DO = "to do"
 _LONG = 60.0  # seconds without a row that a plan tells
 
 
-def states(job: Job, out: Path) -> Iterator[str]:
-    """The state of every run: done, diverged, running, queued, stopped, failed, broken off, to do, not run; and why."""
-    tasks = slurm.tasks(job.name, out)
+def states(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[str]:
+    """The state of every run: done, diverged, running, queued, stopped, failed, broken off, to do, not run; and why.
+
+    Args:
+        shapes: the sizes of data that are known already.
+    """
+    tasks, shapes = slurm.tasks(job.name, out), shapes or Shapes()
     for spec in job.runs:
         if spec.missing:
             yield f"not run: {spec.missing}"
             continue
         run_id = spec.run_id  # a hash, which takes a while
-        yield _state(result_file(job.name, spec.label, run_id, out), slurm.task_of(run_id, spec.label, tasks))
+        state = _state(result_file(job.name, spec.label, run_id, out), slurm.task_of(run_id, spec.label, tasks))
+        if state == TO_DO and (shape := shapes.of(spec)) is not None and (why := refusal(spec, shape)):
+            state = f"would be refused: {why}"
+        yield state
 
 
 def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, str]:

@@ -43,7 +43,10 @@ class Progress:
             self._bar.close()
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
-        self._first = k if self._first is None else self._first
+        if self._first is None:
+            self._first = k
+            if self._bar is not None:  # rounds of an earlier process are none of this one's
+                self._bar.initial = self._bar.n = self._bar.last_print_n = k
         self._loss = self._loss if loss is None else loss
         if self._bar is not None:
             if loss is not None:

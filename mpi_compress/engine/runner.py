@@ -19,7 +19,7 @@ from mpi_compress.engine import compiling
 from mpi_compress.engine.hosting import HostedRows, try_metrics
 from mpi_compress.engine.played_before import done as played_before
 from mpi_compress.engine.playing import AGAIN, How, play
-from mpi_compress.engine.preparing import prepare
+from mpi_compress.engine.preparing import Prepared, prepare
 from mpi_compress.engine.problems import Problem
 from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
@@ -93,7 +93,7 @@ def _run(job: Job, out: Path, how: How) -> Runs:
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = _tune(job, specs, out, how)
     problems: dict[str, Problem] = {}
-    prepared = {i: prepare(spec, ranks, problems, quiet, force) for i, spec in specs.items()}
+    prepared = {i: _prepared(spec, job, ranks, problems, quiet, force) for i, spec in specs.items()}
     for p in prepared.values():
         how.watch.refuse_columns_of(p.spec, p.algorithm)
         ranks.on_root(partial(try_metrics, p))
@@ -110,13 +110,30 @@ def _run(job: Job, out: Path, how: How) -> Runs:
             turn = Turn([*prepared].index(i) + 1, len(prepared))
             file = play(prepared[i], file, how, rows, wins.get(i), turn)
         if ranks.is_root:
-            found = read(file)
+            found = _read(file, i in prepared)
             results.append(found)
             if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
                 print_line(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
             elif i not in prepared and not quiet:
                 print_line(f"{found.label}: done already, {file}")
     return results
+
+
+def _prepared(spec: RunSpec, job: Job, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
+    """A run that can be played. The error of one that cannot says how to play the others of its job."""
+    try:
+        return prepare(spec, ranks, problems, quiet, force)
+    except UserError as error:
+        others = any(other.label != spec.label for other in job.runs)
+        raise type(error)(f"{error}{'; nothing was run: --only plays the runs of other labels' if others else ''}") from None
+
+
+def _read(file: Path, is_new: bool) -> Run:
+    """A result; if it cannot be read and is not new, the error says what would do."""
+    try:
+        return read(file)
+    except UserError as error:
+        raise error if is_new else type(error)(f"{error}; --fresh plays it again") from None
 
 
 def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int, Mapping[str, Any]]:

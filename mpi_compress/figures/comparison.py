@@ -12,6 +12,7 @@ from mpi_compress.core.progress import bits_text
 from mpi_compress.figures.lines import by_seed, name_of
 from mpi_compress.figures.units import unit_of
 from mpi_compress.results.columns import column_of
+from mpi_compress.results.live import BROKEN_OFF, status_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
@@ -151,7 +152,7 @@ def _end(runs: Sequence[Run], column: str) -> str:
         return f"diverged in round {diverged[0].trace['round'][-1]}"
     last = float(np.median([run.column(column)[-1] for run in runs]))
     whole = all(run.status in ("complete", "diverged") for run in runs)
-    return f"{last:.4g} {'at the end' if whole else 'so far, ' + runs[-1].status}" + (
+    return f"{last:.4g} {'at the end' if whole else 'so far, ' + status_of(runs[-1])}" + (
         f", {len(diverged)} diverged" if diverged else ""
     )
 
@@ -182,9 +183,11 @@ def endings(runs: Sequence[Run]) -> list[list[str]]:
 
 def _ending(run: Run) -> list[str]:
     if not len(run.trace.get("round", ())):
-        return [run.status, *["–"] * 5, why_ended(run)]
+        return [status_of(run), *["–"] * 5, why_ended(run)]
     last = {name: float(values[-1]) for name, values in run.trace.items()}
     gap = last.get("suboptimality", math.nan)
     numbers = [f"{last['loss']:.6g}", "–" if math.isnan(gap) else f"{gap:.3g}"]
     bits = [bits_text(last[f"wire_bits_{way}"]) for way in ("up", "down")]
-    return [run.status, *numbers, *bits, f"{run.timing['seconds'][-1]:.3g} s", why_ended(run)]
+    status = status_of(run)
+    why = "its process has ended; `run` goes on" if status == BROKEN_OFF else why_ended(run)
+    return [status, *numbers, *bits, f"{run.timing['seconds'][-1]:.3g} s", why]

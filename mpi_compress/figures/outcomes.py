@@ -17,6 +17,7 @@ from mpi_compress.figures.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
+from mpi_compress.results.live import BROKEN_OFF, status_of
 from mpi_compress.results.reader import Run, read
 
 
@@ -85,7 +86,8 @@ class Outcome:
         wanted = len(self.job.runs)
         done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
         others = Counter(f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete")
-        others.update(f"'{r.label}' {r.status}" for r in self.begun if r.status in ("stopped", "failed"))
+        begun = [(r.label, status_of(r)) for r in self.begun]
+        others.update(f"'{label}' {status}" for label, status in begun if status in ("stopped", "failed", BROKEN_OFF))
         counts = [text if n == 1 else f"{text} with {n} seeds" for text, n in others.items()]
         return "; ".join(filter(None, [done, *counts, self.problem]))
 
@@ -264,7 +266,8 @@ def readable(files: Sequence[Path], alone: bool = True) -> list[Run]:
 
 def _some(found: list[Run], job: Job, out: Path) -> list[Run]:
     if not found:
-        raise UserError(f"no results of '{job.name}' in {out}; `mpi-compress run` makes them")
+        absent = next((spec.missing for spec in job.runs if spec.missing), "")
+        raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
     return found
 
 

@@ -16,11 +16,11 @@ from mpi_compress.results.summary import why_ended
 
 FEW = 30  # methods, up to which the first page has a row for each
 
-CLASSES = {"complete": "holds", "diverged": "fails", "failed": "fails", "stopped": "open", "not run": "open"}
+CLASSES = {"complete": "holds", "diverged": "fails", "failed": "fails", "stopped": "open", "broken off": "open", "not run": "open"}
 """The states that a page counts, and their looks; others are `open` too, such as running and queued."""
 
-_NAMES = {"to do": "not run", "done": "complete", "cannot be read": "failed", "broken off": "stopped"}  # of states
-_STATE = re.compile(r"(to do|done|cannot be read|broken off|not known|left|[a-z]+)[:, ]*(.*)", re.DOTALL)
+_NAMES = {"to do": "not run", "would be refused": "not run", "done": "complete", "cannot be read": "failed"}  # of states
+_STATE = re.compile(r"(to do|would be refused|done|cannot be read|broken off|not known|left|[a-z]+)[:, ]*(.*)", re.DOTALL)
 _NAMED = 3  # methods of one job and reason that are named
 _DASH = "–"
 _LONG = 100.0  # seconds, from which on they are minutes

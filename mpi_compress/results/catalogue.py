@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.files import checkpoint_of, part_of
+from mpi_compress.results.files import checkpoint_of, job_name, part_of
 from mpi_compress.results.reader import attributes
 from mpi_compress.results.writer import is_being_written
 
@@ -88,7 +88,8 @@ def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:
         if place.is_file() and (result := _result(place)) is not None:
             own = [Entry(result, _job(result, out))]
         else:
-            own = list(_in(out / name, out)) or list(_in(place, out))
+            job = job_name(place) if place.suffix == ".toml" else name
+            own = list(_in(out / job, out)) or list(_in(place, out))
         if not own:
             raise UserError(f"{name}: there is no result of this name, nor of a job of this name in {out}")
         found.update((entry.result, entry) for entry in own)

@@ -23,6 +23,7 @@ from mpi_compress.results.targets import Columns, Row, Target
 FORMAT = "mpi-compress/1"
 _TRIES = 5
 _NEEDED = ("label", "status")
+_OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
 _TABLES = ("trace", "workers", "timing", "theory")
 _LONGEST = 600  # seconds for a damaged file
 _TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
@@ -212,6 +213,8 @@ def _read(path: Path) -> Run:
     except hdf5.TooLarge as error:
         raise UserError(f"{path}: is damaged: {error}") from None
     except Exception as error:  # a damaged file makes HDF5 raise errors of many types
+        if path.suffix in _OTHERS:
+            raise UserError(f"{path}: is no result but {_OTHERS[path.suffix]}") from None
         raise UserError(f"{path}: cannot be read as HDF5: {' '.join(str(error).split()) or type(error).__name__}") from None
 
 

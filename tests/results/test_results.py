@@ -374,11 +374,27 @@ def test_levels_and_last_points_are_medians_over_seeds(tmp_path):
 
 def test_medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once(tmp_path):
     runs = seeds_with(tmp_path, [1.0, 4.0, 8.0])
-    short = replace(runs[0], trace={name: column[:6] for name, column in runs[0].trace.items()})
+    cut = {name: column[:6] for name, column in runs[0].trace.items()}
+    short = replace(runs[0], trace=cut, attrs={**runs[0].attrs, "status": "stopped"})
     (line,) = lines([short, *runs[1:]], "round", "height")
     assert line.x.tolist() == [0, 1, 2, 3, 4, 5]
     assert line.y.tolist() == [4.0 / (k + 1) for k in range(6)]
     assert by_seed([runs[0], runs[1], runs[0]]) == [[runs[0], runs[1]], [runs[0]]]
+
+
+def test_a_seed_that_has_reached_its_end_stays_there_until_most_have(tmp_path):
+    """So that the median comes down to a level of [stop] where the median of what the seeds took does."""
+    runs = seeds_with(tmp_path, [1.0, 4.0, 8.0])
+    ends = [3, 7, 9]
+    ended = [
+        replace(run, trace={name: column[: end + 1] for name, column in run.trace.items()}) for run, end in zip(runs, ends, strict=True)
+    ]
+    (line,) = lines(ended, "round", "height")
+    assert line.x.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7]
+    last = [run.trace["height"][-1] for run in ended]
+    assert line.y[-1] == np.median(last)
+    assert (line.least[-1], line.most[-1]) == (min(last), max(last))
+    assert line.least[5] == last[0], "the first seed ended in round 3"
 
 
 def test_curves_that_diverge_leave_room_for_the_others(tmp_path):
