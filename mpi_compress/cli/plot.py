@@ -1,6 +1,7 @@
 """`mpi-compress plot JOB|RESULT.h5…`"""
 
-from argparse import ArgumentParser, Namespace
+import math
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.reader import Run
 
-_OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "rows", "at")
+_OF_AXES = ("x", "y", "xscale", "yscale", "xlabel", "ylabel", "xlim", "ylim", "rows", "at")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,7 +23,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_axes(parser)
     bounds = "drawn dashed over the curves: bound, or lower_up,upper_up"
     parser.add_argument("--bounds", type=lambda s: [name.strip() for name in s.split(",")], metavar="COLUMNS", help=bounds)
-    paper = "paper: Times' letters, no title (a caption says it), a PDF with its fonts (default: screen)"
+    for axis in ("x", "y"):
+        parser.add_argument(f"--{axis}lim", type=_ends, metavar="LOW:HIGH", help=f"the ends of the {axis} axis, such as 1e-4:1")
+    paper = "paper: Times' letters, no title and no tuned values (the text says them), a PDF with its fonts (default: screen)"
     parser.add_argument("--style", choices=("screen", "paper"), default="screen", help=paper)
     parser.add_argument("--width", metavar="WIDTH", help="3.3in, 84mm, 8.4cm or 239pt (default: 3.3in; with panels 6.9in)")
     parser.add_argument("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)")
@@ -38,7 +41,8 @@ def act(options: Namespace) -> int:
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
     target = target.with_suffix(style.suffix)
-    changed: dict[str, Any] = {**axes_of(options), **({} if options.bounds is None else {"bounds": options.bounds})}
+    changed: dict[str, Any] = axes_of(options)
+    changed |= {key: given for key in ("bounds", "xlim", "ylim") if (given := getattr(options, key)) is not None}
     if options.figure:
         target = Path(options.figure)
         ask_for_folder(target)
@@ -49,6 +53,17 @@ def act(options: Namespace) -> int:
         print(f"{r.file}  {r.label}: {r.status}")
     print(target)
     return 0
+
+
+def _ends(text: str) -> list[float]:
+    """The ends of an axis."""
+    try:
+        low, high = map(float, text.split(":"))
+        if not -math.inf < low < high < math.inf:
+            raise ValueError
+    except ValueError:
+        raise ArgumentTypeError(f"{text} was given; the ends of an axis are wanted, the lower one first, such as 1e-4:1") from None
+    return [low, high]
 
 
 def _what(options: Namespace) -> "tuple[list[Run], FigureTable, Path]":

@@ -195,13 +195,16 @@ def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
     if settled := json.loads(run.attrs.get("settled", "{}")):
         yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
     if run.tuned:
-        tried = ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
+        merit, tried = run.tuned["merit"], ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
+        if rounds := run.tuned.get("rounds"):
+            took = (f"{value}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(run.tuned["tried"], rounds, strict=True))
+            merit, tried = "rounds to a level of [stop]", ", ".join(took)
         stated = tomllib.loads(run.attrs["job"])["tune"]
         budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
         budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())
         seeds = f", seeds {', '.join(map(str, stated['seeds']))}" if "seeds" in stated else ""
         end = f" ({AT_END})" if at_end(run.tuned) else ""
-        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}{end}, by {run.tuned['merit']}: {tried}{budget}{seeds}"
+        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}{end}, by {merit}: {tried}{budget}{seeds}"
     further = set(last).difference(named("counter", "evaluation", "model"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first

@@ -163,18 +163,16 @@ def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
     seeds = len(each) // len(tune.values)
     of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
     merits = [float(np.median([merit for merit, _ in of_value])) for of_value in of_values]
-    ranked = [
-        (-math.inf, float(np.median([rounds for _, rounds in of_value])), i)
-        if all(math.isfinite(rounds) for _, rounds in of_value)
-        else (merits[i], 0.0, i)
-        for i, of_value in enumerate(of_values)
-    ]
+    took = [float(np.median([rounds for _, rounds in of_value])) for of_value in of_values]
+    reached = [all(math.isfinite(rounds) for _, rounds in of_value) for of_value in of_values]
+    ranked = [(-math.inf, took[i], i) if reached[i] else (merits[i], 0.0, i) for i in range(len(of_values))]
     best = min(ranked)[-1]
     if merits[best] == math.inf:
         below = ", and no higher than it starts" if tune.descent else ""
         raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}{below}")
+    by_rounds = {"rounds": [rounds if own else None for rounds, own in zip(took, reached, strict=True)]} if any(reached) else {}
     return {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
-            "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)]}  # fmt: skip
+            "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)], **by_rounds}  # fmt: skip
 
 
 def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.figures.lines import by_seed
 from mpi_compress.figures.noise import INNER
 from mpi_compress.figures.units import COSTS, named_model, unit_of
@@ -31,6 +32,16 @@ def name_axes(ax: "Axes", figure: FigureTable, runs: Sequence[Run]) -> None:
         if getattr(figure, f"{which}label") is None and columns[0] in COSTS and len(columns) == 1 and (model := named_model(runs)):
             text += f", {model}"
         ax.set(**{f"{which}label": f"{text} [{unit}]".strip() if unit else text})
+
+
+def set_limits(ax: "Axes", figure: FigureTable) -> None:
+    """Cut the axes at the ends that the figure states; UserError for one that a logarithmic axis does not have."""
+    for which, scale in zip(_BOTH, scales(figure), strict=True):
+        ends = getattr(figure, f"{which}lim")
+        if ends is not None and scale == "log" and ends[0] <= 0:
+            raise UserError(f"{which}lim = {ends}: a logarithmic axis begins above 0")
+        if ends is not None:
+            ax.set(**{f"{which}lim": ends})
 
 
 def wrap_names(ax: "Axes", width: float, height: float) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales
+from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales, set_limits
 from mpi_compress.figures.lines import Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.noise import smoothed
 from mpi_compress.figures.start import draw_starts
@@ -55,9 +55,10 @@ def draw_on(
             starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
     _draw_bounds(ax, runs, figure, names, name)
     ax.set(xscale=xscale, yscale=yscale)
-    draw_starts(ax, starts)
+    draw_starts(ax, starts if figure.xlim is None else [])
     if yscale == "log" and ax.get_ylim()[0] < _FLOOR * (most := ax.dataLim.y1):
         ax.set_ylim(_FLOOR * most, 10 * most)
+    set_limits(ax, figure)
     name_axes(ax, figure, runs)
     return noisy
 

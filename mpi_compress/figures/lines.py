@@ -82,16 +82,24 @@ def _seed_and_others(run: Run) -> tuple[Any, Any]:
 
 
 def _line(runs: Sequence[Run], x: str, y: str, name: str) -> Line:
-    """Over several seeds the rounds that each of them has, or has completed its run before: then it stays where it ended."""
     if len(runs) == 1:
         return Line(name, runs[0].column(x), runs[0].column(y))
-    every = [run.column("round") for run in runs]
-    rounds = reduce(np.union1d, every)
-    ended = [rounds > (own[-1] if run.status == "complete" else np.inf) for run, own in zip(runs, every, strict=True)]
-    rounds = rounds[np.all([np.isin(rounds, own) | over for own, over in zip(every, ended, strict=True)], axis=0)]
-    at = [np.searchsorted(own, np.minimum(rounds, own[-1])) for own in every]
+    at = rows_of_seeds(runs)
     xs, ys = (np.array([run.column(c)[rows] for run, rows in zip(runs, at, strict=True)], dtype=float) for c in (x, y))
     return Line(name, np.median(xs, axis=0), np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))
+
+
+def rows_of_seeds(runs: Sequence[Run]) -> list[NDArray[np.intp]]:
+    """The rows of several seeds by round, equally many of each.
+
+    They are those of the rounds that each of them has, or has completed its run before: such a run stays where it ended, so that
+    the median reaches a level of [stop] where the median of what the seeds took does.
+    """
+    every = [run.column("round") for run in runs]
+    rounds = reduce(np.union1d, every)
+    over = [rounds > (own[-1] if run.status == "complete" else np.inf) for run, own in zip(runs, every, strict=True)]
+    rounds = rounds[np.all([np.isin(rounds, own) | ended for own, ended in zip(every, over, strict=True)], axis=0)]
+    return [np.searchsorted(own, np.minimum(rounds, own[-1])) for own in every]
 
 
 def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:

@@ -43,8 +43,9 @@ def panels(runs: Sequence[Run], figure: FigureTable) -> Iterator[tuple[PanelTabl
     """Each panel that has results, the figure that it is by itself, and its runs."""
     for panel in figure.panel:
         own = {key: value for key, value in vars(panel).items() if key != "runs" and value is not None}
-        # the figure's name of an axis is that of its own column
-        named = {f"{axis}label": None for axis in ("x", "y") if own.get(axis, getattr(figure, axis)) != getattr(figure, axis)}
+        # the figure's name of an axis, and its ends, are those of its own column
+        others = [axis for axis in ("x", "y") if own.get(axis, getattr(figure, axis)) != getattr(figure, axis)]
+        named = {f"{axis}{what}": None for axis in others for what in ("label", "lim")}
         chosen = [run for run in runs if panel.shows(run.label)]
         if chosen:
             yield panel, replace(figure, **{"title": "", **named, **own}, panel=[]), chosen

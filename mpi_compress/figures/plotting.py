@@ -32,7 +32,8 @@ def plot(
     runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
     xscale: Literal["linear", "log"] | None = None, yscale: Literal["linear", "log"] | None = None, title: str | None = None,
     bounds: Sequence[str] = (), rows: Literal["all", "last"] = "all", at: Mapping[str, float] | None = None,
-    xlabel: str | None = None, ylabel: str | None = None, style: str = "screen", width: str | float | None = None,
+    xlabel: str | None = None, ylabel: str | None = None, xlim: Sequence[float] | None = None, ylim: Sequence[float] | None = None,
+    style: str = "screen", width: str | float | None = None,
 ) -> "Axes":  # fmt: skip
     """Draw y against x: a line for every run, or for all that differ in their seed alone; runs of one label share a line's look.
 
@@ -46,7 +47,8 @@ def plot(
         at: a column and a level, {"loss": 0.4}: not the whole run is drawn but what it took to come down to it. Runs whose x never
             changes, such as the budget of fixed ones, are points on a line; others are levels to compare them with.
         xlabel, ylabel: names of the axes, if not those of the columns.
-        style: "paper": in Times' letters and without a title, for a paper whose caption says it.
+        xlim, ylim: the ends of the axes, the lower one first, if not all is to be seen.
+        style: "paper": in Times' letters, without a title and without what was tuned, which a paper's text says.
         width: of the figure: "3.3in", "84mm", "8.4cm" or "239pt", or a number of inches.
 
     On a logarithmic x axis the start at x = 0 is drawn at the edge. A curve that is noise is drawn as its running median in a band.
@@ -54,7 +56,10 @@ def plot(
     Raises:
         UserError: no runs, no such column, nothing that could be drawn, or an argument that means nothing.
     """
-    asked = {"xscale": xscale, "yscale": yscale, "title": title, "at": at, "xlabel": xlabel, "ylabel": ylabel}
+    asked = {
+        "xscale": xscale, "yscale": yscale, "title": title, "at": at, "xlabel": xlabel, "ylabel": ylabel,
+        "xlim": None if xlim is None else list(xlim), "ylim": None if ylim is None else list(ylim),
+    }  # fmt: skip
     given = {key: value for key, value in asked.items() if value is not None}
     figure = checked(FigureTable, {"x": x, "y": y, "bounds": list(bounds), "rows": rows, **given}, "plot")
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)

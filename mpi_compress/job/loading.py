@@ -55,7 +55,7 @@ class Job:
     def only(self, label: Choice = None, index: int | None = None) -> "Job":
         """The same job with the runs of one label or several, or one run; UserError if there is no such run.
 
-        A label may be a pattern, such as "top-*".
+        A label may be a pattern, ``"top-*"``.
         """
         labels = [r.label for r in self.runs]
         for pattern in each_of(label):
@@ -81,7 +81,7 @@ def load_job(
         job: a job file; one of the package's by its name, such as "cat/fig1"; or a dict of the same tables, where `run` and
             `claim` are lists of dicts. Files that a dict names are looked for in the current folder.
         overrides: values by dotted key, such as {"stop.rounds": 100}, put into every run that is taken.
-        only: take the runs of this label, or of these; a label may be a pattern, such as "top-*".
+        only: take the runs of this label, or of these; a label may be a pattern, ``"top-*"``.
         index: take the run of this number.
         full: with the values by dotted key of the job's table [full].
         name: the folder of its results. None: a file's path below a folder called `jobs`, else its stem; the key `name` of a dict,

@@ -193,6 +193,12 @@ def _refuse_levels(at: dict[str, float] | None, key: str = "at") -> None:
         raise ValueError(f"{key} = {at} should be one column and its level, such as {{ loss = 0.4 }}")
 
 
+def _refuse_limits(**limits: list[float] | None) -> None:
+    for key, ends in limits.items():
+        if ends is not None and not (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf):
+            raise ValueError(f"{key} = {ends} should be the ends of an axis, the lower one first, such as [1e-4, 1]")
+
+
 @dataclass(frozen=True)
 class PanelTable:
     """A job's [[figure.panel]]; keys left out are as in [figure], but for names of axes that have another column here."""
@@ -206,11 +212,14 @@ class PanelTable:
     bounds: list[str] | None = None
     xlabel: str | None = None
     ylabel: str | None = None
+    xlim: list[float] | None = None
+    ylim: list[float] | None = None
     at: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         _refuse_empty(x=self.x, y=self.y)
         _refuse_levels(self.at)
+        _refuse_limits(xlim=self.xlim, ylim=self.ylim)
 
     def shows(self, label: str) -> bool:
         """True if the panel draws the runs of this label."""
@@ -231,6 +240,8 @@ class FigureTable:
     at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
     xlabel: str | None = None  # the paper's name of an axis; None: the column's
     ylabel: str | None = None
+    xlim: list[float] | None = None  # the ends of an axis, the lower one first; None: all that there is
+    ylim: list[float] | None = None
     columns: int = 3  # of panels
     to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the report says which method needs the least to get there
     by: str = "wire_bits_up"  # the column in which `to` is paid
@@ -243,10 +254,11 @@ class FigureTable:
             raise ValueError(f"columns = {self.columns} must be at least 1")
         _refuse_levels(self.at)
         _refuse_levels(self.to, "to")
+        _refuse_limits(xlim=self.xlim, ylim=self.ylim)
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
-        unset: dict[str, Any] = {f"{which}label": None for which in ("x", "y") if which in asked}
+        unset: dict[str, Any] = {f"{which}{what}": None for which in ("x", "y") if which in asked for what in ("label", "lim")}
         unset |= {"yscale": None, "bounds": []} if "y" in asked else {}
         of_panels: dict[str, Any] = dict.fromkeys((*asked, *unset))
         return replace(self, **{**unset, **asked}, panel=[replace(p, **of_panels) for p in self.panel])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.axes import scales
-from mpi_compress.figures.lines import by_seed, name_of, stem, tuned_text, without_common
+from mpi_compress.figures.lines import by_seed, name_of, rows_of_seeds, stem, tuned_text, without_common
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import conventions, drawing
@@ -136,11 +136,9 @@ def columns_of(run: Run, asked: set[str]) -> Columns:
 
 def _line(group: Sequence[Run], asked: set[str], points: int, drawn: Sequence[drawing.Axes]) -> dict[str, Any]:
     each = [columns_of(run, asked) for run in group]
-    rounds = each[0]["round"]
-    for columns in each[1:]:
-        rounds = np.intersect1d(rounds, columns["round"])
+    at = rows_of_seeds(group)
     names = [name for name in each[0] if all(name in columns for columns in each)]
-    stacked = {name: np.array([columns[name][np.searchsorted(columns["round"], rounds)] for columns in each]) for name in names}
+    stacked = {name: np.array([columns[name][rows] for columns, rows in zip(each, at, strict=True)]) for name in names}
     middle = {name: np.median(values, axis=0) if len(each) > 1 else values[0] for name, values in stacked.items()}
     follows = _following(middle)
     ranges = {

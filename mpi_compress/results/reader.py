@@ -58,7 +58,10 @@ class Run:
 
     @property
     def tuned(self) -> Mapping[str, Any] | None:
-        """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit."""
+        """What [tune] found: `parameter`, the `value` that won, `merit`, and `tried`, pairs of a value and its merit.
+
+        Where trials came down to a level of [stop], `rounds` has what each value took to it, None for one that did not.
+        """
         return json.loads(self.attrs["tuned"]) if "tuned" in self.attrs else None
 
     @property
