@@ -579,6 +579,33 @@ def test_a_result_that_nobody_writes_any_more_is_broken_off(small_job, tmp_path,
     capfd.readouterr()
     assert main(["show", str(part)]) == 0
     assert ": broken off" in capfd.readouterr().out
+    for line in (["show", str(part), str(next((tmp_path / "results").rglob("*.h5")))], ["table", str(part), "--to", "loss=0"]):
+        assert main(line) == 0
+        told = capfd.readouterr().out
+        assert "broken off" in told
+        assert "running" not in told
+    assert main(["results", "ls", small_job.name, "--out", str(tmp_path / "results")]) == 0
+    assert capfd.readouterr().out.count("broken off") == 1
+
+
+def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
+    (tmp_path / "job.toml").write_text(
+        'data = { generator = "gspar", samples = 20, dim = 8 }\nobjective.mu = 0.1\nstop.rounds = 3\n'
+        '[[run]]\nlabel = "CAT"\nalgorithm.name = "cat"\nup.compressor = "top-k"\n'
+        '[[run]]\nlabel = "k"\nalgorithm.name = "gd"\nup.compressor = { name = "top-k", k = 99 }\n'
+    )
+    line = ["run", str(tmp_path / "job.toml"), "--out", str(tmp_path)]
+    assert main(line) == 2
+    assert "coordinates there are; nothing was run: --only plays the runs of other labels" in capfd.readouterr().err
+    assert main([*line, "--only", "CAT"]) == 0
+    assert "CAT: T = 1 in every round, since no [cost] is given" in capfd.readouterr().err
+    assert main([*line, "--only", "CAT", "--set", "cost.model=payload"]) == 0
+    assert "T = 1" not in capfd.readouterr().err
+    file = next((tmp_path / "job").glob("CAT*.h5"))
+    file.write_bytes(file.read_bytes()[:2000])
+    for each in (["--only", "CAT"], ["--only", "CAT", "--set", "cost.model=payload"]):
+        status = main([*line, *each])
+        assert status == 0 or "; --fresh plays it again" in capfd.readouterr().err
 
 
 def test_a_report_is_a_page(small_job, tmp_path, capfd):

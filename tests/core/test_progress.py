@@ -29,6 +29,28 @@ def test_lines_say_which_run_it_is_and_how_long_all_take(monkeypatch, capsys):
     assert capsys.readouterr().err == "GD: round 3, loss 0.25, 0 bit up\n"
 
 
+def test_rounds_of_an_earlier_process_make_no_pace(monkeypatch):
+    class Bar:
+        initial = n = last_print_n = 0
+
+        def update(self, rounds):
+            self.n += rounds
+
+        def set_postfix_str(self, text, refresh):
+            pass
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(progress, "has_bar", lambda: True)
+    monkeypatch.setattr(progress, "bar", lambda **settings: Bar())
+    with progress.Progress("GD", 10_000, False) as seen:
+        for k in (6000, 6001, 6002):
+            seen(k, 0.5, 0.0)
+        bar = seen._bar
+    assert (bar.initial, bar.n) == (6000, 6002)
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (90, "1.5 min"), (7200, "2 h"), (3e5, "3.5 d")])
 def test_times_are_in_readable_units(seconds, text):
     assert progress.time_text(seconds) == text

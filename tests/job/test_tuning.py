@@ -5,7 +5,7 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.show import summary
-from mpi_compress.figures.lines import name_of
+from mpi_compress.figures.lines import name_in_paper, name_of
 from mpi_compress.figures.verdicts import check
 from mpi_compress.job.tuning import powers
 from mpi_compress.results.tuning import at_end
@@ -67,6 +67,29 @@ def test_what_overrides_the_tuning_leaves_the_run_beside_as_it_is(tmp_path):
     assert beside.stop.rounds == 4
 
 
+def test_a_level_of_stop_is_what_trials_without_a_budget_race_for(tmp_path):
+    """The fewest rounds to it win, and `show` and the result say them; a figure for a paper leaves the step to its text."""
+    file = tmp_path / "job.toml"
+    file.write_text(
+        'data = { generator = "gspar", samples = 40, dim = 12 }\nobjective.mu = "1e-1 L"\nalgorithm.name = "gd"\n'
+        "stop = { rounds = 60, suboptimality = 1e-3 }\n"
+        'tune = { parameter = "algorithm.step", values = ["1e-3/L", "1/2 (1/L)", "1/L", "3/L", "1e3/L"] }\n'
+    )
+    (run,) = mc.run(file, out=tmp_path)
+    trials = {t.label.partition(" = ")[2]: t for t in (mc.read(f) for f in (tmp_path / "job" / "tuning").glob("*.h5"))}
+    reached = [trials[value].trace["suboptimality"][-1] <= 1e-3 for value, _ in run.tuned["tried"]]
+    rounds = [trials[value].trace["round"][-1] for value, _ in run.tuned["tried"]]
+    assert reached[0] is np.False_
+    assert sum(reached) >= 2
+    assert run.tuned["rounds"] == [k if own else None for k, own in zip(rounds, reached, strict=True)]
+    assert run.tuned["value"] == run.tuned["tried"][int(np.argmin(np.where(reached, rounds, np.inf)))][0]
+    (line,) = (text for text in summary(run) if text.startswith("  tuned"))
+    assert "by rounds to a level of [stop]: 1e-3/L: –, " in line
+    assert name_in_paper(run) == run.label
+    (budgeted,) = mc.run(mc.load_job(file, {"tune.rounds": 5}), out=tmp_path)
+    assert "rounds" not in budgeted.tuned, "a trial with a budget of its own knows no level"
+
+
 def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     """The run beside has no tuning; a winner at the end of the grid is named in the figure, by `check`, `show` and `run`."""
     file = tmp_path / "job.toml"
@@ -84,6 +107,7 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     assert tuned.tuned["value"] == "1/32 theory"
     assert "SGD: tuned to 1/32 theory, the end of the grid" in capsys.readouterr().err
     assert name_of(tuned) == "SGD, tuned step = 1/32 theory (the end of the grid)"
+    assert name_in_paper(tuned) == "SGD (the end of the grid)"
     (verdict,) = check(job, [tuned, beside])
     assert verdict.outcome == "holds"
     assert verdict.edges == ["'SGD' is tuned to 1/32 theory, the end of the grid"]

@@ -110,6 +110,25 @@ def test_a_run_that_is_missing_stopped_failed_or_foreign_says_so(folder, tmp_pat
     assert "1 stopped, 1 failed" in html
 
 
+def test_what_would_be_refused_or_is_broken_off_says_so(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB + '[[run]]\nlabel = "top-99"\nalgorithm.name = "gd"\nup.compressor = { name = "top-k", k = 99 }\n')
+    for label in ("GD", "top-2"):
+        mc.run(mc.load_job(tmp_path / "job.toml", only=label), out=tmp_path / "results")
+    (o,) = found_in(tmp_path, "job.toml", out=tmp_path / "results")
+    for seed in (0, 1):
+        file = file_of(o, "top-2", seed)
+        with h5py.File(file, "r+") as h5:
+            del h5.attrs[checksums.ATTRIBUTE]
+            h5.attrs["status"] = "running"
+        file.rename(part_of(file))
+    (o,) = found_in(tmp_path, "job.toml", out=tmp_path / "results")
+    states = {m.name: (m.state, m.why) for m in ran.ran([o])[0].methods}
+    assert states["top-2"][0] == "broken off"
+    assert states["long step"] == ("not run", "")
+    assert states["top-99"] == ("not run", "up.compressor: k = 99 is more than the d = 12 coordinates there are")
+    assert o.status == "2 of 8 runs; 'top-2' broken off with 2 seeds"
+
+
 def test_without_claims_the_page_has_no_word_of_them(folder):
     html = render.page(found_in(folder, "a/steps.toml"), LIBRARY)
     shown = html[html.index("</style>") : html.index("<script")].lower()
