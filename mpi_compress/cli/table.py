@@ -48,9 +48,9 @@ def act(options: Namespace) -> int:
 
 
 def _example(runs: "list[Run]") -> str:
-    """A level that some run reaches."""
-    last = [float(run.trace["loss"][-1]) for run in runs if len(run.trace.get("loss", ())) and run.status != "diverged"]
-    return f"--to loss={max(last):.3g}" if last else "--to loss=0.4"
+    """A level that about half of the runs reach."""
+    last = sorted(float(run.trace["loss"][-1]) for run in runs if len(run.trace.get("loss", ())) and run.status != "diverged")
+    return f"--to loss={last[len(last) // 2]:.3g}" if last else "--to loss=0.4"
 
 
 def _write(table: "Comparison", file: Path) -> None:
