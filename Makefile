@@ -40,11 +40,11 @@ docs: $(INSTALLED)         ## the pages of docs/, with Sphinx: docs/_build/index
 
 $(RUNS): setup.cfg pyproject.toml  # enough to run jobs
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich]"
 	touch $@
 
 $(INSTALLED): $(RUNS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[mpich,deep,report,test,lint,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test,lint,docs]"
 	touch $@
 
 clean:
