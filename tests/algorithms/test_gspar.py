@@ -112,7 +112,7 @@ def test_a_trial_that_runs_off_to_where_the_gradient_vanishes_is_no_descent(tmp_
 def test_processes_share_trials(tmp_path):
     """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
     job = tmp_path / "job.toml"
-    job.write_text(TUNED.replace("rounds = 30", "rounds = 150"))
+    job.write_text(TUNED.replace("rounds = 30", "rounds = 1500"))  # a tenth of a second and more, so that it is stopped at its trial
 
     def started(*arguments):
         line = [BIN / "mpi-compress", "run", job, "--out", tmp_path, *arguments]
@@ -124,7 +124,7 @@ def test_processes_share_trials(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.005)
     first.send_signal(signal.SIGSTOP)  # at its trial, for as long as we like
-    others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "1")]
+    others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "4")]
     for process in others:
         assert any("another process plays this trial; waiting for it" in line for line in process.stderr)
     others[1].terminate()
