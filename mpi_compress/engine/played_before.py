@@ -2,10 +2,12 @@
 
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from mpi_compress.core.progress import print_line
+from mpi_compress.engine.checkpoint import remove_checkpoint
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results import twins
@@ -30,6 +32,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
             if not quiet:
                 print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is played again by {spec.workers.exchange!r}")
             return False
+        _tidy(file)
         return True
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
@@ -40,6 +43,13 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
                 print_line(f"{spec.label}: {other} is the same run; its result is taken")
             return True
     return False
+
+
+def _tidy(file: Path) -> None:
+    """Remove the checkpoint that a kill left in the last moment of a run, unless that is begun anew beside its result."""
+    with suppress(OSError):
+        if not part_of(file).exists():
+            remove_checkpoint(checkpoint_of(file))
 
 
 def _exchange(file: Path) -> str:

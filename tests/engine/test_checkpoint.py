@@ -22,7 +22,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
 from mpi_compress.engine import checkpoint, counting, frames, observer, playing
 from mpi_compress.engine.frames import schema_of
-from mpi_compress.results.files import checkpoint_of
+from mpi_compress.results.files import checkpoint_of, part_of
 
 LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
 
@@ -335,6 +335,19 @@ def test_what_a_kill_left_of_a_checkpoint_goes_with_the_run(small_job, tmp_path)
     left.write_bytes(b"half a checkpoint")
     mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path, fresh=True)
     assert not left.exists()
+
+
+def test_a_kill_between_the_result_and_the_end_of_its_checkpoint_leaves_nothing(small_job, tmp_path):
+    """Seen once in a hundred kills."""
+    (run,) = mc.run(mc.load_job(small_job, only="GD"), out=tmp_path)
+    left = checkpoint_of(run.file)
+    left.write_bytes(b"saved")
+    mc.run(mc.load_job(small_job, only="GD"), out=tmp_path)
+    assert not left.exists()
+    left.write_bytes(b"saved")
+    part_of(run.file).write_bytes(b"a run that is begun anew beside its result")
+    mc.run(mc.load_job(small_job, only="GD"), out=tmp_path)
+    assert left.exists()
 
 
 def test_fresh_begins_again(small_job, tmp_path, capfd):
