@@ -21,22 +21,28 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 HOLDS = {
     "cli": "one file a command",
     "report": "one page about all jobs",
-    "cluster": "SLURM, reproduce, calibrate",
-    "figures": "axes, curves, verdicts on claims",
-    "engine": "preparing, rounds, evaluation, checkpoints",
+    "cluster": "SLURM: scripts, queue, notes",
+    "planning": "estimates, the model of scale, the pool",
+    "figures": "axes, curves, panels",
+    "engine": "rounds, counting, evaluation",
+    "preparing": "a run made ready, what refuses it",
+    "guard": "checks of users' own parts",
+    "evidence": "verdicts, comparisons, levels",
+    "saving": "states on disk, for checkpoints",
     "engine.fast": "the workers of a process together",
     "job": "a job file, its runs and claims",
     "algorithms": "one paper, one file",
     "problem": "losses, data sets, objective, optimum",
     "exchange": "one process, or MPI",
-    "results": "columns, writer, reader",
+    "results": "columns, writer, reader, status",
     "messages": "kinds, compressors, codecs, costs, links",
     "kernels": "Numba functions on arrays",
     "core": "errors, registry, random streams, signals",
 }
 PLACES = {
-    "cli": 0.0, "report": 0.95, "cluster": -0.8, "figures": 1.1, "engine": -0.8, "engine.fast": -1.25, "job": 0.85, "algorithms": -0.3,
-    "problem": -0.3, "exchange": -1.0, "results": 1.1, "messages": -0.1, "kernels": -0.95, "core": 0.95,
+    "cli": 0.0, "report": 0.95, "cluster": -0.8, "planning": -0.8, "figures": 1.1, "engine": -0.8, "preparing": -0.8, "guard": -0.8,
+    "evidence": 1.1, "engine.fast": -1.25, "job": 0.85, "algorithms": -0.3, "saving": -1.25, "problem": -0.3, "exchange": -1.0,
+    "results": 1.1, "messages": -0.1, "kernels": -0.95, "core": 0.95,
 }  # fmt: skip
 """Where a room's middle is along its floor."""
 WIDTH, HEIGHT = 1.3, 0.56
@@ -66,7 +72,7 @@ def draw(ax: Axes) -> None:
         )  # fmt: skip
         ax.text(x, floor + 0.1, room.replace(".", "/") + "/", ha="center", va="center", fontsize=11, weight="bold", zorder=4)
         ax.text(x, floor - 0.14, HOLDS[room], ha="center", va="center", fontsize=7.6, color="#333333", zorder=4)
-    ax.set(xlim=(-2.12, 1.85), ylim=(0.5, 10.5))
+    ax.set(xlim=(-2.12, 1.85), ylim=(0.5, 13.5))
     ax.axis("off")
 
 

@@ -122,8 +122,8 @@ ENGINE = (
     M("engine/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
     M("engine/checkpoint.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
     M("engine/checkpoint.py", "        self.exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
-    M("engine/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "engine/test_memory_needs.py", "4 bytes for float64"),
-    M("engine/problems.py", "math.sqrt(added(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
+    M("preparing/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "engine/test_memory_needs.py", "4 bytes for float64"),
+    M("preparing/problems.py", "math.sqrt(added(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
     M("engine/runner.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),
     M("engine/watching.py", 'return has_all and attrs.get("until", "") in ("", mark_of(self.until))', "return has_all", "engine/test_from_python.py::test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call", "a result that another `until` ended is taken"),
@@ -170,11 +170,11 @@ RESULTS_OF_RUNS = (
 )
 
 PICTURES = (
-    M("figures/lines.py", "column[reached[0]]", "column[reached[-1]]", VERDICTS + "a_column_is_its_last_entry_or_that_where_a_level_is_reached", "the last row below a level, not the first"),
-    M("figures/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
-    M("figures/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
+    M("evidence/lines.py", "column[reached[0]]", "column[reached[-1]]", VERDICTS + "a_column_is_its_last_entry_or_that_where_a_level_is_reached", "the last row below a level, not the first"),
+    M("evidence/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
+    M("evidence/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
     M("report/series.py", "reached = np.flatnonzero(columns[column] <= level)", "reached = np.flatnonzero(columns[column] < level)", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
-    M("figures/outcomes.py", "v.outcome == outcome for v in verdicts", "v.outcome >= outcome for v in verdicts", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims of other outcomes are counted too"),
+    M("evidence/outcomes.py", "v.outcome == outcome for v in verdicts", "v.outcome >= outcome for v in verdicts", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims of other outcomes are counted too"),
     M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
 )
 

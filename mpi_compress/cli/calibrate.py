@@ -13,9 +13,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.cluster.calibrate import calibrate
     from mpi_compress.core.expressions import bits
     from mpi_compress.exchange.ranks import launched
+    from mpi_compress.planning.links import calibrate
 
     ranks = launched()
     try:

@@ -16,8 +16,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.figures.outcomes import results_of
-    from mpi_compress.figures.verdicts import answerable, check
+    from mpi_compress.evidence.outcomes import results_of
+    from mpi_compress.evidence.verdicts import answerable, check
 
     job = load_one(options.job, options)
     if not job.claims:

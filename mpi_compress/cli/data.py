@@ -12,8 +12,8 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
-    from mpi_compress.engine.problems import Problem
     from mpi_compress.job.runs import RunSpec
+    from mpi_compress.preparing.problems import Problem
     from mpi_compress.problem.datasets import Generator
     from mpi_compress.problem.optimum import Optimum
 
@@ -147,7 +147,7 @@ def _add_solve(parser: ArgumentParser) -> None:
 
 
 def _solve(options: Namespace) -> int:
-    from mpi_compress.engine.problems import solve
+    from mpi_compress.preparing.problems import solve
 
     seen = set()
     for spec in _runs(options):

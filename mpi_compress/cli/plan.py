@@ -11,9 +11,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
-    from mpi_compress.engine.memory_needs import Shapes
     from mpi_compress.job.loading import Job
     from mpi_compress.job.runs import RunSpec
+    from mpi_compress.preparing.memory_needs import Shapes
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress.cli import plan_scale
-    from mpi_compress.engine import memory_needs
+    from mpi_compress.preparing import memory_needs
 
     files = list(dict.fromkeys(options.jobs))
     plan_scale.refuse_alone(options)
@@ -50,7 +50,7 @@ def act(options: Namespace) -> int:
 def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
     """A line for each run of a job, and what comes before them."""
     from mpi_compress.cluster.states import states
-    from mpi_compress.engine import memory_needs
+    from mpi_compress.preparing import memory_needs
 
     width = max(len(s.label) for s in job.runs)
     left: list[RunSpec] = []

@@ -9,11 +9,11 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 
 if TYPE_CHECKING:
-    from mpi_compress.cluster.scale import Hosting, Way
-    from mpi_compress.cluster.scale_figure import Modelled
-    from mpi_compress.cluster.scale_link import LinkCosts
     from mpi_compress.job.loading import Job
     from mpi_compress.job.runs import RunSpec
+    from mpi_compress.planning.scale import Hosting, Way
+    from mpi_compress.planning.scale_figure import Modelled
+    from mpi_compress.planning.scale_link import LinkCosts
 
 SUFFIXES = (".csv", ".png", ".pdf", ".svg")
 
@@ -31,8 +31,8 @@ def act(options: Namespace, jobs: "Sequence[Job]") -> None:
     Raises:
         UserError: several jobs are given, or what is asked for cannot be modelled.
     """
-    from mpi_compress.cluster import scale
-    from mpi_compress.engine.part_costs import PartTimer
+    from mpi_compress.planning import scale
+    from mpi_compress.planning.part_costs import PartTimer
 
     if len(jobs) > 1:
         raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
@@ -63,7 +63,7 @@ def act(options: Namespace, jobs: "Sequence[Job]") -> None:
 def _target(options: Namespace, methods: int) -> Path | None:
     """The file of -o; UserError if it is none for a model of so many methods, before they are timed."""
     from mpi_compress.cli.files import ask_for_folder
-    from mpi_compress.cluster import scale_figure
+    from mpi_compress.planning import scale_figure
 
     if not options.figure:
         return None
@@ -78,7 +78,7 @@ def _target(options: Namespace, methods: int) -> Path | None:
 
 def _write(found: "Modelled", way: "Way", target: Path) -> None:
     from mpi_compress.cli.files import text_file
-    from mpi_compress.cluster.scale_figure import csv_text, draw
+    from mpi_compress.planning.scale_figure import csv_text, draw
 
     if target.suffix == ".csv":
         text_file(target, csv_text(found))
@@ -93,21 +93,21 @@ def _way(spec: "RunSpec") -> "Way":
 
 def _link(options: Namespace, spec: "RunSpec") -> "LinkCosts":
     """The link of --link, else that of the run's [cost] table; without either, messages take no time."""
-    from mpi_compress.cluster.scale_link import LinkCosts
+    from mpi_compress.planning.scale_link import LinkCosts
 
     file = options.link or (spec.cost.files[0] if spec.cost.name == "table" else None)
     return LinkCosts() if file is None else LinkCosts.of(Path(file))
 
 
 def _hosting(options: Namespace, spec: "RunSpec") -> "Hosting":
-    from mpi_compress.cluster.scale import Hosting
+    from mpi_compress.planning.scale import Hosting
 
     return Hosting(options.ranks, spec.workers.master == "worker", options.shard)
 
 
 def _assumed(hosting: "Hosting", way: "Way", link: "LinkCosts") -> str:
     """What the table assumes."""
-    from mpi_compress.cluster.scale import time_text
+    from mpi_compress.planning.scale import time_text
 
     all_host = hosting.master_hosts or way == "allgather"
     ranks = "one process" if hosting.ranks == 1 else f"{hosting.ranks or ('n' if all_host else 'n + 1')} ranks"

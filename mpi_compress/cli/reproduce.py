@@ -20,7 +20,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress import report
-    from mpi_compress.cluster import estimates, reproduce
+    from mpi_compress.planning import estimates
+    from mpi_compress.planning import pool as reproduce
 
     if options.at_once < 1:
         raise UserError(f"--at-once {options.at_once}: at least 1 job is wanted")

@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _list(options: Namespace) -> int:
-    from mpi_compress.figures.comparison_text import plain
+    from mpi_compress.evidence.comparison_text import plain
     from mpi_compress.results.catalogue import entries
 
     found = entries(Path(options.out), options.what)
@@ -72,7 +72,7 @@ def _remove(options: Namespace) -> int:
 
 def _collect(options: Namespace) -> int:
     from mpi_compress.cluster.unnamed import unnamed
-    from mpi_compress.figures.outcomes import job_files
+    from mpi_compress.evidence.outcomes import job_files
 
     found = unnamed(job_files(options.what), Path(options.out))
     if not found:

@@ -50,7 +50,7 @@ def found(options: Namespace) -> "list[Run]":
     Raises:
         UserError: there are none, or both kinds are given.
     """
-    from mpi_compress.figures.outcomes import readable, readable_results_of, result_files
+    from mpi_compress.evidence.outcomes import readable, readable_results_of, result_files
     from mpi_compress.results.files import part_of
 
     what, jobs = options.what, [name for name in options.what if name.endswith(".toml")]

@@ -41,8 +41,8 @@ def act(options: Namespace) -> int:
 
 def _compared(runs: "Sequence[Run]") -> Iterator[str]:
     """The settings in which results differ, how each ended, and where two of them first differ."""
-    from mpi_compress.figures.comparison import ENDINGS, endings
-    from mpi_compress.figures.comparison_text import plain
+    from mpi_compress.evidence.comparison import ENDINGS, endings
+    from mpi_compress.evidence.comparison_text import plain
     from mpi_compress.results.reader import difference
     from mpi_compress.results.tidy import settings_of, varying
 
@@ -62,7 +62,7 @@ def _compared(runs: "Sequence[Run]") -> Iterator[str]:
 
 def _fastest(runs: "Sequence[Run]") -> Iterator[str]:
     """Which is fastest on links of a model with a clock, to the lowest loss that all of them reach."""
-    from mpi_compress.figures.crossings import statements
+    from mpi_compress.evidence.crossings import statements
     from mpi_compress.results.targets import Target
 
     ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]

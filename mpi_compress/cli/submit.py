@@ -61,8 +61,8 @@ def act(options: Namespace) -> int:
 
 def _warn_of_refusals(runs: "Sequence[RunSpec]") -> None:
     """A line for each run that will end as it begins."""
-    from mpi_compress.engine.foreseen import refusal
-    from mpi_compress.engine.memory_needs import Shapes
+    from mpi_compress.preparing.foreseen import refusal
+    from mpi_compress.preparing.memory_needs import Shapes
 
     shapes = Shapes()
     for spec in runs:

@@ -8,7 +8,7 @@ from mpi_compress.cli.results_of import add_what, found, warn_of_mixtures
 from mpi_compress.core.errors import UserError
 
 if TYPE_CHECKING:
-    from mpi_compress.figures.comparison import Comparison
+    from mpi_compress.evidence.comparison import Comparison
     from mpi_compress.results.reader import Run
 
 
@@ -22,8 +22,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.figures import comparison, comparison_text
-    from mpi_compress.figures.crossings import statements
+    from mpi_compress.evidence import comparison, comparison_text
+    from mpi_compress.evidence.crossings import statements
     from mpi_compress.results.targets import target_of
 
     targets = [target_of(text) for text in options.to]
@@ -55,7 +55,7 @@ def _example(runs: "list[Run]") -> str:
 
 def _write(table: "Comparison", file: Path) -> None:
     from mpi_compress.cli.files import ask_for_folder, text_file
-    from mpi_compress.figures.comparison_text import WRITERS
+    from mpi_compress.evidence.comparison_text import WRITERS
 
     ask_for_folder(file)
     text_file(file, WRITERS[file.suffix](table))

@@ -126,7 +126,7 @@ def _drawing(options: Namespace, figure: "FigureTable") -> "Redrawn | None":
 
 def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: bool) -> None:
     """A table of the runs; on a terminal in the place of the one before."""
-    from mpi_compress.figures.comparison_text import plain
+    from mpi_compress.evidence.comparison_text import plain
     from mpi_compress.results.live import HEADS
 
     counts = {status: sum(each.status == status for each in seen) for status in dict.fromkeys(each.status for each in seen)}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.outcomes import has_full, loaded
+from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import result_file

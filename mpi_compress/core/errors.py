@@ -1,7 +1,10 @@
 """Errors that are not bugs of this package."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _LISTED = 20  # names, in a line
 
@@ -33,3 +36,13 @@ def nearest(given: str, known: Iterable[object], kind: str) -> str:
         return f"no {kind} called '{given}'{hint} there are: {', '.join(names)}"
     some = get_close_matches(given, names, n=_LISTED // 2, cutoff=0.0)
     return f"no {kind} called '{given}'{hint} there are {len(names)}, such as: {', '.join(some)}"
+
+
+def checked_at(where: str, build: Callable[[], T]) -> T:
+    """The result of `build`; UserError with the place in the job if it refuses a value."""
+    try:
+        return build()
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from None

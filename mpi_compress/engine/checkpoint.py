@@ -18,11 +18,11 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.frames import Frame, FrameWriter, dump, frames_in, schema_of
 from mpi_compress.engine.observer import Observer
-from mpi_compress.engine.saved_states import UNKNOWN, Damaged, Expected, load
 from mpi_compress.job.tables import Every, Verdict
 from mpi_compress.results.writer import Mark, Recorder, sync
+from mpi_compress.saving.frames import Frame, FrameWriter, dump, frames_in, schema_of
+from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
 
 _FORMAT = "arrays and JSON"
 _LARGEST = 2**62

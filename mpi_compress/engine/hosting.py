@@ -14,25 +14,26 @@ from mpi_compress.algorithms.base import Method
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine import asynchronous, hidden_state, rounds
+from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.checkpoint import States
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.guards import GuardedObjective, first_state
 from mpi_compress.engine.observer import Log, Observer
-from mpi_compress.engine.preparing import Prepared
-from mpi_compress.engine.problems import Problem
-from mpi_compress.engine.saved_states import UNKNOWN
 from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
+from mpi_compress.guard import hidden_state
+from mpi_compress.guard.guards import GuardedObjective, first_state
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.runs import Prepared
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
+from mpi_compress.saving.saved_states import UNKNOWN
 
 
 class HostedRows:

@@ -17,23 +17,23 @@ from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.checkpoint import Header, Keeper, Place, header_of, remove_checkpoint, schema_with
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.guards import watched
 from mpi_compress.engine.hosting import HostedRows, columns_of, first_states, loop_of, objectives_of, rehearse, samples_of
 from mpi_compress.engine.observer import Log, Observer, ignore
-from mpi_compress.engine.preparing import Prepared, attributes_of
-from mpi_compress.engine.saved_states import Expected
 from mpi_compress.engine.theory import Theory
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
+from mpi_compress.guard.guards import watched
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
+from mpi_compress.preparing.runs import Prepared, attributes_of
 from mpi_compress.problem.datasets.outcome import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
+from mpi_compress.saving.saved_states import Expected
 
 ReadHeader = Callable[[], Header | None]
 """Reads the checkpoint that goes with a result: its header, or None if the run cannot go on from it."""

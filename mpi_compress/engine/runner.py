@@ -15,18 +15,18 @@ import numpy as np
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import Turn, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
-from mpi_compress.engine import compiling
 from mpi_compress.engine.hosting import HostedRows, try_metrics
 from mpi_compress.engine.played_before import done as played_before
 from mpi_compress.engine.playing import AGAIN, How, play
-from mpi_compress.engine.preparing import Prepared, prepare
-from mpi_compress.engine.problems import Problem
 from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.preparing import compiling
+from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, Runs, read
 from mpi_compress.results.tuning import AT_END, at_end

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.lines import by_seed
+from mpi_compress.evidence.lines import by_seed
 from mpi_compress.figures.noise import INNER
-from mpi_compress.figures.units import COSTS, named_model, unit_of
 from mpi_compress.figures.words import number, wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.units import COSTS, named_model, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

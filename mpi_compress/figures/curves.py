@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales, set_limits
-from mpi_compress.figures.lines import Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.noise import smoothed
 from mpi_compress.figures.start import draw_starts
 from mpi_compress.figures.style import look_of

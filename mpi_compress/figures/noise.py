@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.figures.lines import Line
+from mpi_compress.evidence.lines import Line
 
 _ROWS = 150  # fewer are drawn as they are
 _TURNS = 0.25  # share of rows at which a curve turns up or down, from which on it is noise

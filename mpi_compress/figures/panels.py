@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.evidence.lines import Line, by_seed, tuned_text, without_common
 from mpi_compress.figures.axes import LONGEST, heading, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import INSIDE, handles_of, make_room, place, put_below
-from mpi_compress.figures.lines import Line, by_seed, tuned_text, without_common
 from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, look_of
-from mpi_compress.figures.units import COSTS, model_of
 from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.units import COSTS, model_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
+from mpi_compress.evidence.lines import Line, shown
 from mpi_compress.figures.axes import LONGEST, entry, heading, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import INSIDE, handles_of, place, put_below
-from mpi_compress.figures.lines import Line, shown
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, style_of
 from mpi_compress.figures.words import measuring

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.lines import Namer, name_in_paper, name_of
+from mpi_compress.evidence.lines import Namer, name_in_paper, name_of
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A4FB5", "#8C5A2B", "#8A8A8A")
 """Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and grey."""

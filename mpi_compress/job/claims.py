@@ -1,4 +1,4 @@
-"""Claims: the statements of a paper, as data. Formulas are parsed, never `eval`ed; `figures.verdicts` holds claims against results.
+"""Claims: the statements of a paper, as data. Formulas are parsed, never `eval`ed; `evidence.verdicts` judges them.
 
 In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
 `cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`

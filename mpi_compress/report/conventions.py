@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mpi_compress.evidence.lines import name_of
 from mpi_compress.figures.axes import scales
-from mpi_compress.figures.lines import name_of
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of, named
 from mpi_compress.results.reader import Run

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.evidence.levels import grows
+from mpi_compress.evidence.lines import Line, shown
 from mpi_compress.figures.curves import ceiling
-from mpi_compress.figures.lines import Line, shown
 from mpi_compress.figures.noise import smoothed
-from mpi_compress.figures.units import COSTS, named_model, unit_of
 from mpi_compress.job.tables import FigureTable
-from mpi_compress.report.levels import grows
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.units import COSTS, named_model, unit_of
 
 _DIVERGING = ("loss", "test_loss", *(c.name for c in COLUMNS if c.falls))
 

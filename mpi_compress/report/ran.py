@@ -9,8 +9,8 @@ import numpy as np
 
 from mpi_compress.cluster.states import states
 from mpi_compress.core.progress import bits_text, time_text
-from mpi_compress.figures.lines import by_seed, name_of
-from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.evidence.lines import by_seed, name_of
+from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
 

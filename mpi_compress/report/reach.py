@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.comparison import BY, Comparison, compare
-from mpi_compress.figures.lines import name_of
-from mpi_compress.figures.outcomes import Outcome
-from mpi_compress.figures.units import unit_of
-from mpi_compress.report import levels
-from mpi_compress.report.problems import Problem
+from mpi_compress.evidence import levels
+from mpi_compress.evidence.comparison import BY, Comparison, compare
+from mpi_compress.evidence.lines import name_of
+from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.problems import Problem
 from mpi_compress.report.series import short
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
+from mpi_compress.results.units import unit_of
 
 _RISING = ("test_accuracy", "hit_rate")
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", *_RISING)

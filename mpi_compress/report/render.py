@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
-from mpi_compress.figures.verdicts import Verdict
+from mpi_compress.evidence.fewest import HEADS, by_column, fewest
+from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
+from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.report import ran, runs, series
-from mpi_compress.report.fewest import HEADS, by_column, fewest
 from mpi_compress.report.reach import TargetTable
 from mpi_compress.report.tables import Tables
 from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.progress import bits_text
-from mpi_compress.figures.lines import name_of
-from mpi_compress.figures.units import unit_of
+from mpi_compress.evidence.lines import name_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
+from mpi_compress.results.units import unit_of
 
 WORK = ("compute", "pack", "exchange", "update")
 """What a run's seconds are spent on."""

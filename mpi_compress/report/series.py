@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.evidence.lines import by_seed, name_of, rows_of_seeds, stem, tuned_text, without_common
 from mpi_compress.figures.axes import scales
-from mpi_compress.figures.lines import by_seed, name_of, rows_of_seeds, stem, tuned_text, without_common
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import conventions, drawing

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.problems import Problem, by_problem
 from mpi_compress.report import reach, series
-from mpi_compress.report.problems import Problem, by_problem
 
 LARGEST = 3_000_000  # bytes of what sliders need
 _LEVELS = (100, 50, 25, 12)  # of a slider: the most that fit

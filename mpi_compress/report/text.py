@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.outcomes import GROUPS, Outcome, counted
-from mpi_compress.figures.verdicts import Verdict
-from mpi_compress.report import fewest
+from mpi_compress.evidence import fewest
+from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
+from mpi_compress.evidence.verdicts import Verdict
 
 PAPERS = {
     "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",

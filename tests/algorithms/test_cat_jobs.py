@@ -8,7 +8,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError, load_job
 from mpi_compress.cli.main import main
-from mpi_compress.figures import verdicts
+from mpi_compress.evidence import verdicts
 from mpi_compress.job.loading import parse_job
 
 JOBS = sorted((Path(__file__).parents[2] / "jobs" / "cat").glob("fig*.toml"))

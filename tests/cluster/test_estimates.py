@@ -6,7 +6,7 @@ import re
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.cluster.estimates import estimates, text
+from mpi_compress.planning.estimates import estimates, text
 
 JOB = """
 data = { generator = "gspar", samples = 64, dim = 32 }

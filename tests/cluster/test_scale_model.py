@@ -12,12 +12,12 @@ from helpers.running import BIN, command
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.cluster import scale
-from mpi_compress.cluster.scale import Hosting, modelled
-from mpi_compress.cluster.scale_figure import csv_text
-from mpi_compress.cluster.scale_link import LinkCosts
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.part_costs import Growth, Linear, Measured, PartCosts, PartTimer
+from mpi_compress.planning import scale
+from mpi_compress.planning.part_costs import Growth, Linear, Measured, PartCosts, PartTimer
+from mpi_compress.planning.scale import Hosting, modelled
+from mpi_compress.planning.scale_figure import csv_text
+from mpi_compress.planning.scale_link import LinkCosts
 
 COSTS = PartCosts(
     nonzero=2e-9, worker=1e-6, samples=Linear(0.0, 1.0), packing=Linear(1e-5, 4e-5), fold=Linear(1e-4, 1e-5), bits_up=1000.0,

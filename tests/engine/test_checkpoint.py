@@ -20,9 +20,10 @@ from mpi_compress.algorithms import cat
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
-from mpi_compress.engine import checkpoint, counting, frames, observer, playing
-from mpi_compress.engine.frames import schema_of
+from mpi_compress.engine import checkpoint, counting, observer, playing
 from mpi_compress.results.files import checkpoint_of, part_of
+from mpi_compress.saving import frames
+from mpi_compress.saving.frames import schema_of
 
 LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
 

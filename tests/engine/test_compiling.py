@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mpi_compress.core import clock
-from mpi_compress.engine import compiling
 from mpi_compress.kernels import compilations
+from mpi_compress.preparing import compiling
 
 
 def test_what_is_compiled_is_noticed_and_what_was_is_not():

@@ -8,8 +8,8 @@ import pytest
 from helpers.running import BIN
 
 from mpi_compress.cli.main import main
-from mpi_compress.engine import memory_needs as footprint
 from mpi_compress.job.loading import load_job
+from mpi_compress.preparing import memory_needs as footprint
 
 JOB = """
 [data]

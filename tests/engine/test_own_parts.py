@@ -15,8 +15,8 @@ from helpers.running import After, command
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
-from mpi_compress.engine import preparing
 from mpi_compress.messages.link import Link
+from mpi_compress.preparing import runs as preparing
 
 NUMBER = itertools.count()
 HEAD = """

@@ -16,10 +16,10 @@ from mpi_compress.algorithms import cat, ef
 from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.error_memory import ErrorMemory, FollowedNorm
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.engine.frames import dump
-from mpi_compress.engine.saved_states import UNKNOWN, Damaged, Expected, load
 from mpi_compress.messages.kinds import Dense, WithScalar
 from mpi_compress.problem.scaled_vector import ScaledVector
+from mpi_compress.saving.frames import dump
+from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
 
 DIM = 40
 OURS = Expected(True, DIM)

@@ -9,8 +9,8 @@ import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
-from mpi_compress.figures.comparison import compare, endings, names_apart
-from mpi_compress.figures.comparison_text import comma_separated, latex, markdown, plain
+from mpi_compress.evidence.comparison import compare, endings, names_apart
+from mpi_compress.evidence.comparison_text import comma_separated, latex, markdown, plain
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target, target_of
 from mpi_compress.results.writer import Recorder, Row

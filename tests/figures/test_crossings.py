@@ -4,7 +4,7 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.figures.crossings import Need, crossing
+from mpi_compress.evidence.crossings import Need, crossing
 
 DENSE, TOP = Need("dense", 1.0, 0.5, 20e6, False), Need("top-10", 2.0, 1.0, 1e6, False)
 JOB = """

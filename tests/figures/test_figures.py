@@ -8,8 +8,8 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.evidence.lines import lines, without_common
 from mpi_compress.figures import plotting as figures
-from mpi_compress.figures.lines import lines, without_common
 from mpi_compress.job.tables import FigureTable, PanelTable
 
 mpl.use("agg")

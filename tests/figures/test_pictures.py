@@ -9,9 +9,9 @@ import pytest
 from helpers.made_up import made_up_results
 from matplotlib.colors import to_rgb
 
+from mpi_compress.evidence.lines import Line
 from mpi_compress.figures import noise, plotting, style, words
 from mpi_compress.figures.curves import draw_on
-from mpi_compress.figures.lines import Line
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import FigureTable
 

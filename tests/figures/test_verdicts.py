@@ -6,8 +6,8 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
-from mpi_compress.figures import verdicts
-from mpi_compress.figures.outcomes import results_of
+from mpi_compress.evidence import verdicts
+from mpi_compress.evidence.outcomes import results_of
 from mpi_compress.job.claims import meets
 from mpi_compress.job.loading import load_job
 

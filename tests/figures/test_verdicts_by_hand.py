@@ -9,10 +9,10 @@ from helpers import by_hand
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures import verdicts
-from mpi_compress.figures.answers import at_edge
-from mpi_compress.figures.outcomes import Outcome, counted
-from mpi_compress.figures.verdicts import Verdict, median_interval
+from mpi_compress.evidence import verdicts
+from mpi_compress.evidence.answers import at_edge
+from mpi_compress.evidence.outcomes import Outcome, counted
+from mpi_compress.evidence.verdicts import Verdict, median_interval
 from mpi_compress.job.claims import divides, meets
 from mpi_compress.job.tables import Claim
 

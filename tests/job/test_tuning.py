@@ -5,8 +5,8 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.show import summary
-from mpi_compress.figures.lines import name_in_paper, name_of
-from mpi_compress.figures.verdicts import check
+from mpi_compress.evidence.lines import name_in_paper, name_of
+from mpi_compress.evidence.verdicts import check
 from mpi_compress.job.tuning import powers
 from mpi_compress.results.tuning import at_end
 

@@ -7,12 +7,12 @@ import pytest
 from helpers.running import command
 
 from mpi_compress import UserError
-from mpi_compress.cluster import calibrate
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import SignSparse, Sparse
 from mpi_compress.messages.link import Link, ScalarLink, WithScalar
+from mpi_compress.planning import links as calibrate
 
 BITS = np.arange(0.0, 40_000.0, 7.0)
 

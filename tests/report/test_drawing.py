@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
+from mpi_compress.evidence.lines import lines
 from mpi_compress.figures.curves import ceiling
-from mpi_compress.figures.lines import lines
 from mpi_compress.figures.noise import smoothed
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.report import drawing, series

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.figures.outcomes import outcomes
+from mpi_compress.evidence.fewest import HEADS, fewest, lines, markdown
+from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.report import series
 from mpi_compress.report.conventions import X
-from mpi_compress.report.fewest import HEADS, fewest, lines, markdown
 from mpi_compress.report.text import summary, table
 
 JOB = """

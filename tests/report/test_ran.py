@@ -11,7 +11,7 @@ from helpers.running import GSPAR
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.figures.outcomes import outcomes
+from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.report import ran, render
 from mpi_compress.report.text import summary
 from mpi_compress.results import checksums

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.figures.comparison import compare
-from mpi_compress.figures.outcomes import outcomes
-from mpi_compress.report import levels, reach, render
-from mpi_compress.report.problems import by_problem
+from mpi_compress.evidence import levels
+from mpi_compress.evidence.comparison import compare
+from mpi_compress.evidence.outcomes import outcomes
+from mpi_compress.evidence.problems import by_problem
+from mpi_compress.report import reach, render
 from mpi_compress.report.tables import Tables
 from mpi_compress.results.targets import Target
 

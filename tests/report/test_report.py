@@ -14,12 +14,12 @@ from helpers.running import BIN, command
 import mpi_compress as mc
 from mpi_compress import report as page
 from mpi_compress.cli.main import main
-from mpi_compress.cluster import reproduce
-from mpi_compress.engine import memory_needs as footprint
-from mpi_compress.figures.outcomes import Outcome
-from mpi_compress.figures.verdicts import Verdict
+from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import Claim, FigureTable
+from mpi_compress.planning import pool as reproduce
+from mpi_compress.preparing import memory_needs as footprint
 from mpi_compress.report import render, series
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"

@@ -7,7 +7,7 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress import report as pages
-from mpi_compress.figures.comparison import compare
+from mpi_compress.evidence.comparison import compare
 from mpi_compress.job.loading import load_job
 from mpi_compress.results.targets import target_of
 

@@ -18,8 +18,8 @@ from helpers.running import BIN, run_of
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
+from mpi_compress.evidence.lines import by_seed, last_points, levels, lines
 from mpi_compress.figures import plotting as figures
-from mpi_compress.figures.lines import by_seed, last_points, levels, lines
 from mpi_compress.results import reader
 from mpi_compress.results.reader import difference
 from mpi_compress.results.writer import Recorder, Row, is_being_written, part_of

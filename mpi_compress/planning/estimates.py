@@ -11,10 +11,10 @@ from math import fsum, nan
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine import memory_needs
-from mpi_compress.figures.outcomes import has_full, loaded
+from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.preparing import memory_needs
 from mpi_compress.problem.datasets.store import cached_file
 from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import Run, read

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from mpi_compress.cluster.scale_link import LinkCosts
-from mpi_compress.cluster.scale_tree import TreeOfCosts
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.part_costs import PartCosts
+from mpi_compress.planning.part_costs import PartCosts
+from mpi_compress.planning.scale_link import LinkCosts
+from mpi_compress.planning.scale_tree import TreeOfCosts
 
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")

@@ -9,14 +9,14 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
-from mpi_compress.figures.lines import by_seed, name_of
-from mpi_compress.figures.units import unit_of
+from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.live import BROKEN_OFF, status_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import settings_of, varying
+from mpi_compress.results.units import unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")
 """Columns by which methods are mostly compared."""

@@ -12,16 +12,15 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.answers_each import AnswersEach
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
-from mpi_compress.core.errors import UserError
-from mpi_compress.engine.frames import dump
-from mpi_compress.engine.problems import checked_at
-from mpi_compress.engine.saved_states import Expected, load
-from mpi_compress.engine.state_kinds import attributes
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective, Point
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.results.columns import TAKEN
+from mpi_compress.saving.frames import dump
+from mpi_compress.saving.saved_states import Expected, load
+from mpi_compress.saving.state_kinds import attributes
 
 
 class GuardedObjective(Objective):

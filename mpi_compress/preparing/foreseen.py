@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.memory_needs import Shape
-from mpi_compress.engine.preparing import algorithm_of
-from mpi_compress.engine.problems import Wanted, unsolved_of
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.preparing.memory_needs import Shape
+from mpi_compress.preparing.problems import Wanted, unsolved_of
+from mpi_compress.preparing.runs import algorithm_of
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model

@@ -2,13 +2,12 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
@@ -283,13 +282,3 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: 
     else:
         why, more = f"the loss '{loss.name}' states no curvature", ", or objective.smoothness = …"
     raise UserError(f"{where}: '{formula}' needs {min(named)}, and {why}; give a number, or a formula in mu, n, d, N{more}")
-
-
-def checked_at(where: str, build: Callable[[], T]) -> T:
-    """The result of `build`; UserError with the place in the job if it refuses a value."""
-    try:
-        return build()
-    except UserError:
-        raise
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mpi_compress.cluster.scale_link import LinkCosts
-from mpi_compress.engine.part_costs import PartCosts
 from mpi_compress.exchange.base import block, group_levels
 from mpi_compress.messages.tree import Tree
+from mpi_compress.planning.part_costs import PartCosts
+from mpi_compress.planning.scale_link import LinkCosts
 
 
 @dataclass(frozen=True)

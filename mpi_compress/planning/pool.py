@@ -16,9 +16,9 @@ from pathlib import Path
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
-from mpi_compress.engine import memory_needs
-from mpi_compress.figures.outcomes import has_full, loaded
+from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
+from mpi_compress.preparing import memory_needs
 from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.table import find_set

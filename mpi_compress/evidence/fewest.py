@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.figures.comparison import Comparison, Method, amount, compare
-from mpi_compress.figures.outcomes import Outcome
-from mpi_compress.report.problems import key_of, name_in, tables_of, words
+from mpi_compress.evidence.comparison import Comparison, Method, amount, compare
+from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.problems import key_of, name_in, tables_of, words
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target

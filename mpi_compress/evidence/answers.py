@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mpi_compress.core.expressions import evaluate
-from mpi_compress.figures.lines import entry_at
+from mpi_compress.evidence.lines import entry_at
 from mpi_compress.job.claims import Question
 from mpi_compress.results.reader import Run
 from mpi_compress.results.tuning import AT_END, at_end

@@ -13,7 +13,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.core.progress import print_line
-from mpi_compress.figures.verdicts import Verdict, check
+from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file

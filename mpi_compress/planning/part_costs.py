@@ -21,8 +21,6 @@ from mpi_compress.engine import rounds
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.hosting import objectives_of, rehearse
 from mpi_compress.engine.observer import Log, Observer
-from mpi_compress.engine.preparing import Prepared, algorithm_of, prepare
-from mpi_compress.engine.problems import Problem, Wanted
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.runs import RunSpec
@@ -31,6 +29,8 @@ from mpi_compress.messages.kinds import Dense
 from mpi_compress.messages.link import Message
 from mpi_compress.messages.mean import Averager
 from mpi_compress.messages.tree import Sum, Tree
+from mpi_compress.preparing.problems import Problem, Wanted
+from mpi_compress.preparing.runs import Prepared, algorithm_of, prepare
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.engine.state_kinds import attributes, is_savable, name_of
+from mpi_compress.saving.state_kinds import attributes, is_savable, name_of
 
 LENGTH = struct.Struct("<Q")  # of the text in a frame, in bytes
 DTYPE = re.compile(r"[<>|=][biufcSUmM][1-9][0-9]{0,8}(\[[0-9A-Za-z]+\])?")

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from mpi_compress.figures.comparison import Comparison
+from mpi_compress.evidence.comparison import Comparison
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mpi_compress.figures.outcomes import Outcome
+from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
 
 _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [workers] that are no part of the problem

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mpi_compress.cluster.scale import PARTS, WAYS, ModelledRound, Way
+from mpi_compress.planning.scale import PARTS, WAYS, ModelledRound, Way
 
 Modelled = Mapping[str, Mapping[Way, Sequence[ModelledRound]]]
 """Rounds by label of the run, and by way."""

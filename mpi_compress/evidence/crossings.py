@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.core.expressions import rate_text
-from mpi_compress.figures.lines import by_seed, name_of
+from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 

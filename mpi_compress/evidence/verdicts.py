@@ -12,7 +12,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
-from mpi_compress.figures.answers import Answers, Missing, Unknown
+from mpi_compress.evidence.answers import Answers, Missing, Unknown
 from mpi_compress.job.claims import Question, divides, meets, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import Claim

@@ -15,14 +15,12 @@ from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.algorithms.tuned_link import follows_link
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
-from mpi_compress.engine.guards import check_logs
-from mpi_compress.engine.memory_needs import Shape, refuse_what_cannot_fit, shape_of
-from mpi_compress.engine.problems import Problem, checked_at, is_large, key_of, problem_of, refuse_smoothness, start_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
+from mpi_compress.guard.guards import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
@@ -31,6 +29,8 @@ from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.messages.link import GuardedLink, Link
+from mpi_compress.preparing.memory_needs import Shape, refuse_what_cannot_fit, shape_of
+from mpi_compress.preparing.problems import Problem, is_large, key_of, problem_of, refuse_smoothness, start_of
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.own_parts import checked_penalty

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.engine.frames import DTYPE, LENGTH, Frame
-from mpi_compress.engine.state_kinds import field_names, is_savable, kinds_of, name_of
 from mpi_compress.messages.kinds import Compressed
+from mpi_compress.saving.frames import DTYPE, LENGTH, Frame
+from mpi_compress.saving.state_kinds import field_names, is_savable, kinds_of, name_of
 
 UNKNOWN: Any = object()
 """In place of a first state that is not known."""

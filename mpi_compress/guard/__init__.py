@@ -1,0 +1,1 @@
+"""What is checked of users' own parts while they run."""
