@@ -9,6 +9,7 @@ HERE = Path(__file__).parent
 
 project = "mpi_compress"
 version = release = metadata.version("mpi-compress")
+myst_enable_extensions = ["deflist"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
