@@ -41,7 +41,7 @@ class Stopwatch(Observer):
 
     def look(self, k: int, *rest: Any) -> Verdict:
         if k == self.warm:
-            self.begun, self.sent = time.process_time(), self.counters.elements_up
+            self.begun, self.sent = time.process_time(), self.counters.trace["elements_up"]
         return super().look(k, *rest)
 
     def _log(self, *arguments: Any) -> Verdict:
@@ -101,7 +101,7 @@ def ours(
         observer = Stopwatch(evaluator, setting.cost, stop, Log(N, every=every or 10**9))
         observer.warm, observer.logs = warm, bool(every)
         engine.run(method, Streams(0), x_star + offset, observer)
-        play.elements = (observer.counters.elements_up - observer.sent) / rounds / n  # type: ignore[attr-defined]
+        play.elements = (observer.counters.trace["elements_up"] - observer.sent) / rounds / n  # type: ignore[attr-defined]
         return time.process_time() - observer.begun
 
     return play

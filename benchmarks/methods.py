@@ -98,7 +98,7 @@ class Played:
         engine.run(self.method, Streams(0), np.full(D, 1e-3), observer)
         took = time.process_time() - observer.begun
         self.gradients = sum(f.samples for f in fs.values()) / N / (warm + rounds)
-        self.bits = sum(observer.counters.wire_bits_up) / WORKERS / (warm + rounds)
+        self.bits = observer.counters.wire_bits_up / WORKERS / (warm + rounds)
         return took
 
 

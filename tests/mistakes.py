@@ -117,7 +117,7 @@ ALGORITHMS = (
 ENGINE = (
     M("engine/counting.py", "self.cost_down += to_each * cost.of", "self.cost_down += cost.of", GD + "with_the_identity_messages_cost_what_they_hold", "the master's message costs as if one worker heard it"),
     M("engine/evaluation.py", "loss += 0.5 * self.regularizer * squared_norm(x)", "loss += self.regularizer * squared_norm(x)", GD + "regulariser_at_the_master_is_the_same_method", "twice the regulariser in the loss"),
-    M("engine/observer.py", "sum(counters.wire_bits_up) >= stop.wire_bits_up", "sum(counters.wire_bits_up) > stop.wire_bits_up", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
+    M("engine/observer.py", "counters.wire_bits_up >= stop.wire_bits_up", "counters.wire_bits_up > stop.wire_bits_up", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
     M("engine/observer.py", "stop.diverged * max(c.first_loss, 1.0)", "stop.diverged * c.first_loss", "engine/test_diverged.py::test_a_start_near_0_does_not_make_a_small_loss_an_explosion", "a run that begins near 0 has diverged soon"),
     M("engine/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
     M("engine/checkpoint.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),

@@ -140,7 +140,7 @@ def header_of(file: Path, run_id: str, schema: str, last: float, first: States, 
     header = read_header(file)
     if header is None or (header.schema, header.run_id) != (schema, run_id) or header.k > last:
         return None
-    common, master = _Common(first.node, Counters([0] * n, [0.0] * n)), _OfMaster(first.master, first.down)
+    common, master = _Common(first.node, Counters.begun(n)), _OfMaster(first.master, first.down)
     like = [UNKNOWN, common, master, *[_of_worker(first.workers[0], first.up[0])] * n]
     try:
         with file.open("rb") as stored:

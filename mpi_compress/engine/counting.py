@@ -1,18 +1,74 @@
 """Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core.clock import stood_still
 from mpi_compress.core.sums import added
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
-from mpi_compress.results.columns import named
+from mpi_compress.results.columns import COLUMNS, named
 
-Count = tuple[int, float, int]
-"""Wire bits, paper bits and coordinates of a message."""
+_WAYS = ("up", "down")
+_DTYPES = {c.name: c.dtype for c in COLUMNS if c.since == "counter"}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is counted of messages, or of all messages that senders have sent: each field has one number a sender.
+
+    A field is the column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for. Its `count`
+    takes a link, a message and what that decodes to.
+    """
+
+    wire_bits: NDArray = field(metadata={"count": lambda link, message, c: message.wire_bits})
+    paper_bits: NDArray = field(metadata={"count": lambda link, message, c: 0.0 if message.is_silent else link.paper_bits(c)})
+    elements: NDArray = field(metadata={"count": lambda link, message, c: c.elements})  # coordinates
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [f.name for f in fields(cls)]
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
+        """The counts of each message, read by its link."""
+        rows: list[list[float]] = []
+        before, row = None, list[float]()
+        for message in messages:
+            if message is not before:  # silent workers hosted together share one message
+                content, before = link.unpack(message), message
+                row = [count(link, message, content) for count in _COUNT]
+            rows.append(row)
+        return cls.unpacked(np.array(rows, dtype=np.float64).reshape(len(rows), len(_COUNT)))
+
+    @classmethod
+    def zeros(cls, senders: int) -> "Counts":
+        return cls.unpacked(np.zeros((senders, len(_COUNT))))
+
+    @classmethod
+    def unpacked(cls, rows: NDArray[np.float64]) -> "Counts":
+        """What `packed` gave."""
+        return cls(*(column.astype(dtype) for column, dtype in zip(rows.T, _DTYPE, strict=True)))
+
+    def packed(self) -> NDArray[np.float64]:
+        """(senders, fields), as one rank sends it to another; whole numbers below 2^53 are exact."""
+        return np.column_stack([*vars(self).values()]).astype(np.float64, copy=False)
+
+    def add(self, more: "Counts") -> None:
+        """Add what the same senders have sent since."""
+        for total, each in zip(vars(self).values(), vars(more).values(), strict=True):
+            total += each
+
+
+_COUNT = [f.metadata["count"] for f in fields(Counts)]
+_NAMES = frozenset(Counts.names())
+_DTYPE = [next((_DTYPES[c] for way in _WAYS if (c := f"{f.name}_{way}") in _DTYPES), "float64") for f in fields(Counts)]
 
 
 @dataclass
@@ -28,21 +84,15 @@ class Clock:
 
 @dataclass
 class Counters:
-    """The counts and notes of rank 0, saved by a checkpoint as they are.
+    """The counts and notes of rank 0, saved by a checkpoint as they are."""
 
-    Each counted column of `results.columns` has a field of its name: a number, or a list of one for each worker.
-    """
-
-    wire_bits_up: list[int]  # (n,) of each worker
-    paper_bits_up: list[float]  # (n,)
-    wire_bits_down: int = 0
-    paper_bits_down: float = 0.0
-    elements_up: int = 0  # coordinates
+    up: Counts  # (n,) the messages of each worker
+    down: Counts  # (1,) the master's, each as often as it is heard
     cost_up: float = 0.0
     cost_down: float = 0.0
-    model_seconds: float = 0.0  # of the model's clock, on every rank
-    model_fixed: float = 0.0  # of these, computing and latency of the messages that were waited for
-    model_bits: float = 0.0  # of these messages
+    model_seconds: float = 0.0  # by the model's clock, on every rank
+    model_fixed: float = 0.0  # the part of them that is computing and latency of the messages that were waited for
+    model_bits: float = 0.0  # bits of these messages
     by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
     borrowed: float = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
@@ -53,20 +103,34 @@ class Counters:
     greatest_loss: float = -math.inf  # of all rows
     start_distance: float = math.nan  # ‖x0 − x*‖
 
+    @classmethod
+    def begun(cls, n: int) -> "Counters":
+        """Those of n workers before the first round."""
+        return cls(Counts.zeros(n), Counts.zeros(1))
+
+    @property
+    def wire_bits_up(self) -> int:
+        return int(self.up.wire_bits.sum())
+
     @property
     def trace(self) -> dict[str, float]:
         """The counted columns of a row of the trace."""
-        return {name: added(v) if isinstance(v := getattr(self, name), list) else v for name in named("counter")}
+        return {name: added(held) if isinstance(held := self._held(name), list) else held for name in named("counter")}
+
+    @property
+    def workers(self) -> dict[str, list[float]]:
+        """The counted columns of a row of /workers."""
+        return {c.name: self._held(c.name) for c in COLUMNS if c.since == "counter" and c.workers}
+
+    def _held(self, column: str) -> Any:
+        """A counted column: the number of each sender, or one number."""
+        name, _, way = column.rpartition("_")
+        return getattr(getattr(self, way), name).tolist() if name in _NAMES else getattr(self, column)
 
     @property
     def by_model(self) -> dict[str, float]:
         """The columns of the model's clock in a row of the trace."""
         return {name: getattr(self, name) for name in named("model")}
-
-    @property
-    def workers(self) -> dict[str, list[float]]:
-        """The counted columns of a row of /workers."""
-        return {name: [*v] for name in named("counter") if isinstance(v := getattr(self, name), list)}
 
     @property
     def seconds(self) -> float:
@@ -86,47 +150,26 @@ class Counters:
         """On ranks other than 0, for which these counters of rank 0 were restored: its own clock goes on where it was."""
         self.clock.wall += self.on_its_way + self.clock.counting
 
-    def add_up(self, counts: Iterable[Count], cost: CostModel) -> None:
+    def add_up(self, counts: Counts, cost: CostModel) -> None:
         """Count every worker's message of a round, in worker order."""
-        wire_up, paper_up = self.wire_bits_up, self.paper_bits_up
-        elements_up, cost_up, before = self.elements_up, self.cost_up, None
-        for i, count in enumerate(counts):
-            wire, paper, elements = count
-            if count != before:
-                each, before = cost.of(wire, paper), count
+        self.up.add(counts)
+        before = None
+        for i, bits in enumerate(zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)):
             if isinstance(cost, Clocked):
-                each = cost.at(self.model_seconds, i).of(wire, paper)
-            wire_up[i] += wire
-            paper_up[i] += paper
-            elements_up += elements
-            cost_up += each
-        self.elements_up, self.cost_up = elements_up, cost_up
+                each = cost.at(self.model_seconds, i).of(*bits)
+            elif bits != before:
+                each, before = cost.of(*bits), bits
+            self.cost_up += each
 
     def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n = len(self.wire_bits_up)
+        n, counts = self.up.wire_bits.size, Counts.of(downs, downlink)
         to_each = n // len(downs)
-        for i, down in enumerate(downs):
-            wire, paper = down.wire_bits, _paper_bits(downlink, down)
-            self.wire_bits_down += to_each * wire
-            self.paper_bits_down += to_each * paper
+        for total, each in zip(vars(self.down).values(), vars(counts).values(), strict=True):
+            total[0] = added((to_each * each).tolist(), total[0])
+        for i, bits in enumerate(zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)):
             if isinstance(cost, Clocked):
                 hearers = range(n) if to_each > 1 else (i,)
-                self.cost_down += added(cost.at(self.model_seconds, j).of(wire, paper) for j in hearers)
+                self.cost_down += added(cost.at(self.model_seconds, j).of(*bits) for j in hearers)
             else:
-                self.cost_down += to_each * cost.of(wire, paper)
-
-
-def counts_of(uplink: Link, messages: Sequence[Message]) -> Iterator[Count]:
-    """The counts of workers' messages; paper bits and coordinates are those of what was decoded."""
-    before = None
-    for message in messages:
-        if message is not before:  # silent workers hosted together share one message
-            content, before = message.content or uplink.unpack(message), message
-            count = message.wire_bits, _paper_bits(uplink, message), content.elements
-        yield count
-
-
-def _paper_bits(link: Link, message: Message) -> float:
-    """The paper's count for a message, from what was decoded; nothing for silence."""
-    return 0.0 if message.is_silent else link.paper_bits(link.unpack(message))
+                self.cost_down += to_each * cost.of(*bits)

@@ -11,7 +11,7 @@ import numpy as np
 from mpi_compress.algorithms.base import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import PrecisionExhausted
-from mpi_compress.engine.counting import Clock, Count, Counters, counts_of
+from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
@@ -57,7 +57,7 @@ class Observer:
     def __init__(self, evaluator: Evaluator, cost: CostModel, stop: Stop, log: Log):
         self.evaluator, self.cost, self.stop, self.log = evaluator, cost, stop, log
         self.exchange, self.objectives = evaluator.exchange, evaluator.objectives
-        self.counters = Counters([0] * self.exchange.n, [0.0] * self.exchange.n)
+        self.counters = Counters.begun(self.exchange.n)
         self.model = ModelClock(cost, self.exchange, self.objectives) if isinstance(cost, Clocked) else None
         self.refusals: Refusals = {}
         self.reason = ""  # why the run ends, where that needs words
@@ -69,7 +69,7 @@ class Observer:
 
     @property
     def second(self) -> float:
-        """Of the model's clock, on every rank; 0.0 where there is none."""
+        """The second of the model's clock, which every rank keeps; 0.0 where there is none."""
         return self.counters.model_seconds
 
     def begin(self) -> None:
@@ -88,28 +88,27 @@ class Observer:
         if self.exchange.is_root or self.exchange.tree is not None:
             counts, by_convention = self._counts(uplink, arrived)
             if self.exchange.is_root:
-                wire_bits = [wire for wire, _, _ in counts]
-                starts_whole = self.log.compresses and not any(self.counters.wire_bits_up)
+                wire_bits = counts.wire_bits.tolist()
+                starts_whole = self.log.compresses and not self.counters.wire_bits_up
                 add_by_conventions(self.counters.by_convention, self.log.count, by_convention, starts_whole)
                 self.counters.add_up(counts, self.cost)
                 if self.exchange.counts_down:
                     self.counters.add_down(downlink, downs, self.cost)
             took = now() - begun
             self.clock.evaluate += took
-            self.clock.counting += 0.0 if self.exchange.tree else took  # of a tree, the ranks' counts are waited for
+            self.clock.counting += 0.0 if self.exchange.tree else took  # with a tree rank 0 waits for the counts of other ranks
         if self.model is not None:
             self.model.end(self.counters, wire_bits, downs)
 
-    def _counts(self, uplink: Link, arrived: list[Message]) -> tuple[list[Count], list[list[float]]]:
+    def _counts(self, uplink: Link, arrived: list[Message]) -> tuple[Counts, list[list[float]]]:
         """The counts of all workers' messages, and those by the conventions of the log; at rank 0."""
-        counts = [*counts_of(uplink, arrived)]
-        by_convention = bits_by(self.log.count, uplink, arrived) if self.log.count else []
+        counts, by_convention = Counts.of(arrived, uplink), bits_by(self.log.count, uplink, arrived) if self.log.count else []
         if self.exchange.tree is None:
             return counts, by_convention
-        own = [[*count, *(by_convention[i] if by_convention else ())] for i, count in enumerate(counts)]
-        width = 3 + (1 + len(self.log.count) if self.log.count else 0)
-        everyone = self.exchange.counts(np.array(own, dtype=np.float64).reshape(len(own), width)).tolist()
-        return [(int(wire), paper, int(elements)) for wire, paper, elements, *_ in everyone], [row[3:] for row in everyone]
+        packed, conventions = counts.packed(), (1 + len(self.log.count)) * bool(self.log.count)
+        own = np.array(by_convention, dtype=np.float64).reshape(len(arrived), conventions)
+        everyone = self.exchange.counts(np.hstack([packed, own]))
+        return Counts.unpacked(everyone[:, : packed.shape[1]]), everyone[:, packed.shape[1] :].tolist()
 
     def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
@@ -124,7 +123,7 @@ class Observer:
         if verdict or k % self.log.every == 0:
             verdict = self._log(k, algorithm, node, workers, verdict)
         elif self.exchange.is_root:
-            self.log.progress(k, None, sum(self.counters.wire_bits_up))
+            self.log.progress(k, None, self.counters.wire_bits_up)
         self.clock.evaluate += now() - begun
         return verdict
 
@@ -142,7 +141,7 @@ class Observer:
                 c.first_loss, c.start_distance = point.loss, point.distance
             row = row_of(k, c, point, log, by_model=self.model is not None)
             log.sink(row)
-            log.progress(k, point.loss, sum(c.wire_bits_up))
+            log.progress(k, point.loss, c.wire_bits_up)
             if verdict is Verdict.COMPLETE and has_exploded(self.stop, c):
                 verdict = Verdict.DIVERGED
                 self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
@@ -158,7 +157,7 @@ class Observer:
 
 def is_spent(stop: Stop, counters: Counters) -> bool:
     """True if a run has sent as many bits or taken as many seconds as it may; at rank 0."""
-    return (stop.wire_bits_up is not None and sum(counters.wire_bits_up) >= stop.wire_bits_up) or (
+    return (stop.wire_bits_up is not None and counters.wire_bits_up >= stop.wire_bits_up) or (
         stop.seconds is not None and counters.seconds >= float(stop.seconds)
     )
 

@@ -175,7 +175,7 @@ def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How)
     if how.ranks.is_root and not how.quiet:
         observer = keeper.observer
         why = f" ({observer.reason})" if observer.reason else ""
-        print_line(f"{p.spec.label}: {verdict.name.lower()}{why}, {bits_text(sum(observer.counters.wire_bits_up))} up, {file}")
+        print_line(f"{p.spec.label}: {verdict.name.lower()}{why}, {bits_text(observer.counters.wire_bits_up)} up, {file}")
     return file
 
 

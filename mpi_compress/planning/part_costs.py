@@ -188,7 +188,8 @@ class _Stopwatch(Observer):
         gradient = sum(f.seconds for f in fs)
         nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)
         times = [gradient, max(0.0, c.clock.sends - gradient), c.clock.update]
-        self.readings.append([*times, sum(f.samples for f in fs), nonzeros, sum(c.wire_bits_up), c.wire_bits_down, c.elements_up])
+        counts = [c.trace[name] for name in ("wire_bits_up", "wire_bits_down", "elements_up")]
+        self.readings.append([*times, sum(f.samples for f in fs), nonzeros, *counts])
         over = k >= _LEAST and time.perf_counter() - self._begun > _SECONDS
         return Verdict.COMPLETE if over or k >= _MOST else Verdict.GO_ON
 

@@ -1,7 +1,7 @@
 """The columns of results, one row of one table each: what writes, reads, draws and lists columns reads this table.
 
-A further column of the trace is a row here, and the line that computes it; for a counted one, that is a field of its name in
-`engine.counting.Counters` and the line that counts. Columns that a user's own algorithm adds need no row: they are floats, and
+A further column of the trace is a row here, and the line that computes it; for a counted one, that is a field of
+`engine.counting.Counts` with the line that counts. Columns that a user's own algorithm adds need no row: they are floats, and
 their name is their label.
 """
 

@@ -57,7 +57,7 @@ def test_the_status_of_a_run_that_explodes_is_that_of_divergence(tmp_path):
 
 def test_a_start_near_0_does_not_make_a_small_loss_an_explosion():
     """f(x0) counts as 1 where it is smaller."""
-    counts = Counters([0], [0.0], first_loss=1e-6, greatest_loss=0.9, last_loss=0.9)
+    counts = replace(Counters.begun(1), first_loss=1e-6, greatest_loss=0.9, last_loss=0.9)
     assert not has_exploded(Stop(rounds=1), counts)
     for greatest in (1001.0, 1500.0):  # rising, or up and down
         assert has_exploded(Stop(rounds=1), replace(counts, last_loss=1001.0, greatest_loss=greatest))

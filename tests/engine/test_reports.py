@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.evaluation import Layout, Tally
-from mpi_compress.results.columns import COLUMNS, named
 
 
 def layout():
@@ -43,9 +41,3 @@ def test_the_largest_and_the_sums_in_worker_order():
             total = total + w[name]
         assert tally[name].tobytes() == total.tobytes()
     np.testing.assert_array_equal(tally.kept, [w["logs"] for w in workers])
-
-
-def test_every_counted_column_has_a_field_of_its_name():
-    counters = Counters([0] * 3, [0.0] * 3)
-    assert list(counters.trace) == named("counter")
-    assert list(counters.workers) == [c.name for c in COLUMNS if c.since == "counter" and c.workers]
