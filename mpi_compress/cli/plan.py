@@ -49,18 +49,19 @@ def act(options: Namespace) -> int:
 
 def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
     """A line for each run of a job, and what comes before them."""
-    from mpi_compress.cluster.states import states
+    from mpi_compress.cluster.states import statuses
     from mpi_compress.preparing import memory_needs
+    from mpi_compress.results.status import State
 
     width = max(len(s.label) for s in job.runs)
     left: list[RunSpec] = []
-    for spec, state in zip(job.runs, states(job, Path(options.out), shapes), strict=True):
+    for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
         if spec.missing:
-            print(f"{spec.index:3d}  {spec.label:{width}s}  {'–':^12s}  {'–':>8s}  {state}")
+            print(f"{spec.index:3d}  {spec.label:{width}s}  {'–':^12s}  {'–':>8s}  {status}")
             continue
         text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
-        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {state}")
-        left += [] if state.startswith("done") else [spec]
+        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {status}")
+        left += [] if status.state is State.COMPLETE else [spec]
     _tell_trials(job, left, Path(options.out))
     _warn_of_what_is_missing(left)
 

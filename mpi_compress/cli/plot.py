@@ -37,6 +37,7 @@ def act(options: Namespace) -> int:
     mpl.use("agg")
     from mpi_compress.cli.files import ask_for_folder
     from mpi_compress.figures import plotting as figures
+    from mpi_compress.results.status import status_of_run
 
     style, width = figures.style_of(options.style), figures.inches(options.width, "--width")
     runs, figure, target = _what(options)
@@ -50,7 +51,7 @@ def act(options: Namespace) -> int:
     warn_of_mixtures(runs)
     figures.save(figures.draw(runs, figure.changed(**changed), options.style, width), target)
     for r in runs:
-        print(f"{r.file}  {r.label}: {r.status}")
+        print(f"{r.file}  {r.label}: {status_of_run(r).state}")
     print(target)
     return 0
 

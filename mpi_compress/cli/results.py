@@ -57,9 +57,8 @@ def _rows(found: "Sequence[Entry]") -> list[list[str]]:
     for entry in found:
         attrs, loss, own = entry.attrs, entry.loss, settings[entry]
         differs = ", ".join(f"{key.split('.')[-1]} = {own[key]}" for key in keys[entry.job] if key in own)
-        status = "running" if entry.is_being_written else "broken off" if attrs.get("status") == "running" else attrs.get("status")
         label = str(attrs.get("label", entry.result.stem))
-        shown = [status or "cannot be read", "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
+        shown = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
         rows.append([entry.job, label, differs if len(differs) <= 48 else f"{differs[:45]} …", *map(str, shown)])
     return rows
 

@@ -106,14 +106,14 @@ def summary(run: "Run") -> Iterator[str]:
 
 
 def _head(run: "Run") -> Iterator[str]:
-    from mpi_compress.results.live import status_of
+    from mpi_compress.results.status import status_of_run
     from mpi_compress.results.summary import why_ended
 
     a = run.attrs
     yield f"{run.file}"
     if run.x is not None and not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
-    yield f"  {a['label']}: {status_of(run)}" + (f" ({why})" if (why := why_ended(run)) else "")
+    yield f"  {a['label']}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
     yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")

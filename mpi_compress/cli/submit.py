@@ -2,16 +2,11 @@
 
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpi_compress.cli.parsing import add_job, load
 from mpi_compress.core.progress import print_line
-
-if TYPE_CHECKING:
-    from mpi_compress.job.runs import RunSpec
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,6 +33,7 @@ def act(options: Namespace) -> int:
     from mpi_compress.cluster.batch import Options
     from mpi_compress.cluster.states import to_submit
     from mpi_compress.cluster.submission import Submission
+    from mpi_compress.results.status import State
 
     job, out = load(options), Path(options.out)
     asked = Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
@@ -47,7 +43,9 @@ def act(options: Namespace) -> int:
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
-    _warn_of_refusals([spec for spec in job.runs if spec.index in todo])
+    for spec in job.runs:
+        if spec.index in todo and (status := todo[spec.index]).state is State.REFUSED:
+            print_line(f"mpi-compress: {spec.where}{status}")
     submission = Submission(job, Path(options.job), out, run, todo, asked)
     text = submission.text()  # refuses wrong options
     if options.dry_run:
@@ -58,13 +56,3 @@ def act(options: Namespace) -> int:
     print(f"submitted {runs} as {jobs}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0
 
-
-def _warn_of_refusals(runs: "Sequence[RunSpec]") -> None:
-    """A line for each run that will end as it begins."""
-    from mpi_compress.preparing.foreseen import refusal
-    from mpi_compress.preparing.memory_needs import Shapes
-
-    shapes = Shapes()
-    for spec in runs:
-        if not spec.missing and (shape := shapes.of(spec)) is not None and (why := refusal(spec, shape)):
-            print_line(f"mpi-compress: {spec.where}would be refused: {why}")

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,10 +51,10 @@ def act(options: Namespace) -> int:
         while not interrupts.wish():
             seen = live.look()
             if (cells := [each.cells for each in seen]) != before:
-                problem = drawing.draw([each.run for each in seen if each.run and each.has_rows]) if drawing else ""
+                problem = drawing.draw([each.run for each in seen if each.run and each.status.last]) if drawing else ""
                 _print(seen, cells, problem, first=before is None)
                 before = cells
-            if options.once or (seen and all(each.is_whole for each in seen)):
+            if options.once or (seen and all(each.status.state.has_ended for each in seen)):
                 break
             _wait(pause, interrupts, drawing)
         else:
@@ -129,8 +130,8 @@ def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: 
     from mpi_compress.evidence.comparison_text import plain
     from mpi_compress.results.live import HEADS
 
-    counts = {status: sum(each.status == status for each in seen) for status in dict.fromkeys(each.status for each in seen)}
-    end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {status}" for status, n in counts.items()) or "no results yet")
+    counts = Counter(each.status.state for each in seen)
+    end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {state}" for state, n in counts.items()) or "no results yet")
     lines = [*(plain(HEADS, cells) if cells else []), end, *([f"figure: {problem}"] if problem else [])]
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()

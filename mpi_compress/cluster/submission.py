@@ -11,6 +11,7 @@ from mpi_compress.cluster.states import to_submit
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.frozen import freeze
 from mpi_compress.job.loading import Job
+from mpi_compress.results.status import Status
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Submission:
     file: Path  # the job's
     out: Path  # the folder of all results
     run: Sequence[str]  # arguments of `mpi-compress run`, without --index
-    todo: Mapping[int, str]  # number of a run → its key in notes
+    todo: Mapping[int, Status]  # number of a run → its status
     options: Options
 
     @property
@@ -55,7 +56,8 @@ class Submission:
     def _submit(self) -> list[str]:
         parts = arrays(self.todo, slurm.most_tasks())
         try:
-            note = notes.new_note(self.folder, parts, self.todo)
+            keys = {spec.index: notes.key_of(spec.run_id, spec.label) for spec in self.job.runs if spec.index in self.todo}
+            note = notes.new_note(self.folder, parts, keys)
             place = note.file.parent
             freeze(self.file, self.job, place)
             (place / "submit.sh").write_text(self._text(parts, place), encoding="utf-8", errors="surrogateescape")

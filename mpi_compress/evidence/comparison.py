@@ -11,8 +11,8 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.results.columns import column_of
-from mpi_compress.results.live import BROKEN_OFF, status_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import settings_of, varying
@@ -152,9 +152,8 @@ def _end(runs: Sequence[Run], column: str) -> str:
         return f"diverged in round {diverged[0].trace['round'][-1]}"
     last = float(np.median([run.column(column)[-1] for run in runs]))
     whole = all(run.status in ("complete", "diverged") for run in runs)
-    return f"{last:.4g} {'at the end' if whole else 'so far, ' + status_of(runs[-1])}" + (
-        f", {len(diverged)} diverged" if diverged else ""
-    )
+    so_far = "at the end" if whole else f"so far, {status_of_run(runs[-1]).state}"
+    return f"{last:.4g} {so_far}" + (f", {len(diverged)} diverged" if diverged else "")
 
 
 def _order(method: Method, targets: Sequence[Target]) -> list[tuple[float, float]]:
@@ -182,12 +181,9 @@ def endings(runs: Sequence[Run]) -> list[list[str]]:
 
 
 def _ending(run: Run) -> list[str]:
-    if not len(run.trace.get("round", ())):
-        return [status_of(run), *["–"] * 5, why_ended(run)]
-    last = {name: float(values[-1]) for name, values in run.trace.items()}
-    gap = last.get("suboptimality", math.nan)
-    numbers = [f"{last['loss']:.6g}", "–" if math.isnan(gap) else f"{gap:.3g}"]
-    bits = [bits_text(last[f"wire_bits_{way}"]) for way in ("up", "down")]
-    status = status_of(run)
-    why = "its process has ended; `run` goes on" if status == BROKEN_OFF else why_ended(run)
-    return [status, *numbers, *bits, f"{run.timing['seconds'][-1]:.3g} s", why]
+    status = status_of_run(run)
+    why = status.state.remedy or why_ended(run)
+    if (last := status.last) is None:
+        return [str(status.state), *["–"] * 5, why]
+    numbers = [f"{last.loss:.6g}", "–" if math.isnan(last.gap) else f"{last.gap:.3g}", bits_text(last.up), bits_text(last.down)]
+    return [str(status.state), *numbers, f"{last.seconds:.3g} s", why]

@@ -17,8 +17,8 @@ from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
-from mpi_compress.results.live import BROKEN_OFF, status_of
 from mpi_compress.results.reader import Run, read
+from mpi_compress.results.status import State, status_of_run
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Outcome:
         wanted = len(self.job.runs)
         done = "done" if len(self.runs) == wanted else f"{len(self.runs)} of {wanted} runs"
         others = Counter(f"'{r.label}' {r.status}" for r in self.runs if r.status != "complete")
-        begun = [(r.label, status_of(r)) for r in self.begun]
-        others.update(f"'{label}' {status}" for label, status in begun if status in ("stopped", "failed", BROKEN_OFF))
+        begun = [(r.label, status_of_run(r).state) for r in self.begun]
+        others.update(f"'{label}' {state}" for label, state in begun if state is not State.RUNNING)
         counts = [text if n == 1 else f"{text} with {n} seeds" for text, n in others.items()]
         return "; ".join(filter(None, [done, *counts, self.problem]))
 

@@ -1,26 +1,21 @@
 """What ran, what did not, and why: the first table, a row for each method of each job, or one for each job where there are many."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mpi_compress.cluster.states import states
+from mpi_compress.cluster.states import statuses
 from mpi_compress.core.progress import bits_text, time_text
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
+from mpi_compress.results.status import LastRow, State, Status, status_of_run
 from mpi_compress.results.summary import why_ended
 
 FEW = 30  # methods, up to which the first page has a row for each
 
-CLASSES = {"complete": "holds", "diverged": "fails", "failed": "fails", "stopped": "open", "broken off": "open", "not run": "open"}
-"""The states that a page counts, and their looks; others are `open` too, such as running and queued."""
-
-_NAMES = {"to do": "not run", "would be refused": "not run", "done": "complete", "cannot be read": "failed"}  # of states
-_STATE = re.compile(r"(to do|would be refused|done|cannot be read|broken off|not known|left|[a-z]+)[:, ]*(.*)", re.DOTALL)
 _NAMED = 3  # methods of one job and reason that are named
 _DASH = "–"
 _LONG = 100.0  # seconds, from which on they are minutes
@@ -31,7 +26,7 @@ class Method:
     """Runs of a job that differ in their seed alone: how they ended, and with what; over several seeds medians."""
 
     name: str
-    states: Sequence[str]  # one a seed
+    states: Sequence[State]  # one a seed
     why: str = ""
     loss: float = np.nan
     gap: float = np.nan
@@ -42,13 +37,13 @@ class Method:
     @property
     def state(self) -> str:
         """The state that all seeds share, or how many have which."""
-        counts = Counter(self.states)
-        return self.states[0] if len(counts) == 1 else ", ".join(f"{n} {state}" for state, n in counts.items())
+        counts = Counter(state.shown for state in self.states)
+        return self.states[0].shown if len(counts) == 1 else ", ".join(f"{n} {shown}" for shown, n in counts.items())
 
     @property
     def look(self) -> str:
         """The worst of its states' looks: a class of the page's style."""
-        looks = {CLASSES.get(state, "open") for state in self.states}
+        looks = {state.look for state in self.states}
         return next(look for look in ("fails", "open", "holds") if look in looks)
 
     @property
@@ -67,16 +62,16 @@ class Ran:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many runs are in which state."""
-        return Counter(state for method in self.methods for state in method.states)
+        """How many runs are in which state, as a page calls it."""
+        return Counter(state.shown for method in self.methods for state in method.states)
 
     @property
     def whole(self) -> Method:
         """The job in one row: the least loss and gap of its methods, all their bits and seconds."""
-        ends = [m for m in self.methods if not {"diverged", "failed"} & {*m.states}]
+        ends = [m for m in self.methods if m.look != "fails"]
         least = {name: _least([getattr(m, name) for m in ends]) for name in ("loss", "gap")}
         sums = {name: _sum([getattr(m, name) * len(m.states) for m in self.methods]) for name in ("up", "down", "seconds")}
-        every = [state for m in self.methods for state in m.states] or ["not run"]
+        every = [state for m in self.methods for state in m.states] or [State.TO_DO]
         return Method(self.outcome.title, every, self.outcome.problem, **least, **sums)
 
 
@@ -108,14 +103,14 @@ def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
             if method.look != "holds":
                 groups.setdefault((job.outcome.key, method.state, method.why), []).append(method)
     found = [Incomplete(key, methods[0], [method.name for method in methods]) for (key, *_), methods in groups.items()]
-    return sorted(found, key=lambda each: (each.method.look != "fails", each.method.state == "not run"))
+    return sorted(found, key=lambda each: (each.method.look != "fails", each.method.state == State.TO_DO.shown))
 
 
 def sentence(jobs: Sequence[Ran]) -> str:
     """What ran, in one sentence: "2 jobs, 7 runs: 5 complete, 1 diverged, 1 not run." """
     counts = sum((job.counts for job in jobs), Counter[str]())
-    order = [*CLASSES, *(state for state in counts if state not in CLASSES)]
-    states = ", ".join(f"{counts[state]} {state}" for state in order if counts[state])
+    order = dict.fromkeys(state.shown for state in State)
+    states = ", ".join(f"{counts[shown]} {shown}" for shown in order if counts[shown])
     unread = sum(job.outcome.job is None for job in jobs)
     others = f"; {unread} {'job' if unread == 1 else 'jobs'} cannot be read" if unread else ""
     return f"{_count(len(jobs), 'job')}, {_count(counts.total(), 'run')}{f': {states}' if states else ''}{others}."
@@ -127,18 +122,17 @@ def _methods(o: Outcome) -> Iterator[Method]:
         return
     unknown = [missing.spec for missing in o.missing if not missing.why]  # the others may have no run id: it follows from data
     keys = [(spec.run_id, spec.label) for spec in unknown]
-    said = dict(zip(keys, states(replace(o.job, runs=unknown), o.out), strict=True)) if keys else {}
+    known = dict(zip(keys, statuses(replace(o.job, runs=unknown), o.out), strict=True)) if keys else {}
     for runs in by_seed(o.shown):
-        yield _method(runs, {run.file: said.get(_key(run), "") for run in runs if run in o.begun})
+        yield _method(runs, [known.get(_key(run)) if run in o.begun else None for run in runs])
     begun = {_key(run) for run in o.begun}
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[State]] = {}
     for missing in o.missing:
         if missing.why:
-            groups.setdefault((missing.spec.label, missing.why), []).append("not run")
-    for (id, label), text in said.items():
+            groups.setdefault((missing.spec.label, missing.why), []).append(State.LACKING)
+    for (id, label), status in known.items():
         if (id, label) not in begun:
-            state, why = _state(text)
-            groups.setdefault((label, why), []).append(state)
+            groups.setdefault((label, ", ".join(status.details)), []).append(status.state)
     yield from (Method(label, each, why) for (label, why), each in groups.items())
 
 
@@ -146,26 +140,16 @@ def _key(run: Run) -> tuple[str, str]:
     return str(run.attrs.get("run_id")), run.label
 
 
-def _method(runs: Sequence[Run], said: dict[object, str]) -> Method:
-    """Several seeds of one method; of runs that are begun `said` has the state by the run's file."""
-    each = [_state(said[run.file]) if said.get(run.file) else (run.status, why_ended(run)) for run in runs]
-    last = [{name: float(values[-1]) for name, values in run.trace.items() if len(values)} for run in runs]
-    numbers = {
-        name: _median([row.get(column, np.nan) for row in last])
-        for name, column in (("loss", "loss"), ("gap", "suboptimality"), ("up", "wire_bits_up"), ("down", "wire_bits_down"))
-    }
-    seconds = _median([float(run.timing["seconds"][-1]) for run in runs if len(run.timing.get("seconds", ()))])
+def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> Method:
+    """Several seeds of one method; of a run that is begun its status is known."""
+    each = [
+        (status_of_run(run).state, why_ended(run)) if status is None else (status.state, ", ".join(status.details))
+        for run, status in zip(runs, known, strict=True)
+    ]
+    last = [row for run in runs if (row := LastRow.of(run)) is not None]
+    numbers = {name: _median([getattr(row, name) for row in last]) for name in ("loss", "gap", "up", "down", "seconds")}
     whys = dict.fromkeys(why for _, why in each if why)
-    return Method(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), **numbers, seconds=seconds)
-
-
-def _state(text: str) -> tuple[str, str]:
-    """A state as `plan` prints it, in two parts: its word, and the rest."""
-    found = _STATE.match(text)
-    if found is None:
-        return "not run", text
-    rest = found[2].strip()
-    return _NAMES.get(found[1], found[1]), rest[1:-1] if re.fullmatch(r"\([^()]*\)", rest) else rest
+    return Method(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), **numbers)
 
 
 def _median(values: Sequence[float]) -> float:

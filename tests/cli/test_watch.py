@@ -154,6 +154,7 @@ def test_a_window_shows_the_figure_as_a_picture(job):
 
 def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tmp_path):
     from mpi_compress.results.live import Live
+    from mpi_compress.results.status import State
 
     (file,) = tmp_path.rglob("done*.h5")
     live = Live(lambda: watch._in_places([str(file)]))
@@ -162,4 +163,4 @@ def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tm
     file.write_bytes(content[: len(content) // 2])
     assert live.look() == [whole]
     (begun,) = Live(lambda: {tmp_path / "none.h5": "x"}).look()
-    assert (begun.status, begun.run, begun.cells[1:]) == ("to do", None, ["to do", "", "", "", ""])
+    assert (begun.status.state, begun.run, begun.cells[1:]) == (State.TO_DO, None, ["to do", "", "", "", ""])

@@ -1,0 +1,163 @@
+"""A status says what a run has come to: state, reason, last row, SLURM's task. Commands and pages print it and decide nothing."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.results.files import part_of
+from mpi_compress.results.reader import Run, read
+from mpi_compress.results.writer import is_being_written
+
+_LONG = 60.0  # seconds without a row that a plan tells
+
+
+class State(Enum):
+    """The states of a run, in the order in which a page counts them.
+
+    Each has the word of result files and tables, the word in a plan, the word on a report's page, the class of a page's style, and
+    what its reader can do.
+    """
+
+    COMPLETE = "complete", "done", "complete", "holds"
+    DIVERGED = "diverged", "diverged", "diverged", "fails"
+    FAILED = "failed", "failed", "failed", "fails"
+    STOPPED = "stopped", "stopped", "stopped", "open"
+    BROKEN_OFF = "broken off", "broken off", "broken off", "open", "its process has ended; `run` goes on"
+    UNREADABLE = "cannot be read", "cannot be read", "not run", "open"
+    REFUSED = "would be refused", "would be refused", "not run", "open"
+    LACKING = "not run", "not run", "not run", "open"  # its data are not here
+    TO_DO = "to do", "to do", "not run", "open"
+    RUNNING = "running", "running", "running", "open"
+    QUEUED = "queued", "queued", "queued", "open"
+    UNKNOWN = "not known", "not known", "not known", "open"  # SLURM does not answer
+
+    def __init__(self, word: str, planned: str, shown: str, look: str, remedy: str = ""):
+        self.word, self.planned, self.shown, self.look, self.remedy = word, planned, shown, look, remedy
+
+    def __str__(self) -> str:
+        return self.word
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the run has a result that does not change any more."""
+        return self in (State.COMPLETE, State.DIVERGED)
+
+
+class Rows(Protocol):
+    """What a last row is read from, as `reader.Run`."""
+
+    @property
+    def trace(self) -> Mapping[str, NDArray]: ...
+    @property
+    def timing(self) -> Mapping[str, NDArray]: ...
+
+
+@dataclass(frozen=True)
+class LastRow:
+    """The last row of a result; NaN where it lacks a column."""
+
+    round: int
+    loss: float
+    gap: float  # f − f*
+    up: float  # bits on the wire
+    down: float
+    seconds: float  # of the algorithm's clock
+
+    @classmethod
+    def of(cls, run: Rows) -> "LastRow | None":
+        """None where there is no row."""
+        if not len(run.trace.get("round", ())):
+            return None
+
+        def last(name: str, table: Mapping[str, NDArray] = run.trace) -> float:
+            return float(table[name][-1]) if len(table.get(name, ())) else math.nan
+
+        up, down = last("wire_bits_up"), last("wire_bits_down")
+        return cls(int(run.trace["round"][-1]), last("loss"), last("suboptimality"), up, down, last("seconds", run.timing))
+
+    def __str__(self) -> str:
+        return f"round {self.round}, loss {self.loss:.6g}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a run has come to."""
+
+    state: State
+    reason: str = ""
+    last: LastRow | None = None
+    task: str = ""  # SLURM's task that plays the run, or will
+    silence: float = 0.0  # seconds since an unfinished result was written
+    log: Path | None = None  # what a task that failed has printed
+    said: str = ""  # SLURM's own word, where it is more exact than the state's
+
+    @property
+    def details(self) -> list[str]:
+        """What is known besides the state."""
+        parts = [self.reason, f"SLURM {self.task}" if self.task else "", str(self.last or ""), self._silence]
+        return [part for part in [*parts, f"all of it: {self.log}" if self.log else ""] if part]
+
+    def __str__(self) -> str:
+        """The status as `plan` prints it: "running, SLURM 17_3 (round 4, loss 0.3), no row for 5 min"."""
+        why = (f" ({self.reason})" if self.task else f": {self.reason}") if self.reason else ""
+        task = f", SLURM {self.task}" if self.task else ""
+        reached = f" ({self.last})" if self.last and not self.state.has_ended else ""
+        silence = f", {self._silence}" if self._silence else ""
+        log = f" (all of it: {self.log})" if self.log else ""
+        return f"{self.said or self.state.planned}{why}{task}{reached}{silence}{log}"
+
+    @property
+    def _silence(self) -> str:
+        return f"no row for {self.silence / 60:.0f} min" if self.state is State.RUNNING and self.silence >= _LONG else ""
+
+
+def state_of(attrs: Mapping[str, Any], is_written: bool) -> State:
+    """The state that a result's attributes tell; `is_written`: a process is writing it."""
+    word = State.RUNNING.word if is_written else attrs.get("status")
+    found = next((state for state in State if state.word == word), State.UNREADABLE)
+    return State.BROKEN_OFF if found is State.RUNNING and not is_written else found
+
+
+def status_of(result: Path, read: Callable[[Path], Run] = read) -> Status:
+    """What the files of a result tell.
+
+    Args:
+        result: the file that the result has, or would have once it is complete.
+        read: reads a file; raises a UserError where it cannot be read.
+    """
+    part = part_of(result)
+    if result.exists():
+        try:
+            return status_of_run(read(result))
+        except UserError as error:
+            return Status(State.UNREADABLE, str(error))
+    if not part.exists():
+        return Status(State.TO_DO)
+    try:
+        return status_of_run(read(part))
+    except UserError:  # there is nothing yet, or it has just been completed
+        found = State.RUNNING if is_being_written(part) else State.BROKEN_OFF if part.exists() else State.TO_DO
+        return Status(found, silence=_since(part))
+
+
+def status_of_run(run: Run) -> Status:
+    """What a result that was read tells."""
+    is_part = run.file.suffix == ".part"
+    state = state_of(run.attrs, is_part and is_being_written(run.file))
+    reason = "" if state is State.RUNNING else str(run.attrs.get("reason", ""))
+    return Status(state, reason, LastRow.of(run), silence=_since(run.file) if is_part else 0.0)
+
+
+def _since(part: Path) -> float:
+    """Seconds since a file was written."""
+    try:
+        return time.time() - part.stat().st_mtime
+    except OSError:
+        return 0.0
