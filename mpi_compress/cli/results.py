@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _list(options: Namespace) -> int:
-    from mpi_compress.evidence.comparison_text import plain
+    from mpi_compress.core.tables import plain
     from mpi_compress.results.catalogue import entries
 
     found = entries(Path(options.out), options.what)

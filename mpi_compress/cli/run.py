@@ -45,8 +45,8 @@ def act(options: Namespace) -> int:
 
 def _print_endings(runs: "list[Run]") -> None:
     """A table of how each run ended, those that were done already too."""
+    from mpi_compress.core.tables import plain
     from mpi_compress.evidence.comparison import ENDINGS, endings
-    from mpi_compress.evidence.comparison_text import plain
 
     for line in plain(ENDINGS, endings(runs)):
         print_line(line)

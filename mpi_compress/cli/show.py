@@ -41,8 +41,8 @@ def act(options: Namespace) -> int:
 
 def _compared(runs: "Sequence[Run]") -> Iterator[str]:
     """The settings in which results differ, how each ended, and where two of them first differ."""
+    from mpi_compress.core.tables import plain
     from mpi_compress.evidence.comparison import ENDINGS, endings
-    from mpi_compress.evidence.comparison_text import plain
     from mpi_compress.results.reader import difference
     from mpi_compress.results.tidy import settings_of, varying
 

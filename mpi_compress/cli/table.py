@@ -22,24 +22,25 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.evidence import comparison, comparison_text
+    from mpi_compress.core.tables import WRITERS, plain
+    from mpi_compress.evidence import comparison
     from mpi_compress.evidence.crossings import statements
     from mpi_compress.results.targets import target_of
 
     targets = [target_of(text) for text in options.to]
     if options.table and not targets:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
-    if options.table and Path(options.table).suffix not in comparison_text.WRITERS:
-        raise UserError(f"-o {options.table}: a table is written as one of {', '.join(comparison_text.WRITERS)}")
+    if options.table and Path(options.table).suffix not in WRITERS:
+        raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
     runs = found(options)
     warn_of_mixtures(runs)
     if not targets:
-        print(*comparison_text.plain(comparison.ENDINGS, comparison.endings(runs)), sep="\n")
+        print(*plain(comparison.ENDINGS, comparison.endings(runs)), sep="\n")
         print("--to COLUMN=LEVEL compares what each method needed, such as", _example(runs))
         return 0
     table = comparison.compare(runs, targets, options.by)
     print(f"{table.caption}:")
-    print(*comparison_text.plain(table.heads, table.cells), sep="\n")
+    print(*plain(table.heads, table.cells), sep="\n")
     for line in statements(runs, targets[0]):
         print(line)
     if options.table:
@@ -55,8 +56,9 @@ def _example(runs: "list[Run]") -> str:
 
 def _write(table: "Comparison", file: Path) -> None:
     from mpi_compress.cli.files import ask_for_folder, text_file
-    from mpi_compress.evidence.comparison_text import WRITERS
+    from mpi_compress.core.tables import WRITERS
 
     ask_for_folder(file)
-    text_file(file, WRITERS[file.suffix](table))
+    heads, rows = table.numbers if file.suffix == ".csv" else (table.heads, table.cells)
+    text_file(file, WRITERS[file.suffix](heads, rows, table.caption))
     print(file)

@@ -127,7 +127,7 @@ def _drawing(options: Namespace, figure: "FigureTable") -> "Redrawn | None":
 
 def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: bool) -> None:
     """A table of the runs; on a terminal in the place of the one before."""
-    from mpi_compress.evidence.comparison_text import plain
+    from mpi_compress.core.tables import plain
     from mpi_compress.results.live import HEADS
 
     counts = Counter(each.status.state for each in seen)

@@ -51,6 +51,13 @@ class Cell:
             return f"{middle}{reached} with {seeds - missed} of {seeds} seeds; not reached with {missed} ({self.end})"
         return self._amount(self.median) + (f" ({least} … {most})" if least != most else "")
 
+    @property
+    def numbers(self) -> list[str]:
+        """Median, least and most without loss, each empty where it is not reached, and how many seeds reached it."""
+        ends = (self.median, min(self.took, default=math.inf), max(self.took, default=math.inf))
+        texts = ["" if math.isinf(v) else f"{v:.0f}" if v.is_integer() else repr(v) for v in ends]
+        return [*texts, f"{sum(value < math.inf for value in self.took)}"]
+
     def _amount(self, value: float) -> str:
         return amount(value, self.by, self.unit)
 
@@ -86,6 +93,14 @@ class Comparison:
     def cells(self) -> list[list[str]]:
         """The rows as text."""
         return [[method.label, *map(str, method.cells)] for method in self.methods]
+
+    @property
+    def numbers(self) -> tuple[list[str], list[list[str]]]:
+        """Heads and rows for CSV, in full precision: for each target the median, least and most, and how many seeds reached it."""
+        heads = [f"{self.by} to {t.column}{'>=' if t.rising else '<='}{t.level:g}" for t in self.targets]
+        heads = [f"{head}{what}" for head in heads for what in ("", ", least", ", most", ", seeds")]
+        rows = [[m.label, f"{len(m.runs)}", *(text for cell in m.cells for text in cell.numbers)] for m in self.methods]
+        return ["method", "seeds", *heads], rows
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:

@@ -93,16 +93,6 @@ def lines(rows: Sequence[Fewest]) -> Iterator[str]:
                 yield f"      then {cells['then']}; not compressed: {cells['not compressed']}"
 
 
-def markdown(rows: Sequence[Fewest]) -> list[str]:
-    """The table as lines of Markdown; none if there are no rows."""
-    text = []
-    for by, those in by_column(rows).items():
-        body = [[cell.replace("|", "\\|") for cell in row.cells] for row in those]
-        text += ["", f"## Least {by}, by problem", ""]
-        text += [f"| {' | '.join(cells)} |" for cells in (HEADS, ["---"] * len(HEADS), *body)]
-    return text
-
-
 def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:
     """The rows by what they count, sorted by problem."""
     found: dict[str, list[Fewest]] = {}

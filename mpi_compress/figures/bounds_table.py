@@ -10,7 +10,6 @@ from mpi_compress.results.reader import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADS = ("upper bound", "ε", "needed", "no compression", "data-dependent", "worst case")
 _LINE = 0.16  # inches
 
 
@@ -24,16 +23,15 @@ def draw_bounds(run: Run) -> "Figure":
     import matplotlib.pyplot as plt
 
     table = bounds.Table.of(run) if run.theory else None
-    rows = [] if table is None else list(table.rows())
-    if not rows:
+    cells = [] if table is None else table.cells()
+    if not cells:
         raise UserError(f"{run.file}: has no bounds of CAT's table 1; a run of cat or gd with log.theory = true has them")
     assert table is not None
-    cells = [[row.kind, f"{row.eps:.2g}", f"{row.needed}", *(f"{rounds:.3g}" for rounds in row.bound.rounds)] for row in rows]
     with mpl.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(2 * COLUMN, _LINE * (len(cells) + 4)))
         ax.axis("off")
         ax.set_title(f"{run.label}: rounds to an accuracy ε; least improvement {table.gain:.3g}, at worst {table.worst_gain:.3g}")
-        drawn = ax.table(cells, colLabels=HEADS, loc="center", cellLoc="right", edges="horizontal")
+        drawn = ax.table(cells, colLabels=bounds.HEADS, loc="center", cellLoc="right", edges="horizontal")
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(mpl.rcParams["font.size"])
     return figure

@@ -3,10 +3,10 @@
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.tables import html
 from mpi_compress.job.dotted import leaves
 from mpi_compress.job.runs import RunSpec
 
@@ -43,10 +43,8 @@ def one_line(runs: Sequence[RunSpec]) -> str:
 
 def table_of(title: str, runs: Sequence[RunSpec]) -> str:
     """A table of HTML with a row for each run."""
-    cells = [(s.index, s.label, s.algorithm.name, s.up.compressor.name, s.workers.count, s.seed) for s in runs]
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in cells)
-    heads = "".join(f"<th>{name}</th>" for name in ("", "label", "algorithm", "compressor", "workers", "seed"))
-    return f"<table><caption>{escape(title)}</caption><tr>{heads}</tr>{rows}</table>"
+    rows = [(str(s.index), s.label, s.algorithm.name, s.up.compressor.name, str(s.workers.count), str(s.seed)) for s in runs]
+    return html(("", "label", "algorithm", "compressor", "workers", "seed"), rows, title)
 
 
 def _text(value: Any) -> str:

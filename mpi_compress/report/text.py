@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.tables import markdown, plain
 from mpi_compress.evidence import fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.verdicts import Verdict
@@ -18,24 +19,21 @@ PAPERS = {
     "(NeurIPS 2021)",
     "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
 }
-_TABLE = (
-    "# Figures and claims",
-    "",
-    "Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the paper's;",
-    "*generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.",
-    "A claim is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine",
-    "tenths or more; where it holds values that meet the claim and values that do not, the claim is *undecided*. A theorem is in",
-    "its paper's setting on any problem that meets its assumptions.",
-    "",
-)
+_TABLE = """# Figures and claims
+
+Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the paper's;
+*generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.
+A claim is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine
+tenths or more; where it holds values that meet the claim and values that do not, the claim is *undecided*. A theorem is in
+its paper's setting on any problem that meets its assumptions.
+
+"""
 _GALLERY = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
     """A line for each job, one for each claim that does not hold, and how many claims hold."""
-    width = max(len(o.key) for o in found)
-    for o in found:
-        yield f"{o.key:{width}s}  {o.status}" + (f"; claims: {o.counted}" if o.verdicts else "")
+    yield from plain((), [[o.key, o.status + (f"; claims: {o.counted}" if o.verdicts else "")] for o in found])
     for o in found:
         for v in o.verdicts:
             if v.holds is False:
@@ -60,29 +58,25 @@ def write_table(found: Sequence[Outcome], target: Path) -> None:
 
 def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
     """The scorecard, the jobs with their data and status, and each claim, as Markdown; links are relative to the page's folder."""
-    lines = [*_TABLE, "## Scorecard", "", "| | claims |", "| --- | --- |"]
-    lines += [_row(GROUPS[group], counted(verdicts)) for group, verdicts in scorecard(found).items()]
-    lines += fewest.markdown(fewest.fewest(found))
-    lines += ["", "## Figures", "", "| figure | job | data | | status | claims |", "| --- | --- | --- | --- | --- | --- |"]
-    for o in found:
-        job = f"[{o.key}]({Path(os.path.relpath(o.file, folder)).as_posix()})"
-        lines.append(_row(o.paper or o.title, job, o.data, o.kind, o.status, o.counted))
-    for group in scorecard(found):
-        lines += ["", f"## {GROUPS[group]}", "", _row("claim", "", "paper", "ours", "wanted", "verdict"), _row(*6 * ["---"])]
-        lines += [_claim(o, v) for o in found for v in o.verdicts if o.group(v) == group]
-    return "\n".join(lines) + "\n"
+    groups = scorecard(found)
+    files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
+    jobs = [[o.paper or o.title, f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
+    parts = {"Scorecard": markdown(("", "claims"), [[GROUPS[group], counted(those)] for group, those in groups.items()])}
+    for by, those in fewest.by_column(fewest.fewest(found)).items():
+        parts[f"Least {by}, by problem"] = markdown(fewest.HEADS, [each.cells for each in those])
+    parts["Figures"] = markdown(("figure", "job", "data", "", "status", "claims"), jobs)
+    for group in groups:
+        claims = [_claim(o, v) for o in found for v in o.verdicts if o.group(v) == group]
+        parts[GROUPS[group]] = markdown(("claim", "", "paper", "ours", "wanted", "verdict"), claims)
+    return _TABLE + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
 
 
-def _claim(o: Outcome, v: Verdict) -> str:
+def _claim(o: Outcome, v: Verdict) -> list[str]:
     """A claim's row: what the paper says and in which words, its number and ours, the verdict, and the reason."""
     c = v.claim
     says = c.says + (f". The paper: “{c.words}”" if c.words else "") + (f". Note: {c.note}" if c.note else "")
     ours = "; ".join(text for text in (v.ours, v.spread, *v.remarks) if text)
-    return _row(f"{c.id}, {o.key}", says, v.paper or "–", ours, c.holds, v.outcome + (f": {v.reason}" if v.reason else ""))
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(" ".join(c.replace("|", "\\|").split()) for c in cells) + " |"
+    return [f"{c.id}, {o.key}", says, v.paper or "–", ours, c.holds, v.outcome + (f": {v.reason}" if v.reason else "")]
 
 
 def group_of(o: Outcome) -> str:

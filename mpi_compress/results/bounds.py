@@ -8,7 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.tables import plain
 from mpi_compress.results.columns import Result
+
+HEADS = ("upper bound", "ε", "needed", "no compression", "data-dependent", "worst case")
+"""The heads of table 1."""
 
 _SHOWN_LEVELS = 5
 
@@ -119,10 +123,11 @@ class Table:
 
     def lines(self) -> Iterator[str]:
         """The rows as text, for `show`."""
-        yield f"{'':10s}{'':12s}{'ε':>9s}{'needed':>9s}{'no compression':>16s}{'data-dependent':>16s}{'worst case':>13s}"
-        for kind, eps, needed, bound in self.rows():
-            plain, data, worst = bound.rounds
-            yield f"{'':10s}{kind:12s}{eps:9.2g}{needed:9d}{plain:16.3g}{data:16.3g}{worst:13.3g}"
+        yield from plain(("", *HEADS[1:]), self.cells(), "lr", (10, 7, 7, 14, 14, 11), " " * 10)
+
+    def cells(self) -> list[list[str]]:
+        """The rows as text, under `HEADS`."""
+        return [[r.kind, f"{r.eps:.2g}", f"{r.needed}", *(f"{n:.3g}" for n in r.bound.rounds)] for r in self.rows()]
 
     def rows(self) -> Iterator[TableRow]:
         """Bounds beside the rounds that were needed, for some accuracies that were reached."""

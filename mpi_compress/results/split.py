@@ -4,6 +4,8 @@ import tomllib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mpi_compress.core.tables import plain
+
 if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
 
@@ -36,9 +38,7 @@ def summary(run: "Run") -> Iterator[str]:
     if 0 < labels.size <= _LABELS:
         lines = [line[:-1] for line in lines]
     shown = _WORKERS if len(rows) <= _WORKERS else _WORKERS - 2
-    widths = [max(map(len, column)) for column in zip(*lines[: shown + 1], strict=True)]
-    for line in lines[: shown + 1]:
-        yield "            " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+    yield from plain(lines[0], lines[1 : shown + 1], "r", indent=" " * 12)
     if len(rows) > shown:
         yield f"            … and {len(rows) - shown} workers more, of {_from_to(rows[shown:])} rows"
 

@@ -2,11 +2,12 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
+
+from mpi_compress.core import tables
 
 _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
 
@@ -60,8 +61,7 @@ def html(run: Shown) -> str:
     shown = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
     shown |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
     shown |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in (shown | file).items())
-    return f"<table><caption>{escape(str(run.attrs['label']))}</caption>{rows}</table>"
+    return tables.html((), [[name, str(value)] for name, value in (shown | file).items()], str(run.attrs["label"]))
 
 
 def html_of_many(runs: Sequence[Shown]) -> str:
@@ -70,10 +70,8 @@ def html_of_many(runs: Sequence[Shown]) -> str:
     for run in runs:
         last = dict(_last(run))
         numbers = [last.get(name, "–") for name in ("round", *_SHOWN, "seconds")]
-        cells = [run.attrs["label"], run.attrs["status"], *numbers, run.file]
-        rows.append("".join(f"<td>{escape(str(cell))}</td>" for cell in cells))
-    heads = "".join(f"<th>{name}</th>" for name in ("label", "status", "round", *_SHOWN, "seconds", "file"))
-    return f"<table><tr>{heads}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        rows.append([str(run.attrs["label"]), str(run.attrs["status"]), *numbers, str(run.file)])
+    return tables.html(("label", "status", "round", *_SHOWN, "seconds", "file"), rows)
 
 
 def _rows(run: Shown) -> int:

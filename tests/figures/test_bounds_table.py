@@ -4,9 +4,9 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.figures.bounds_table import HEADS, draw_bounds
+from mpi_compress.figures.bounds_table import draw_bounds
 from mpi_compress.job.loading import parse_job
-from mpi_compress.results.bounds import Table
+from mpi_compress.results.bounds import HEADS, Table
 
 
 def played(tmp_path, theory):

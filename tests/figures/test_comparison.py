@@ -9,8 +9,8 @@ import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
+from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, endings, names_apart
-from mpi_compress.evidence.comparison_text import comma_separated, latex, markdown, plain
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target, target_of
 from mpi_compress.results.writer import Recorder, Row
@@ -99,13 +99,13 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
 def test_tables_in_three_formats(runs, tmp_path):
     runs.append(written(tmp_path, "50 % | x_1", [0.1]))
     table = compare(runs, [Target("loss", 0.4)])
-    assert markdown(table).splitlines()[2:6] == [
+    assert markdown(table.heads, table.cells, table.caption).splitlines()[2:6] == [
         "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 | 0 bit |", "| fast | 1.5 kbit (1 kbit … 2 kbit) |",
     ]  # fmt: skip
-    lines = latex(table).splitlines()
+    lines = latex(table.heads, table.cells, table.caption).splitlines()
     assert lines[2:4] == [r"\begin{tabular}{lr}", r"\toprule"]
     assert lines[4:7] == [r"method & loss $\le$ 0.4 \\", r"\midrule", r"50 \% $|$ x\_1 & 0 bit \\"]
-    rows = list(csv.reader(comma_separated(table).splitlines()))
+    rows = list(csv.reader(comma_separated(*table.numbers).splitlines()))
     assert rows[0][:3] == ["method", "seeds", "wire_bits_up to loss<=0.4"]
     assert rows[2] == ["fast", "2", "1500", "1000", "2000", "2"]
     assert rows[-1] == ["wild", "1", "", "", "", "0"]

@@ -1,0 +1,66 @@
+"""Tables of texts for a terminal, Markdown, LaTeX, CSV and HTML: heads, and rows that have as many cells."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from html import escape
+from itertools import zip_longest
+
+Rows = Sequence[Sequence[str]]
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "<": "$<$", ">": "$>$", "|": "$|$",
+    "µ": r"$\mu$", "×": r"$\times$", "−": "$-$", "…": r"\dots{}", "–": "--",
+}  # fmt: skip
+_ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
+
+
+def plain(heads: Sequence[str], rows: Rows, aligned: str = "l", widths: Sequence[int] = (), indent: str = "") -> list[str]:
+    """Lines for a terminal, whose columns are two spaces apart.
+
+    Args:
+        heads: none: the rows stand alone.
+        aligned: a letter for each column, l, r or c; the last one holds for all further columns.
+        widths: the least widths of the first columns.
+    """
+    whole = [list(row) for row in (*([heads] if heads else []), *rows)]
+    found = [max(map(len, column)) for column in zip(*whole, strict=True)]
+    least = [max(pair) for pair in zip_longest(found, widths[: len(found)], fillvalue=0)]
+    columns = [(_ALIGNED[letter], n) for letter, n in zip(aligned.ljust(len(found), aligned[-1]), least, strict=False)]
+    return [indent + "  ".join(put(cell, n) for cell, (put, n) in zip(row, columns, strict=True)).rstrip() for row in whole]
+
+
+def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
+    """A table of Markdown under its caption."""
+    lines = [" | ".join(" ".join(cell.replace("|", r"\|").split()) for cell in row) for row in (heads, ["---"] * len(heads), *rows)]
+    return (f"{caption}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
+
+
+def latex(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
+    r"""A tabular of LaTeX with the rules of the package booktabs; its first line says so, and its second one is the caption."""
+    lines = [" & ".join("".join(_LATEX.get(letter, letter) for letter in c) for c in row) + r" \\" for row in (heads, *rows)]
+    begin = [r"% \usepackage{booktabs}", f"% {caption}", rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule"]
+    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}", ""])
+
+
+def comma_separated(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
+    """CSV, which has no caption."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
+    return out.getvalue()
+
+
+def html(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
+    """A table of HTML. Without heads the first cell of each row is its head."""
+    above = (f"<caption>{escape(caption)}</caption>" if caption else "") + (f"<tr>{_cells('th', heads)}</tr>" if heads else "")
+    body = [_cells("td", row) if heads else _cells("th", row[:1]) + _cells("td", row[1:]) for row in rows]
+    return f"<table>{above}{''.join(f'<tr>{cells}</tr>' for cells in body)}</table>"
+
+
+def _cells(tag: str, texts: Sequence[str]) -> str:
+    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
+
+
+WRITERS = {".md": markdown, ".tex": latex, ".csv": comma_separated}
+"""What writes a table, by the ending of its file, each as `markdown` is called."""
