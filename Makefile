@@ -7,7 +7,7 @@ RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))'
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
-.PHONY: demo figures test test-slow test-cluster lint bench docs clean mistakes
+.PHONY: demo figures test test-slow test-cluster lint bench docs clean constraints mistakes
 
 demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n $(RANKS) $(BIN)/mpi-compress run jobs/demo.toml
@@ -46,6 +46,9 @@ $(RUNS): setup.cfg pyproject.toml  # enough to run jobs
 $(INSTALLED): $(RUNS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test,lint,docs]"
 	touch $@
+
+constraints: $(INSTALLED)  ## the versions that .ci/run installs: those that are installed here
+	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -4,10 +4,13 @@ import compileall
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import fixtures.instructions  # noqa: F401  it chooses code for NumPy and Numba, before they are imported
 import pytest
 from helpers.running import SMALL_JOB
 from hypothesis import settings
@@ -35,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the package's Python once, where processes would not keep it: those that tests start take a third less time then."""
     if sys.dont_write_bytecode and not hasattr(config, "workerinput"):
         compileall.compile_dir(Path(mpi_compress.__file__).parent, quiet=2)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many tests were skipped, by the reason."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"skipped {count}: {reason}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
