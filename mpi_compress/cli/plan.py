@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpi_compress.cli.files import ask_for_folder, text_file
 from mpi_compress.cli.parsing import add_jobs, load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
     from mpi_compress.job.runs import RunSpec
     from mpi_compress.preparing.memory_needs import Shapes
+
+_SUFFIXES = (".csv", ".png", ".pdf", ".svg")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,14 +31,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.cli import plan_scale
     from mpi_compress.preparing import memory_needs
 
     files = list(dict.fromkeys(options.jobs))
-    plan_scale.refuse_alone(options)
+    for name, value in (("--link", options.link), ("--shard", options.shard), ("-o", options.figure)):
+        if value is not None and options.model is None:
+            raise UserError(f"{name} {value}: it belongs to --model, such as --model 10:10000")
     jobs, shapes = [load_one(file, options, options.index) for file in files], memory_needs.Shapes()
     if options.model is not None:
-        plan_scale.act(options, jobs)
+        if len(jobs) > 1:
+            raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
+        _print_model(options, jobs[0])
         return 0
     for file, job in zip(files, jobs, strict=True):
         if len(jobs) > 1:
@@ -89,6 +95,51 @@ def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:
             missing.setdefault(str(error), spec.where)
     for text, where in missing.items():
         print_line(f"mpi-compress: {where}{text}")
+
+
+def _print_model(options: Namespace, job: "Job") -> None:
+    """A table for each method of a job, and what -o asks for."""
+    from mpi_compress.planning import scale
+    from mpi_compress.planning.parts import PartTimer
+
+    firsts = [*{spec.label: spec for spec in reversed(job.runs)}.values()][::-1]
+    ns, target = scale.workers_of(options.model), _target(options, len(firsts))
+    timer, found = PartTimer(), {}
+    for spec in firsts:
+        method = scale.Scale.of(spec, timer, options.link, options.ranks, options.shard)
+        able = [n for n in ns if options.shard or n <= method.costs.n_samples]
+        if not able:
+            few = f"{method.costs.n_samples} rows are too few"
+            raise UserError(f"--model {options.model}: {few}; --shard ROWS gives each worker as many")
+        rounds = found[spec.label] = {way: [method.round(way, n) for n in able] for way in scale.WAYS}
+        way = scale.way_of(spec)
+        last = ", ".join(f"{each} {scale.time_text(of[-1].seconds)}" for each, of in rounds.items())
+        said = [*method.statements(way, able), f"a round of {scale.workers_text(able[-1])}: {last}"]
+        print(spec.label, f"  {method.assumed(way)}", *scale.table(rounds[way]), *(f"  {line}" for line in said), "", sep="\n")
+        if len(able) < len(ns):
+            enough = f"{method.costs.n_samples} rows are enough for {able[-1]} of these workers"
+            print_line(f"{spec.label}: {enough}; --shard ROWS for more")
+    if target is not None:
+        if target.suffix == ".csv":
+            text_file(target, scale.csv_text(found))
+        else:
+            scale.draw(found, scale.way_of(job.runs[0]), target)
+        print(target)
+
+
+def _target(options: Namespace, methods: int) -> Path | None:
+    """The file of -o; UserError if it is none for a model of so many methods, before they are timed."""
+    from mpi_compress.planning.scale import MOST_PANELS
+
+    if options.figure is None:
+        return None
+    target = Path(options.figure)
+    if target.suffix not in _SUFFIXES:
+        raise UserError(f"-o {target}: a model is written as one of {', '.join(_SUFFIXES)}")
+    if target.suffix != ".csv" and methods > MOST_PANELS:
+        raise UserError(f"-o {target}: {methods} methods are too many for one figure; --only takes one, and a .csv all")
+    ask_for_folder(target)
+    return target
 
 
 def _positive(text: str) -> int:

@@ -1,51 +1,31 @@
-"""A model of scale: the seconds and bits of a round with n workers, from the costs of its parts and of a link.
+"""`plan --model`: the seconds and bits of a round with n workers, from the costs of its parts and of a link.
 
-Every rank has a core of its own and the same link to a switch; a message of P bits between two ranks takes c0 + c1·P. What
-goes in and out of one rank goes through one port, one message after another. The parts of a round follow one another; nothing
-overlaps.
+Every rank has a core of its own and the same link to a switch; a message of P bits between two ranks takes c0 + c1·P. What goes
+in and out of one rank goes through one port, one message after another. The parts of a round follow one another; nothing overlaps.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.planning.part_costs import PartCosts
-from mpi_compress.planning.scale_link import LinkCosts
-from mpi_compress.planning.scale_tree import TreeOfCosts
+from mpi_compress.core.tables import comma_separated
+from mpi_compress.exchange.base import block, group_levels
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.messages.tree import Tree
+from mpi_compress.planning.links import LinkCosts
+from mpi_compress.planning.parts import PartCosts, PartTimer
 
 Way = Literal["star", "allgather", "tree"]
 WAYS: tuple[Way, ...] = ("star", "allgather", "tree")
 PARTS = ("gradient", "packing", "fold", "exchange")
-MOST = 1_000_000  # workers that are modelled
+MOST_WORKERS, MOST_PANELS = 1_000_000, 12
 
 
 @dataclass(frozen=True)
-class Hosting:
-    """Which ranks there are, and how many rows a worker has."""
-
-    ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for the master
-    master_hosts: bool = False  # True: the master's rank hosts workers too
-    shard: int | None = None  # rows of each worker; None: N/n
-
-    def hosts(self, n: int) -> int:
-        """The ranks that host workers."""
-        if self.ranks is None:
-            return n
-        return min(n, max(1, self.ranks if self.master_hosts else self.ranks - 1))
-
-    def senders(self, n: int) -> int:
-        """The ranks that host workers and are not the master's."""
-        return 0 if self.ranks == 1 else self.hosts(n) - self.master_hosts
-
-    def rows(self, n: int, n_samples: int) -> float:
-        return n_samples / n if self.shard is None else float(self.shard)
-
-
-@dataclass(frozen=True)
-class ModelledRound:
+class Round:
     """A round of n workers: seconds of its parts, one after another, and bits on the wire as a run counts them."""
 
     n: int
@@ -67,48 +47,139 @@ class ModelledRound:
         return max(PARTS, key=lambda part: getattr(self, part))
 
 
-def modelled(costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, n: int) -> ModelledRound:
-    """A round of n workers."""
-    if way == "allgather":
-        hosting = replace(hosting, master_hosts=True)  # all ranks host workers
-    each = math.ceil(n / hosting.hosts(n))
-    gradient, packing = each * costs.gradient(hosting.rows(n, costs.n_samples)), costs.packing(each)
-    up, down = n * (costs.share * costs.bits_up + (1.0 - costs.share) * 32.0), costs.bits_down(costs.share * n)
-    if way == "allgather":
-        fold, exchange = costs.fold(costs.share * n), _gathered(link, hosting, n, up)
-        return ModelledRound(n, gradient, packing, fold, exchange, up, 0.0)
-    if way == "star":
-        fold, exchange = costs.fold(costs.share * n), _star(link, hosting, n, up, down)
-        return ModelledRound(n, gradient, packing, fold, exchange, up, n * down)
-    hosts, alone = hosting.hosts(n), hosting.ranks == 1
-    fan_in, fold, exchange = TreeOfCosts(costs, link, n).climbed(hosts, hosting.master_hosts or alone, down)
-    return ModelledRound(n, gradient, packing, fold, 0.0 if alone else exchange, up, n * down, fan_in)
+Modelled = Mapping[str, Mapping[Way, Sequence[Round]]]
+"""Rounds by label of the run, and by way."""
 
 
-def _star(link: LinkCosts, hosting: Hosting, n: int, up: float, down: float) -> float:
-    """All messages enter the master's port, and then an answer to each rank leaves it."""
-    senders = hosting.senders(n)
-    if senders == 0:
-        return 0.0
-    from_others = up * senders / hosting.hosts(n)
-    return 2.0 * link.c0 + link.c1 * (from_others + senders * down) + link.message * 2.0 * (senders - 1)
+@dataclass(frozen=True)
+class Scale:
+    """The model of one method: the costs of its parts, the link, and the ranks."""
+
+    costs: PartCosts
+    link: LinkCosts
+    ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for the master
+    master_hosts: bool = False  # True: the master's rank hosts workers too
+    shard: int | None = None  # rows of each worker; None: N/n
+
+    @classmethod
+    def of(cls, spec: RunSpec, timer: PartTimer, link: str | None, ranks: int | None, shard: int | None) -> "Scale":
+        """The model of a run, whose parts are timed; its link is that of a file, else of [cost], else takes no time."""
+        file = link or (spec.cost.files[0] if spec.cost.name == "table" else None)
+        costs = LinkCosts() if file is None else LinkCosts.of(Path(file))
+        return cls(timer.of(spec), costs, ranks, spec.workers.master == "worker", shard)
+
+    def round(self, way: Way, n: int) -> Round:
+        """A round of n workers."""
+        costs, link = self.costs, self.link
+        beside = self.master_hosts or way == "allgather" or self.ranks == 1  # the master's rank hosts workers
+        hosts = n if self.ranks is None else min(n, max(1, self.ranks if beside else self.ranks - 1))
+        senders, each = hosts - beside, math.ceil(n / hosts)
+        nonzeros = costs.samples(self.shard or costs.n_samples / n) * costs.nonzeros
+        up, down = n * costs.bits(1), costs.bits_down(costs.share * n)
+        fan_in, fold, exchange = 0, costs.fold(costs.share * n), link.port(senders, up * senders / hosts, down)
+        if way == "allgather":  # lengths, then messages: every rank gets those of all others
+            exchange, down = 2.0 * math.ceil(math.log2(hosts)) * link.c0 + link.c1 * up * (hosts - 1) / hosts, 0.0
+        elif way == "tree":
+            fan_in, fold, exchange = self._climbed(n, hosts, beside, down)
+        gradient = each * (costs.nonzero * nonzeros + costs.worker)
+        return Round(n, gradient, costs.packing(each), fold, exchange, up, n * down, fan_in)
+
+    def _climbed(self, n: int, hosts: int, beside: bool, down: float) -> tuple[int, float, float]:
+        """How many ranks of the tree send to one at most, seconds of folding, and those of the exchange, the answer included.
+
+        Groups of ranks are alike, so that one of each size stands for all. A rank begins to receive when the slowest of those that
+        send to it is done. A group is (i, g), the g-th of the i-th level; of level −1 the g-th rank alone.
+        """
+        tree, costs, levels = Tree(n), self.costs, group_levels(hosts, Tree(n).height)
+
+        def within(i: int, g: int) -> list[tuple[int, int]]:
+            """The groups of the level below."""
+            many = 2 ** (levels[i - 1] - levels[i]) if i else 0
+            return [(i - 1, p) for p in (range(g * many, (g + 1) * many) if i else range(*_ends(g, hosts, levels[0])))]
+
+        def senders(i: int, g: int) -> list[tuple[int, int]]:
+            """The groups that send to the first rank of this one."""
+            return senders(*within(i, g)[0]) + within(i, g)[1:] if i >= 0 else []
+
+        def received(came: Sequence[tuple[int, int]]) -> tuple[float, float]:
+            ends = [_ends(g, hosts, levels[i]) if i >= 0 else (g, g + 1) for i, g in came]
+            sums = [len(m) for first, last in ends for m in tree.pieces(range(first * n // hosts, last * n // hosts))]
+            return sum(map(costs.adding, sums)), self.link.port(len(came), sum(map(costs.bits, sums)), down)
+
+        def done(i: int, g: int) -> tuple[float, float]:
+            """Seconds until the first rank of a group has its sums: the largest groups take longest."""
+            came = senders(i, g)
+            rank = _ends(g, hosts, levels[i])[0] if i >= 0 else g
+            own = sum(costs.own(len(m), tree) for m in tree.pieces(block(n, hosts, rank)))
+            before, here = done(*came[-1]) if came else (0.0, 0.0), received(came)
+            return before[0] + own + here[0], before[1] + here[1]
+
+        top = len(levels) - 1
+        groups = [(top, g) for g in range(2 ** levels[-1] if levels else hosts)]
+        before, here = done(*groups[0]), received(groups[beside:])
+        fan_in = max(len(groups), len(senders(*groups[0])))
+        return fan_in, before[0] + here[0] + costs.fold(0.0), before[1] + here[1]
+
+    def statements(self, way: Way, ns: Sequence[int]) -> list[str]:
+        """From how many workers on the exchange and the fold take more than the workers' own part, and which n is quickest."""
+        found = []
+        for part in ("exchange", "fold"):
+            n = self._from(part, way, ns)
+            where = "never" if n is None else f"from {workers_text(n)} on" if n > ns[0] else f"at {workers_text(n)} already"
+            found.append(f"{part} above gradient and packing: {where}")
+        quickest = min((self.round(way, n) for n in ns), key=lambda r: r.seconds)
+        return [*found, f"quickest round: {workers_text(quickest.n)}, {time_text(quickest.seconds)}"]
+
+    def _from(self, part: str, way: Way, ns: Sequence[int]) -> int | None:
+        """The least n of the range from which on a part takes more than gradient and packing; None if that is so nowhere."""
+
+        def saturates(n: int) -> bool:
+            r = self.round(way, n)
+            return bool(getattr(r, part) > r.gradient + r.packing)
+
+        high = next((n for n in ns if saturates(n)), None)
+        low = max((n for n in ns if high is not None and n < high), default=high)
+        while high is not None and low is not None and high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if saturates(middle) else (middle, high)
+        return high
+
+    def assumed(self, way: Way) -> str:
+        """What a table assumes."""
+        each = "n" if self.master_hosts or way == "allgather" else "n + 1"
+        ranks = "one process" if self.ranks == 1 else f"{self.ranks or each} ranks"
+        shard = f"{self.shard} rows" if self.shard else "N/n rows"
+        known = f"{time_text(self.link.c0)} a message, {time_text(8e6 * self.link.c1)} a megabyte"
+        known = known if self.link.c1 or self.link.c0 else "no --link: messages take no time"
+        return f"{way}, {ranks}, {shard} each; {known}"
 
 
-def _gathered(link: LinkCosts, hosting: Hosting, n: int, up: float) -> float:
-    """Lengths, then messages: ⌈log2 ranks⌉ steps each; every rank gets the messages of all others."""
-    hosts = 1 if hosting.ranks == 1 else hosting.hosts(n)
-    return 2.0 * math.ceil(math.log2(hosts)) * link.c0 + link.c1 * up * (hosts - 1) / hosts
+def _ends(g: int, hosts: int, level: int) -> tuple[int, int]:
+    """The first rank of the g-th of 2^level groups, and the first one behind it."""
+    return g * hosts >> level, (g + 1) * hosts >> level
 
 
-def spread(first: int, last: int) -> list[int]:
-    """Numbers of workers from the first to the last: both, and 1, 2 and 5 times powers of ten between."""
-    powers = range(len(str(last)))
-    return sorted({first, last, *(m for i in powers for digit in (1, 2, 5) if first < (m := digit * 10**i) < last)})
+def way_of(spec: RunSpec) -> Way:
+    """How a run's messages meet."""
+    return "allgather" if spec.workers.exchange == "allgather" else "tree" if spec.workers.fold == "tree" else "star"
 
 
-def table(found: Sequence[ModelledRound]) -> list[str]:
+def workers_of(text: str) -> list[int]:
+    """The numbers of workers that "10:10000", or "1000", asks for: both, and 1, 2 and 5 times powers of ten between.
+
+    Raises:
+        UserError: it is neither, or asks for more than `MOST_WORKERS`.
+    """
+    ends = [int(end) if end.isdecimal() and len(end) < 20 else 0 for end in text.split(":")]
+    if not 1 <= ends[0] <= ends[-1] <= MOST_WORKERS or len(ends) > 2:
+        raise UserError(f"--model {text}: it should be numbers of workers, such as 10:10000, up to {MOST_WORKERS}")
+    round_ones = (digit * 10**i for i in range(7) for digit in (1, 2, 5))
+    return sorted({*ends, *(m for m in round_ones if ends[0] < m < ends[-1])})
+
+
+def table(found: Sequence[Round]) -> list[str]:
     """The rounds as a table of 80 columns."""
-    heads = [f"{name:>9s}" for name in ("gradient", "packing", "fold", "exchange", "a round")]
+    heads = [f"{name:>9s}" for name in (*PARTS, "a round")]
     lines = [f"workers{''.join(heads)}   largest  bits up     down"]
     for r in found:
         times = "".join(f"{time_text(seconds):>9s}" for seconds in (*(getattr(r, part) for part in PARTS), r.seconds))
@@ -124,56 +195,58 @@ def time_text(seconds: float) -> str:
     return "0" if seconds < 5e-10 else f"{_digits(1e6 * seconds)} µs"
 
 
+def workers_text(n: int) -> str:
+    """ "1 worker", "2 workers"."""
+    return f"{n} worker{'' if n == 1 else 's'}"
+
+
 def _size(bits: float) -> str:
-    for unit in (" ", "k", "M", "G", "T"):
-        if bits < 999.5:
-            return f"{_digits(bits)} {unit}".rstrip()
-        bits /= 1000
-    return f"{_digits(bits)} P"
+    power = next((i for i in range(5) if bits < 999.5 * 1000**i), 5)
+    return f"{_digits(bits / 1000**power)} {' kMGTP'[power]}".rstrip()
 
 
 def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 or value == 0 else f"{value:.3g}"
 
 
-def statements(costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, ns: Sequence[int]) -> list[str]:
-    """From how many workers on the fold and the exchange take more than the workers' own part, and which n is quickest."""
-    found = []
-    for part in ("exchange", "fold"):
-        n = _from(part, costs, link, hosting, way, ns)
-        where = "never" if n is None else f"from {workers_text(n)} on" if n > ns[0] else f"at {workers_text(n)} already"
-        found.append(f"{part} above gradient and packing: {where}")
-    quickest = min((modelled(costs, link, hosting, way, n) for n in ns), key=lambda r: r.seconds)
-    return [*found, f"quickest round: {workers_text(quickest.n)}, {time_text(quickest.seconds)}"]
+def csv_text(found: Modelled) -> str:
+    """A line for each run, way and number of workers: seconds, and bits of a round."""
+    numbers = (*PARTS, "seconds", "bits_up", "bits_down")
+    rows = [
+        [label, way, str(r.n), *(f"{getattr(r, name):.6g}" for name in numbers), str(r.fan_in), r.largest]
+        for label, ways in found.items()
+        for way, rounds in ways.items()
+        for r in rounds
+    ]
+    return comma_separated(["run", "way", "workers", *numbers, "fan_in", "largest"], rows)
 
 
-def _from(part: str, costs: PartCosts, link: LinkCosts, hosting: Hosting, way: Way, ns: Sequence[int]) -> int | None:
-    """The least n of the range from which on a part takes more than gradient and packing; None if that is so nowhere."""
+def draw(found: Modelled, way: Way, file: Path) -> None:
+    """Draw a panel for each of at most `MOST_PANELS` runs: the parts of a round by this way, and rounds by all ways."""
+    import matplotlib as mpl
 
-    def saturates(n: int) -> bool:
-        r = modelled(costs, link, hosting, way, n)
-        return bool(getattr(r, part) > r.gradient + r.packing)
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
 
-    if saturates(ns[0]):
-        return ns[0]
-    for low, high in pairwise(ns):
-        if saturates(high):
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if saturates(middle) else (middle, high)
-            return high
-    return None
+    from mpi_compress.figures import plotting
+    from mpi_compress.figures.style import COLOURS, COLUMN, HEIGHT, style_of
 
-
-def workers_text(n: int) -> str:
-    """ "1 worker", "2 workers"."""
-    return f"{n} worker{'' if n == 1 else 's'}"
-
-
-def workers_of(text: str) -> list[int]:
-    """The numbers of workers that "10:10000", or "1000", asks for; UserError if it is neither, or asks for more than `MOST`."""
-    first, _, last = text.partition(":")
-    ends = [int(end) if end.isdecimal() and len(end) < 20 else 0 for end in (first, last or first)]
-    if not 1 <= ends[0] <= ends[1] <= MOST:
-        raise UserError(f"--model {text}: it should be numbers of workers, such as 10:10000, up to {MOST}")
-    return spread(*ends)
+    columns = min(3, len(found))
+    rows = math.ceil(len(found) / columns)
+    with mpl.rc_context(style_of("screen").settings):
+        size = (COLUMN * columns, HEIGHT * rows + 0.5)
+        figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True)
+        for ax in grid.flat[len(found) :]:
+            ax.set_axis_off()
+        for ax, (label, ways) in zip(grid.flat, found.items(), strict=False):
+            for part, colour in zip(PARTS, COLOURS, strict=False):
+                drawn = [(r.n, s) for r in ways[way] if (s := getattr(r, part)) > 0]
+                ax.plot([n for n, _ in drawn], [s for _, s in drawn], "o-", color=colour, label=f"{part}, {way}")
+            for each, dash in zip(WAYS, ("-", "--", ":"), strict=True):
+                ax.plot([r.n for r in ways[each]], [r.seconds for r in ways[each]], dash, color="black", label=f"a round, {each}")
+            ax.set(xscale="log", yscale="log", title=label)
+        plt.setp(grid[-1], xlabel="workers")
+        plt.setp(grid[:, 0], ylabel="seconds")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, 2 * columns))
+        plotting.save(figure, file)
+        plt.close(figure)

@@ -14,14 +14,13 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.planning import scale
-from mpi_compress.planning.part_costs import Growth, Linear, Measured, PartCosts, PartTimer
-from mpi_compress.planning.scale import Hosting, modelled
-from mpi_compress.planning.scale_figure import csv_text
-from mpi_compress.planning.scale_link import LinkCosts
+from mpi_compress.planning.links import LinkCosts
+from mpi_compress.planning.parts import Curve, PartCosts, PartTimer
+from mpi_compress.planning.scale import Scale
 
 COSTS = PartCosts(
-    nonzero=2e-9, worker=1e-6, samples=Linear(0.0, 1.0), packing=Linear(1e-5, 4e-5), fold=Linear(1e-4, 1e-5), bits_up=1000.0,
-    bits_down=Growth([(1, 1000.0), (4, 2000.0)], 6464.0), n_samples=10_000, nonzeros=100.0, dim=100,
+    nonzero=2e-9, worker=1e-6, samples=Curve.line(0.0, 1.0), packing=Curve.line(1e-5, 4e-5), fold=Curve.line(1e-4, 1e-5), bits_up=1000.0,
+    bits_down=Curve([(1, 1000.0), (4, 2000.0)], True, 6464.0), n_samples=10_000, nonzeros=100.0, dim=100,
 )  # fmt: skip
 LINK = LinkCosts(c0=1e-3, c1=1e-8, message=1e-5)
 TABLE = """
@@ -32,32 +31,32 @@ points = { bits = [1], seconds = [1] }
 
 
 def test_a_star_by_hand():
-    r = modelled(COSTS, LINK, Hosting(), "star", 100)
+    r = Scale(COSTS, LINK).round("star", 100)
     assert (r.bits_up, r.bits_down, r.largest) == (1e5, 646_400.0, "exchange")
     assert r.gradient == pytest.approx(2e-9 * 100 * 100 + 1e-6)  # 100 rows of 100 nonzeros
     assert (r.packing, r.fold) == (pytest.approx(5e-5), pytest.approx(1.1e-3))
     assert r.exchange == pytest.approx(2e-3 + 1e-8 * (1e5 + 646_400) + 2 * 99 * 1e-5)
     assert r.seconds == pytest.approx(2.1e-5 + 5e-5 + 1.1e-3 + 11.444e-3)
-    few = modelled(COSTS, LINK, Hosting(), "star", 4)
+    few = Scale(COSTS, LINK).round("star", 4)
     assert few.bits_down == pytest.approx(4 * 2000.0)  # 1000·√4 for each
 
 
 def test_fewer_ranks_play_their_workers_one_after_another():
-    r = modelled(COSTS, LINK, Hosting(ranks=3), "star", 101)  # the master's rank, and one with 51 workers
+    r = Scale(COSTS, LINK, ranks=3).round("star", 101)  # the master's rank, and one with 51 workers
     assert r.gradient == pytest.approx(51 * (2e-9 * 100 * 10_000 / 101 + 1e-6))
     assert r.packing == pytest.approx(1e-5 + 51 * 4e-5)
     assert r.exchange == pytest.approx(2e-3 + 1e-8 * (101_000 + 2 * 6464) + 2e-5)
-    beside = modelled(COSTS, LINK, Hosting(ranks=2, master_hosts=True), "star", 100)  # one of two hosting ranks is the master's
+    beside = Scale(COSTS, LINK, ranks=2, master_hosts=True).round("star", 100)  # one of two hosting ranks is the master's
     assert beside.exchange == pytest.approx(2e-3 + 1e-8 * (50_000 + 6464))
-    alone = modelled(COSTS, LINK, Hosting(ranks=1, shard=7), "star", 100)
+    alone = Scale(COSTS, LINK, ranks=1, shard=7).round("star", 100)
     assert (alone.exchange, alone.gradient) == (0.0, pytest.approx(100 * (2e-9 * 700 + 1e-6)))
 
 
 def test_allgather_by_hand():
-    r = modelled(COSTS, LINK, Hosting(master_hosts=True), "allgather", 100)
+    r = Scale(COSTS, LINK, master_hosts=True).round("allgather", 100)
     assert (r.bits_down, r.fold) == (0.0, pytest.approx(1.1e-3))
     assert r.exchange == pytest.approx(2 * 7 * 1e-3 + 1e-8 * 99_000)
-    few = modelled(COSTS, LINK, Hosting(ranks=5), "allgather", 100)  # each rank hosts 20 workers, the master's too
+    few = Scale(COSTS, LINK, ranks=5).round("allgather", 100)  # each rank hosts 20 workers, the master's too
     assert few.packing == pytest.approx(1e-5 + 20 * 4e-5)
     assert few.exchange == pytest.approx(2 * 3 * 1e-3 + 1e-8 * 80_000)
 
@@ -66,55 +65,55 @@ def test_a_tree_by_hand():
     """Of 64 workers, in 4 leaves of 16, a rank adds up 32; of 100 workers, in 4 leaves of 25, the rank of 3 ranks' leaves."""
     costs = PartCosts(**{**vars(COSTS), "merge": 1e-6, "coordinates": 2.0})
     sum_of_32 = 96 + 96 * 32 * 2  # bits, of 2 coordinates each; below 64·100
-    r = modelled(costs, LINK, Hosting(ranks=3), "tree", 64)
+    r = Scale(costs, LINK, ranks=3).round("tree", 64)
     assert (r.bits_up, r.bits_down, r.fan_in) == (64_000, 64 * 6464, 2)
     leaf = 1e-6 * (96 + 96 * 16 * 2) / 6496
     assert r.fold == pytest.approx(32 * 1e-5 + leaf + 2 * 1e-6 * sum_of_32 / 6496 + 1e-4)
     assert r.exchange == pytest.approx(2e-3 + 1e-8 * 2 * (sum_of_32 + 6464) + 2e-5)
-    few = modelled(costs, LINK, Hosting(), "tree", 4)  # ranks of a worker each pass their messages on: it is a star
-    assert (few.fold, few.exchange) == (pytest.approx(1e-4 + 4 * 1e-5), pytest.approx(modelled(COSTS, LINK, Hosting(), "star", 4).exchange))
-    dense = modelled(COSTS, LINK, Hosting(ranks=2), "tree", 64)
+    few = Scale(costs, LINK).round("tree", 4)  # ranks of a worker each pass their messages on: it is a star
+    assert (few.fold, few.exchange) == (pytest.approx(1e-4 + 4 * 1e-5), pytest.approx(Scale(COSTS, LINK).round("star", 4).exchange))
+    dense = Scale(COSTS, LINK, ranks=2).round("tree", 64)
     assert dense.exchange == pytest.approx(2e-3 + 1e-8 * (96 + 6400 + 6464))
-    alone = modelled(costs, LINK, Hosting(ranks=1), "tree", 20)
+    alone = Scale(costs, LINK, ranks=1).round("tree", 20)
     assert (alone.fold, alone.exchange) == (pytest.approx(1e-4 + 20 * 1e-5), 0.0)
-    many, star = (modelled(costs, LINK, Hosting(), way, 1000) for way in ("tree", "star"))
+    many, star = (Scale(costs, LINK).round(way, 1000) for way in ("tree", "star"))
     assert many.fan_in == 37
     assert many.fold < 0.2 * star.fold
 
 
 def test_workers_that_sleep_send_their_length_alone():
     some = PartCosts(**{**vars(COSTS), "share": 0.1})
-    r = modelled(some, LINK, Hosting(), "star", 100)
+    r = Scale(some, LINK).round("star", 100)
     assert (r.bits_up, r.fold) == (pytest.approx(10 * 1000 + 90 * 32), pytest.approx(1e-4 + 10 * 1e-5))
 
 
 def test_where_a_part_begins_to_take_more_than_the_workers_is_found_to_the_worker():
-    costs = PartCosts(**{**vars(COSTS), "fold": Linear(0.0, 1e-5)})
-    found = scale.statements(costs, LinkCosts(), Hosting(shard=100), "star", scale.spread(2, 1000))
+    costs = PartCosts(**{**vars(COSTS), "fold": Curve.line(0.0, 1e-5)})
+    found = Scale(costs, LinkCosts(), shard=100).statements("star", scale.workers_of("2:1000"))
     assert found[0] == "exchange above gradient and packing: never"
     assert found[1] == "fold above gradient and packing: from 8 workers on"  # 80 µs above 71
     assert found[2] == "quickest round: 2 workers, 91 µs"
-    assert "at 10 workers already" in scale.statements(costs, LINK, Hosting(shard=100), "star", [10, 20])[0]
+    assert "at 10 workers already" in Scale(costs, LINK, shard=100).statements("star", [10, 20])[0]
 
 
 def test_what_was_measured_goes_on_as_it_ends():
-    seconds = Measured([(1, 5.0), (8, 12.0), (32, 36.0)])
+    seconds = Curve([(1, 5.0), (8, 12.0), (32, 36.0)])
     assert [seconds(m) for m in (1, 4.5, 8, 20, 32, 132)] == pytest.approx([5, 8.5, 12, 24, 36, 136])
-    bits = Growth([(1, 10.0), (4, 10.0), (16, 40.0)], 1000.0)
+    bits = Curve([(1, 10.0), (4, 10.0), (16, 40.0)], True, 1000.0)
     assert [bits(m) for m in (1, 2, 8, 16, 100, 1e6)] == pytest.approx([10, 10, 20, 40, 250, 1000])
-    assert Growth([(1, 7.0)], 99.0)(50) == pytest.approx(7.0)
+    assert Curve([(1, 7.0)], True, 99.0)(50) == pytest.approx(7.0)
 
 
 def test_a_table_of_80_columns():
-    assert scale.spread(10, 1000) == [10, 20, 50, 100, 200, 500, 1000]
+    assert scale.workers_of("10:1000") == [10, 20, 50, 100, 200, 500, 1000]
     assert scale.workers_of("7:60") == [7, 10, 20, 50, 60]
     assert scale.workers_of("1000") == [1000]
     for wrong in ("0:3", "9:3", "few", "-1", "1:2:3", "1:2000000", "1:" + 5000 * "9"):
         with pytest.raises(UserError, match="--model"):
             scale.workers_of(wrong)
-    lines = scale.table([modelled(COSTS, LINK, Hosting(), "star", n) for n in (1, 100, 1_000_000)])
+    lines = scale.table([Scale(COSTS, LINK).round("star", n) for n in (1, 100, 1_000_000)])
     assert {len(line) for line in lines} == {80}
-    assert "at 1 worker already" in scale.statements(COSTS, LINK, Hosting(shard=1), "star", [1])[0]
+    assert "at 1 worker already" in Scale(COSTS, LINK, shard=1).statements("star", [1])[0]
     assert " ".join(lines[2].split()) == "100 21 µs 50 µs 1.1 ms 11.4 ms 12.6 ms exchange 100 k 646 k"
     assert [scale.time_text(s) for s in (0.0, 1e-7, 9.9951e-4, 0.99949, 12.0)] == ["0", "0.1 µs", "1 ms", "999 ms", "12 s"]
 
@@ -137,8 +136,8 @@ seed = [1, 2]
 
 
 def test_all_numbers_of_workers_are_written_whole():
-    found = {"GD": {way: [modelled(COSTS, LINK, Hosting(), way, 999_999)] for way in scale.WAYS}}
-    rows = list(csv.DictReader(csv_text(found).splitlines()))
+    found = {"GD": {way: [Scale(COSTS, LINK).round(way, 999_999)] for way in scale.WAYS}}
+    rows = list(csv.DictReader(scale.csv_text(found).splitlines()))
     assert [row["workers"] for row in rows] == 3 * ["999999"]
 
 
@@ -212,7 +211,7 @@ def seconds_of(run: mc.Run) -> float:
     return float(np.quantile(np.diff(run.timing["seconds"]) / np.diff(run.trace["round"]), 0.25))
 
 
-def told(name: str, r: scale.ModelledRound, real: float) -> float:
+def told(name: str, r: scale.Round, real: float) -> float:
     """The ratio of a modelled round and a real one, which `pytest -s` shows."""
     parts = ", ".join(f"{part} {scale.time_text(getattr(r, part))}" for part in scale.PARTS)
     print(f"\n{name}, {r.n} workers: {scale.time_text(r.seconds)} modelled ({parts}), {scale.time_text(real)} played: {r.seconds / real:.2f}")
@@ -236,7 +235,7 @@ def test_rounds_of_20_100_and_1000_workers_take_what_the_model_says(ranks, tmp_p
         done = command("run", file, "--out", tmp_path / f"out{n}", "--quiet", ranks=ranks if ranks > 1 else None, timeout=300)
         assert done.returncode == 0, done.stderr
         run = mc.read(next((tmp_path / f"out{n}").rglob("*.h5")))
-        ratios.append(told(f"{ranks} ranks", modelled(costs, link, Hosting(ranks), "star", n), seconds_of(run)))
+        ratios.append(told(f"{ranks} ranks", Scale(costs, link, ranks).round("star", n), seconds_of(run)))
     assert ratios == [pytest.approx(1.0, abs=0.25)] * 3
 
 
@@ -259,6 +258,6 @@ def test_rounds_between_hosts_take_what_the_model_says(delay, rate, tmp_path):
             assert done.returncode == 0, done.stderr
     assert tomllib.loads((tmp_path / "link.toml").read_text())["compute"]["message"] > 0
     costs = PartTimer().of(mc.load_job(file).runs[0])
-    r = modelled(costs, LinkCosts.of(tmp_path / "link.toml"), Hosting(3), "star", 20)
+    r = Scale(costs, LinkCosts.of(tmp_path / "link.toml"), 3).round("star", 20)
     (run,) = (mc.read(found) for found in (tmp_path / "out").rglob("*.h5"))
     assert told(f"{delay:g} ms, {rate:g} Mbit/s", r, seconds_of(run)) == pytest.approx(1.0, abs=0.25)

@@ -1,14 +1,15 @@
-"""What the parts of a round cost on this machine, timed in short plays of a run with one worker and with more.
+"""Seconds and bits of the parts of a round, timed here in short plays of a run with one worker and with more.
 
 A play takes rows of the run's own set and starts at its x0. Every message is decoded again where it arrives, as on ranks. The first
 round of each turn is left out. A part's time is the lower quartile of the others, since other programs can only slow it, and its
-bits are their median: of methods whose rounds differ this is the usual round.
+bits are their median: of a method whose rounds differ this is the usual round.
 """
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,55 +36,40 @@ from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 
 _WORKERS = 32  # in the larger play
-_NONZEROS = 5_000_000  # of the rows that are played, at most
-_ROWS_OF_A_MODEL = 256
-_MEMORY = 500_000_000  # bytes of all workers' vectors
-_VECTORS = 5  # of a worker
+_NONZEROS, _ROWS_OF_A_MODEL = 5_000_000, 256  # of the rows that are played, at most
+_COORDINATES = 12_500_000  # of all workers' points, at most
 _UNDISTURBED = 0.25  # quantile of rounds
 _TURNS = 3  # of each play, in turns with the others: a machine may be slow for a second
 _LEAST, _MOST, _SECONDS = 3, 30, 0.2  # rounds of a turn, and how long it lasts between these
 
 
 @dataclass(frozen=True)
-class Linear:
-    """fixed + each · m."""
+class Curve:
+    """A number by the number of workers: straight lines between points, and the last line on and on, up to `most`."""
 
-    fixed: float
-    each: float
+    points: Sequence[tuple[float, float]]
+    power: bool = False  # True: the lines are those of the logarithms
+    most: float = math.inf
 
-    def __call__(self, m: float) -> float:
-        return self.fixed + self.each * m
+    @classmethod
+    def line(cls, fixed: float, each: float) -> "Curve":
+        return cls([(0.0, fixed), (1.0, fixed + each)])
 
-
-@dataclass(frozen=True)
-class Measured:
-    """Seconds by number of workers: straight lines between points, and the last line on and on."""
-
-    points: Sequence[tuple[int, float]]
+    @cached_property
+    def _lines(self) -> NDArray[np.float64]:
+        return np.log(self.points).T if self.power else np.array(self.points, dtype=np.float64).T
 
     @property
     def each(self) -> float:
-        """Seconds of one more, with many."""
-        (m, before), (last, seconds) = self.points[-2:]
-        return max(0.0, seconds - before) / (last - m)
+        """What one more adds where there are many."""
+        at, values = self._lines
+        return max(0.0, float((values[-1] - values[-2]) / (at[-1] - at[-2]))) if len(at) > 1 else 0.0
 
     def __call__(self, m: float) -> float:
-        at, seconds = zip(*self.points, strict=True)
-        return float(np.interp(m, at, seconds)) + self.each * max(0.0, m - at[-1])
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Bits by number of workers: a power of it between points, and the last power on and on, up to `most`."""
-
-    points: Sequence[tuple[int, float]]
-    most: float
-
-    def __call__(self, m: float) -> float:
-        at, bits = np.log(np.array(self.points)).T
-        slope = max(0.0, (bits[-1] - bits[-2]) / (at[-1] - at[-2])) if len(at) > 1 else 0.0
-        beyond = slope * max(0.0, np.log(m) - at[-1])
-        return float(min(np.exp(np.interp(np.log(m), at, bits) + beyond), self.most))
+        at, values = self._lines
+        m = math.log(m) if self.power else m
+        found = float(np.interp(m, at, values)) + self.each * max(0.0, m - float(at[-1]))
+        return min(math.exp(found) if self.power else found, self.most)
 
 
 @dataclass(frozen=True)
@@ -92,11 +78,11 @@ class PartCosts:
 
     nonzero: float  # seconds of a gradient, a nonzero
     worker: float  # seconds of a gradient besides
-    samples: Linear  # that a worker's gradient takes, of the rows of its shard
-    packing: Linear | Measured  # seconds of so many workers' compression and coding
-    fold: Linear | Measured  # seconds in which the master decodes and adds so many messages, and answers, and a rank hears it
+    samples: Curve  # that a worker's gradient takes, of the rows of its shard
+    packing: Curve  # seconds of so many workers' compression and coding
+    fold: Curve  # seconds in which the master decodes and adds so many messages, and answers, and a rank hears it
     bits_up: float  # of a worker's message on the wire
-    bits_down: Growth  # of the master's answer to so many workers
+    bits_down: Curve  # of the master's answer to so many workers
     n_samples: int  # N
     nonzeros: float  # of a row
     dim: int  # d
@@ -104,9 +90,21 @@ class PartCosts:
     coordinates: float = math.inf  # of a worker's message
     merge: float = 0.0  # seconds in which a rank reads a sum of d floats of 64 bits and adds it to another
 
-    def gradient(self, rows: float) -> float:
-        """Seconds of a worker's gradient with a shard of so many rows."""
-        return self.nonzero * self.samples(rows) * self.nonzeros + self.worker
+    def bits(self, m: int) -> float:
+        """Bits of the sum of m workers' messages; of one the message itself, or its length where the worker sleeps."""
+        if m == 1:
+            return self.share * self.bits_up + (1.0 - self.share) * 32.0
+        return 96.0 + min(64.0 * self.dim, 96.0 * self.share * m * self.coordinates)
+
+    def adding(self, m: int) -> float:
+        """Seconds in which a rank reads the sum of m workers' messages and adds it to another."""
+        return self.share * self.fold.each if m == 1 else self.merge * self.bits(m) / (96.0 + 64.0 * self.dim)
+
+    def own(self, m: int, tree: Tree) -> float:
+        """Seconds in which a rank adds up m of its workers' messages leaf by leaf; a single one is added elsewhere."""
+        leaves = max(1, round(m * 2**tree.height / tree.n))
+        added = self.fold(self.share * m) - self.fold(0.0) + (leaves - 1) * self.adding(max(2, m // leaves))
+        return added if m > 1 else 0.0
 
 
 class PartTimer:
@@ -116,17 +114,19 @@ class PartTimer:
         self._problems: dict[str, Problem] = {}
 
     def of(self, spec: RunSpec) -> PartCosts:
-        """The costs of a run's parts.
-
-        Raises:
-            UserError: it has no rounds, or the first of them are not finite.
-        """
+        """The costs of a run's parts; UserError where it has no rounds, or where the first of them are not finite."""
         if spec.algorithm.shares_memory:
             raise UserError(f"{spec.where}algorithm.name = {spec.algorithm.name}: it has no rounds, and so no parts of one")
-        p = prepare(_quick(spec), Ranks(), self._problems, quiet=True, force=True)
-        rows = _rows_of(p)
+        spec = replace(spec, stop=Stop(rounds=_MOST), tune=None)
+        if not Wanted.by(spec).optimum:  # x* and f* are computed only where the method needs them
+            spec = replace(spec, objective=replace(spec.objective, f_star="skip"))
+        p = prepare(spec, Ranks(), self._problems, quiet=True, force=True)
+        data = p.problem.data
+        most = _NONZEROS * data.n_samples // max(1, data.nonzeros)
+        most = min(most, _ROWS_OF_A_MODEL) if isinstance(p.problem.loss, Model) else most
+        rows = data.read(0, min(data.n_samples, max(most, _WORKERS)))
         rehearse(p, rows.cut(0, 1))
-        many = _many(p, len(rows))
+        many = max(1, min(_WORKERS, len(rows), _COORDINATES // p.problem.dim))
         plays = [_Play(p, rows, m) for m in sorted({1, max(1, many // 4), many})]
         for _ in range(_TURNS):
             for play in plays:
@@ -134,43 +134,18 @@ class PartTimer:
         return _fitted(p, plays)
 
 
-def _quick(spec: RunSpec) -> RunSpec:
-    """The run without what its end needs: x* and f* are computed only where its method needs them."""
-    spec = replace(spec, stop=Stop(rounds=_MOST), tune=None)
-    return spec if Wanted.by(spec).optimum else replace(spec, objective=replace(spec.objective, f_star="skip"))
-
-
-def _rows_of(p: Prepared) -> Rows:
-    """The rows that are played."""
-    data = p.problem.data
-    most = _NONZEROS * data.n_samples // max(1, data.nonzeros)
-    if isinstance(p.problem.loss, Model):
-        most = min(most, _ROWS_OF_A_MODEL)
-    return data.read(0, min(data.n_samples, max(most, _WORKERS)))
-
-
-def _many(p: Prepared, rows: int) -> int:
-    """The number of workers of the larger play."""
-    return max(1, min(_WORKERS, rows, _MEMORY // (8 * _VECTORS * p.problem.dim)))
-
-
 class _Apart(Exchange):
     """Messages arrive as from other processes: what their senders know of their content is left behind."""
 
     def gather(self, ups: list[Message]) -> list[Message]:
-        return [_sent(m) for m in ups]
+        return [m if m.is_silent or m.is_refused else Message(m.data) for m in ups]
 
     def broadcast(self, down: Message | None) -> Message:
-        assert down is not None
-        return _sent(down)
+        return self.scatter([down] if down is not None else None)[0]
 
     def scatter(self, downs: list[Message] | None) -> list[Message]:
         assert downs is not None
-        return [_sent(m) for m in downs]
-
-
-def _sent(message: Message) -> Message:
-    return message if message.is_silent or message.is_refused else Message(message.data)
+        return self.gather(downs)
 
 
 class _Stopwatch(Observer):
@@ -182,8 +157,6 @@ class _Stopwatch(Observer):
         self._begun = time.perf_counter()
 
     def look(self, k: int, algorithm: Any, node: Any, workers: Any, finite: bool) -> Verdict:
-        if not finite:
-            return Verdict.DIVERGED
         fs, c = self.objectives.values(), self.counters
         gradient = sum(f.seconds for f in fs)
         nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)
@@ -191,7 +164,7 @@ class _Stopwatch(Observer):
         counts = [c.trace[name] for name in ("wire_bits_up", "wire_bits_down", "elements_up")]
         self.readings.append([*times, sum(f.samples for f in fs), nonzeros, *counts])
         over = k >= _LEAST and time.perf_counter() - self._begun > _SECONDS
-        return Verdict.COMPLETE if over or k >= _MOST else Verdict.GO_ON
+        return Verdict.DIVERGED if not finite else Verdict.COMPLETE if over or k >= _MOST else Verdict.GO_ON
 
 
 class _Play:
@@ -199,22 +172,23 @@ class _Play:
 
     def __init__(self, p: Prepared, rows: Rows, m: int):
         self.m, self.rows = m, len(rows) / m
-        self._spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
-        self._prepared = replace(p, spec=self._spec, algorithm=algorithm_of(self._spec, p.problem, p.algorithm.setting.numbers))
+        spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
+        self._prepared = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.algorithm.setting.numbers))
         cuts = [i * len(rows) // m for i in range(m + 1)]
         self._shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}
         self._rounds: list[NDArray[np.float64]] = []  # (rounds, 8) of each turn
 
     def turn(self) -> None:
         """Play some rounds, from x0."""
-        p, spec, exchange = self._prepared, self._spec, _Apart(self.m)
+        p, spec, exchange = self._prepared, self._prepared.spec, _Apart(self.m)
         exchange.tree = Tree(self.m) if spec.workers.fold == "tree" else None
         evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)
         watch = _Stopwatch(evaluator, spec.cost, spec.stop, Log(p.problem.data.n_samples))
-        rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)
-        if len(watch.readings) < 3:
+        verdict, _ = rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)
+        readings = watch.readings[1 : -1 if verdict is Verdict.DIVERGED else None]
+        if len(readings) < 2:
             raise UserError(f"{spec.where}its first rounds are not finite, so that their parts cannot be timed")
-        self._rounds.append(np.diff(watch.readings[1:], axis=0))
+        self._rounds.append(np.diff(readings, axis=0))
         each = np.concatenate(self._rounds)
         self.gradient, self.packing, self.fold = map(float, np.quantile(each[:, :3], _UNDISTURBED, axis=0))
         self.samples, self.nonzeros, self.bits_up, self.bits_down, self.elements = map(float, np.median(each[:, 3:], axis=0))
@@ -222,25 +196,37 @@ class _Play:
 
 def _fitted(p: Prepared, plays: Sequence[_Play]) -> PartCosts:
     """The parts' costs that explain the plays."""
-    of_gradient = _least([(play.nonzeros, play.m) for play in plays], [play.gradient for play in plays])
-    last, data, workers = plays[-1], p.problem.data, p.spec.workers
-    downs = [(play.m, play.bits_down / play.m) for play in plays]
-    share = 1.0 if workers.participants is None else workers.participants / workers.count
+    last, data, workers, dim = plays[-1], p.problem.data, p.spec.workers, p.problem.dim
+    nonzero, worker = _least([(play.nonzeros, play.m) for play in plays], [play.gradient for play in plays])
+    downs = [(float(play.m), play.bits_down / play.m) for play in plays]
     return PartCosts(
-        nonzero=of_gradient[0],
-        worker=of_gradient[1],
-        samples=_samples(plays),
-        packing=_measured(plays, lambda play: play.packing),
-        fold=_measured(plays, lambda play: play.fold),
+        nonzero=nonzero,
+        worker=worker,
+        samples=Curve.line(*_least([(1.0, play.rows) for play in plays], [play.samples / play.m for play in plays])),
+        packing=_rising([(play.m, play.packing) for play in plays]),
+        fold=_rising([(play.m, play.fold) for play in plays]),
         bits_up=last.bits_up / last.m,
-        bits_down=Growth(downs, max(64.0 * p.problem.dim + 64.0, *(bits for _, bits in downs))),
+        bits_down=Curve(downs, True, max(64.0 * dim + 64.0, *(bits for _, bits in downs))),
         n_samples=data.n_samples,
         nonzeros=data.nonzeros / data.n_samples,
-        dim=p.problem.dim,
-        share=share,
+        dim=dim,
+        share=1.0 if workers.participants is None else workers.participants / workers.count,
         coordinates=last.elements / last.m,
-        merge=_merging(p.problem.dim),
+        merge=_merging(dim),
     )
+
+
+def _least(columns: Sequence[tuple[float, float]], wanted: Sequence[float]) -> tuple[float, float]:
+    """Two factors, 0 or more, of least relative errors."""
+    weights = np.maximum(np.array(wanted), 1e-12)
+    found, _ = scipy.optimize.nnls(np.array(columns) / weights[:, None], np.array(wanted) / weights)
+    return float(found[0]), float(found[1])
+
+
+def _rising(points: Sequence[tuple[int, float]]) -> Curve:
+    """Seconds by number of workers: more workers never take less."""
+    rising = np.maximum.accumulate([seconds for _, seconds in points]).tolist()
+    return Curve([*[(0.0, 0.0)] * (len(points) == 1), *((float(m), s) for (m, _), s in zip(points, rising, strict=True))])
 
 
 def _merging(dim: int) -> float:
@@ -253,28 +239,3 @@ def _merging(dim: int) -> float:
         Sum.of(averager, [own, Sum.read(message, dim)])
         took.append(time.perf_counter() - start)
     return float(np.quantile(took, _UNDISTURBED))
-
-
-def _least(columns: Sequence[tuple[float, float]], wanted: Sequence[float]) -> tuple[float, float]:
-    """Two factors, 0 or more, of least relative errors."""
-    weights = np.maximum(np.array(wanted), 1e-12)
-    found, _ = scipy.optimize.nnls(np.array(columns) / weights[:, None], np.array(wanted) / weights)
-    return float(found[0]), float(found[1])
-
-
-def _measured(plays: Sequence[_Play], seconds: Callable[[_Play], float]) -> Linear | Measured:
-    """More workers never take less."""
-    if len(plays) == 1:
-        return Linear(0.0, seconds(plays[0]) / plays[0].m)
-    rising = np.maximum.accumulate([seconds(play) for play in plays]).tolist()
-    return Measured([(play.m, s) for play, s in zip(plays, rising, strict=True)])
-
-
-def _samples(plays: Sequence[_Play]) -> Linear:
-    """The whole shard, a minibatch of as many rows whatever the shard has, or something between."""
-    each = [play.samples / play.m for play in plays]
-    if len(plays) == 1:
-        return Linear(0.0, each[0] / plays[0].rows)
-    if max(each) - min(each) <= 0.05 * max(each):
-        return Linear(each[-1], 0.0)
-    return Linear(*_least([(1.0, play.rows) for play in plays], each))
