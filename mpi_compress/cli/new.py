@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mpi_compress.cli.files import text_file
+from mpi_compress.cli.parsing import text_file
 from mpi_compress.core.errors import UserError
 
 JOB = """\

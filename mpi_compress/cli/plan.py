@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpi_compress.cli.files import ask_for_folder, text_file
-from mpi_compress.cli.parsing import add_jobs, load_one
+from mpi_compress.cli.parsing import add_jobs, ask_for_folder, load_one, text_file
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 

@@ -35,7 +35,7 @@ def act(options: Namespace) -> int:
     import matplotlib as mpl
 
     mpl.use("agg")
-    from mpi_compress.cli.files import ask_for_folder
+    from mpi_compress.cli.parsing import ask_for_folder
     from mpi_compress.figures import plotting as figures
     from mpi_compress.results.status import status_of_run
 

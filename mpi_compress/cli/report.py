@@ -26,7 +26,7 @@ def add_page(parser: ArgumentParser) -> None:
 
 def act(options: Namespace) -> int:
     from mpi_compress import report
-    from mpi_compress.cli.files import ask_for_folder
+    from mpi_compress.cli.parsing import ask_for_folder
 
     ask_for_folder(Path(options.page))
     found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)

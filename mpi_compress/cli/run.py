@@ -5,9 +5,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import add_job, load
+from mpi_compress.cli.parsing import add_job, load, time_of
 from mpi_compress.core.ending import EXIT_FAILED
-from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 
@@ -29,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def act(options: Namespace) -> int:
-    with Interrupts(_time_limit(options.time_limit)).caught() as interrupts:
+    with Interrupts(time_of(options.time_limit, "--time-limit")).caught() as interrupts:
         from mpi_compress.engine.runner import run
         from mpi_compress.exchange.ranks import Ranks, launched
 
@@ -71,12 +70,3 @@ def _load(options: Namespace) -> "Job":
 
         check_runs(job, options.submitted)
     return job
-
-
-def _time_limit(text: str | None) -> float | None:
-    from mpi_compress.core.expressions import seconds
-
-    try:
-        return None if text is None else seconds(text)
-    except ValueError as error:
-        raise UserError(f"--time-limit: {error}") from None

@@ -55,7 +55,7 @@ def _example(runs: "list[Run]") -> str:
 
 
 def _write(table: "Comparison", file: Path) -> None:
-    from mpi_compress.cli.files import ask_for_folder, text_file
+    from mpi_compress.cli.parsing import ask_for_folder, text_file
     from mpi_compress.core.tables import WRITERS
 
     ask_for_folder(file)

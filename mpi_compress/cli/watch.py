@@ -8,20 +8,17 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.parsing import ask_for_folder, load_one, time_of
 from mpi_compress.cli.results_of import add_axes, add_what, ask_for_results_alone, axes_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mpi_compress.figures.redrawn import Redrawn
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.live import Seen
 
@@ -32,35 +29,40 @@ _NAP = 0.1  # seconds
 def add_arguments(parser: ArgumentParser) -> None:
     add_what(parser, "JOB|RESULT|FOLDER", "a job, or results and folders of them")
     add_axes(parser)
-    figure = "also draw the figure into this .png, .pdf or .svg, again and again (default: in a window, where there is a screen)"
-    parser.add_argument("-o", dest="figure", metavar="FIGURE", help=figure)
+    parser.add_argument("-o", metavar="FIGURE", dest="figure", help="also draw the figure into this file, again and again")
     every = 'the time between two looks (default: "2 s", or "1 min" where this prints into a file)'
     parser.add_argument("--every", metavar="TIME", help=every)
     parser.add_argument("--once", action="store_true", help="look once, and end")
 
 
 def act(options: Namespace) -> int:
+    from mpi_compress.figures.redrawn import redraw, refuse_format
     from mpi_compress.results.live import Live
 
     find, figure = _what(options)
-    pause, live = _pause(options.every), Live(find)
-    drawing = _drawing(options, figure)
+    pause, live = time_of(options.every, "--every"), Live(find)
+    if target := options.figure and Path(options.figure):
+        refuse_format(target)
+        ask_for_folder(target)
     before: list[list[str]] | None = None
     problem = ""
     with Interrupts().caught((signal.SIGINT, signal.SIGTERM)) as interrupts, interrupts.in_rounds():
         while not interrupts.wish():
             seen = live.look()
             if (cells := [each.cells for each in seen]) != before:
-                problem = drawing.draw([each.run for each in seen if each.run and each.status.last]) if drawing else ""
+                runs = [each.run for each in seen if each.run and each.status.last]
+                problem = redraw(runs, figure, target) if target else ""
                 _print(seen, cells, problem, first=before is None)
                 before = cells
             if options.once or (seen and all(each.status.state.has_ended for each in seen)):
                 break
-            _wait(pause, interrupts, drawing)
+            end = time.monotonic() + (pause if pause is not None else 2.0 if sys.stdout.isatty() else 60.0)
+            while time.monotonic() < end and not interrupts.wish():
+                time.sleep(_NAP)
         else:
             print_line("mpi-compress: watch ends; the runs go on")
             return 0
-    if problem and options.figure:
+    if problem:
         raise UserError(problem)
     return 0
 
@@ -69,60 +71,20 @@ def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], Figure
     """What finds the result files by now, with their labels; and how to draw them."""
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.files import result_file
+    from mpi_compress.results.live import results_in
 
-    asked: dict[str, Any] = {**axes_of(options)}
-    if _is_job(options):
-        job, out = load_one(options.what[0], options), Path(options.out)
-        runs = [(spec.label, spec.run_id) for spec in job.runs if not spec.missing]
-        return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
-    for name in options.what:
-        if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
-            raise UserError(f"{name}: there is no such job, result or folder")
-    return lambda: _in_places(options.what), FigureTable().changed(**asked)
-
-
-def _is_job(options: Namespace) -> bool:
-    """True if a job is given; UserError if it is not the only thing, or if results come with an option about a job."""
+    asked = axes_of(options)
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
             raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
-        return True
+        job, out = load_one(options.what[0], options), Path(options.out)
+        runs = [(spec.label, spec.run_id) for spec in job.runs if not spec.missing]
+        return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
     ask_for_results_alone(options)
-    return False
-
-
-def _in_places(names: Sequence[str]) -> Mapping[Path, str]:
-    """The results that are, or are begun, in files and folders."""
-    found: dict[Path, str] = {}
-    for place in map(Path, names):
-        files = sorted([*place.rglob("*.h5"), *place.rglob("*.h5.part")]) if place.is_dir() else [place]
-        found |= {file.with_suffix("") if file.suffix == ".part" else file: "" for file in files}
-    return found
-
-
-def _pause(text: str | None) -> float:
-    """Seconds between two looks."""
-    from mpi_compress.core.expressions import seconds
-
-    try:
-        return seconds(text) if text else (2.0 if sys.stdout.isatty() else 60.0)
-    except ValueError as error:
-        raise UserError(f"--every: {error}") from None
-
-
-def _drawing(options: Namespace, figure: "FigureTable") -> "Redrawn | None":
-    """What draws the figure: into a file, or a window; None where there is neither."""
-    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-    if not options.figure and (options.once or not has_screen or not sys.stdout.isatty()):
-        return None
-    from mpi_compress.cli.files import ask_for_folder
-    from mpi_compress.figures.redrawn import Redrawn, window
-
-    if options.figure:
-        ask_for_folder(Path(options.figure))
-        return Redrawn(figure, Path(options.figure))
-    shown = window()
-    return None if shown is None else Redrawn(figure, shown)
+    for name in options.what:
+        if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
+            raise UserError(f"{name}: there is no such job, result or folder")
+    return lambda: results_in(options.what), FigureTable().changed(**asked)
 
 
 def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: bool) -> None:
@@ -140,13 +102,3 @@ def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: 
         print(clear + "\n".join([*(f"{line}\x1b[K" for line in lines), "Ctrl-C ends this, and no run"]) + _REST, flush=True)
     else:
         print(*lines, sep="\n", flush=True)
-
-
-def _wait(pause: float, interrupts: Interrupts, drawing: "Redrawn | None") -> None:
-    """Let a time pass, unless this is asked to end; a window answers meanwhile."""
-    end = time.monotonic() + pause
-    while time.monotonic() < end and not interrupts.wish():
-        if drawing is not None and drawing.has_window:
-            drawing.answer(_NAP)
-        else:
-            time.sleep(_NAP)

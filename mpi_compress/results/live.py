@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,3 +77,12 @@ class Live:
             if file not in self._read:
                 raise UserError(str(error)) from None
         return self._read[file][1]
+
+
+def results_in(names: Sequence[str]) -> Mapping[Path, str]:
+    """The results that are, or are begun, in files and folders, for `Live`."""
+    found: dict[Path, str] = {}
+    for place in map(Path, names):
+        files = sorted([*place.rglob("*.h5"), *place.rglob("*.h5.part")]) if place.is_dir() else [place]
+        found |= {file.with_suffix("") if file.suffix == ".part" else file: "" for file in files}
+    return found

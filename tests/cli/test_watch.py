@@ -10,11 +10,8 @@ import pytest
 from helpers.running import After
 
 import mpi_compress as mc
-from mpi_compress.cli import watch
 from mpi_compress.cli.main import main
 from mpi_compress.core.signals import Stopped
-from mpi_compress.figures import redrawn
-from mpi_compress.job.tables import FigureTable
 
 JOB = """
 [data]
@@ -125,8 +122,6 @@ def test_wrong_input_is_one_line(line, says, job, capsys):
 
 def test_on_a_terminal_the_table_keeps_its_place(job, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("COLUMNS", "40")
     assert main(["watch", "job.toml", "--once"]) == 0
     out = capsys.readouterr().out
@@ -135,29 +130,12 @@ def test_on_a_terminal_the_table_keeps_its_place(job, monkeypatch, capsys):
     assert "Ctrl-C ends this, and no run" in out
 
 
-def test_a_window_shows_the_figure_as_a_picture(job):
-    import matplotlib.pyplot as plt
-
-    assert redrawn.window() is None  # there is no screen
-    shown = plt.figure()
-    drawing = redrawn.Redrawn(FigureTable(), shown)
-    assert drawing.draw([]) == "no run has a row yet"
-    for _ in range(2):
-        assert drawing.draw([mc.read(file) for file in job.parent.rglob("done*.h5")]) == ""
-    assert drawing.has_window
-    ((image,),) = [axes.images for axes in shown.axes]
-    assert image.get_array().std() > 0
-    assert len(plt.get_fignums()) == 1
-    plt.close(shown)
-    assert not drawing.has_window
-
-
 def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tmp_path):
-    from mpi_compress.results.live import Live
+    from mpi_compress.results.live import Live, results_in
     from mpi_compress.results.status import State
 
     (file,) = tmp_path.rglob("done*.h5")
-    live = Live(lambda: watch._in_places([str(file)]))
+    live = Live(lambda: results_in([str(file)]))
     (whole,) = live.look()
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
