@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import plain_literature as plain
 from helpers.plays import bound, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Round, Streams
@@ -28,7 +29,7 @@ def test_iterates_are_those_of_a_plain_loop():
         h = h + (gradients(p, w) - h)
         after = x - η * g
         z = (1 - γ * µ) * z + γ * µ * x + γ / η * (after - x)
-        heads = Streams(2).at(Role.SHARED, 0, k).random() < q
+        heads = plain.stream(2, plain.SHARED, 0, k).random() < q
         w, y, changes = (y if heads else w), after, changes + (heads and k < 24)
     assert np.abs(done.x - y).max() < 1e-10
     assert done.trace["epoch"][-1] == pytest.approx(25 + 1 + changes)  # a gradient at w is computed once
@@ -54,7 +55,9 @@ def test_it_converges_at_least_as_fast_as_its_theorem_says(up):
     q = 1.0 if ω == 0 else min(1, max(1, np.sqrt(n / (32 * ω)) - 1) / (2 * (1 + ω)))
     η = 1 / (2 * L) if ω == 0 else min(1 / (2 * L), n / (64 * ω * (2 * q * (ω + 1) + 1) ** 2 * L))
     assert (method.step, method.p) == pytest.approx((η, q))
-    assert method.constants[1:] == pytest.approx((min(0.25, np.sqrt(η * p.mu / q)), *method.constants[2:4], 1 / (1 + ω)))
+    θ = min(0.25, np.sqrt(η * p.mu / q))
+    γ = η / (2 * (θ + η * p.mu))
+    assert method.constants == pytest.approx((η, θ, γ, 1 - γ * p.mu, 1 / (1 + ω)))
     rate = 1 - min(1 / (8 * (1 + ω)), q / 8, np.sqrt(η * p.mu * q) / 4)
     mean = np.mean(seen, axis=0)
     assert np.all(mean <= 4 * mean[0] * rate ** np.arange(151))

@@ -11,8 +11,7 @@ from helpers.running import run_of
 
 from mpi_compress import UserError
 from mpi_compress.algorithms.descent import dense
-from mpi_compress.algorithms.participation import participants
-from mpi_compress.core.streams import Role, Streams
+from mpi_compress.core.streams import Role
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
 WHOLE_EPOCH = {"batch": 6, "sampling": "epoch"}  # of 24 rows by 4 workers: every minibatch is all of a shard
@@ -253,9 +252,9 @@ def test_with_some_of_the_workers_the_theorems_bound_holds_at_every_round(name, 
 
 @pytest.mark.parametrize("name", SOME)
 def test_with_some_of_the_workers_iterates_are_those_of_a_plain_loop(name):
-    p, streams = small(), Streams(0)
+    p = small()
     xs, method = iterates(p, {"name": name, "step": "0.1/L"}, RANDOM, 60, participants=2)
-    drawn = SOME[name][1](shards(p), start(p), plain.drawn(RANDOM), method.step, lambda k: participants(streams, 4, 2, k))
+    drawn = SOME[name][1](shards(p), start(p), plain.drawn(RANDOM), method.step, lambda k: plain.participants(4, 2, k))
     np.testing.assert_allclose(xs, drawn, rtol=0, atol=1e-10)
 
 

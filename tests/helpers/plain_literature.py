@@ -1,38 +1,70 @@
 """Methods of 2019 to 2024 written out in plain NumPy, to compare with: nothing is encoded, nothing is shared.
 
 Each returns the iterates x_0, x_1, … as rows. C(v, i, k) is what worker i's compressor makes of v in round k, and `rows(i, k)` its
-k-th minibatch; gradients are those of `plain_ef.Shards`. Coins say which rounds are full.
+k-th minibatch; gradients are those of `plain_ef.Shards`. Coins say which rounds are full. All are drawn here, from the addresses
+that `core.streams` documents.
 """
 
 import numpy as np
+from helpers.plain_ef import top
 
-from mpi_compress.algorithms.sampling import Batches
-from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.messages.compressors import compressors
-
+WORKER, BATCH, MASTER_ROLE, SHARED, START, PARTICIPATION, ALIKE = 0, 1, 2, 3, 5, 6, 16  # who draws, and for what
 MASTER = 0
+
+
+def stream(seed, role, who, k):
+    """The random numbers of an address: Philox with the seed as its key and (k, who, role) as the high words of its counter."""
+    key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, k, who, int(role)], dtype=np.uint64)))
 
 
 def everything(i, k):
     return slice(None)
 
 
-def drawn(table, seed=0, role=Role.WORKER):
-    """C as a run of this seed draws it."""
-    compressor, streams = compressors.build(table, "up"), Streams(seed)
-    return lambda v, i, k: compressor.compress(v, Round(k, streams, role, i)).dense()
+def drawn(table, seed=0, role=WORKER):
+    """C as a run of this seed draws it: top-k, or random-k, whose values are times d/k."""
+    if table["name"] == "top-k":
+        return lambda v, i, k: top(table["k"])(v)
+    assert set(table) == {"name", "k"} and table["name"] == "random-k"
+
+    def compress(v, i, k):
+        kept = stream(seed, role, i, k).choice(v.size, size=table["k"], replace=False, shuffle=False)
+        out = np.zeros(v.size)
+        out[kept] = v[kept] * (v.size / table["k"])
+        return out
+
+    return compress
 
 
-def batches(f, batch, seed=0):
-    """Minibatches as a run of this seed draws them."""
-    drawing, streams = Batches(batch, "with-replacement"), Streams(seed)
-    return lambda i, k: drawing.rows(len(f.parts[i][1]), Round(k, streams, Role.WORKER, i)).astype(int)
+def batches(f, batch, seed=0, epoch=False):
+    """Minibatches as a run of this seed draws them: 1024 rows at once, or a permutation of the shard in each epoch."""
+
+    def rows(i, k):
+        size = len(f.parts[i][1])
+        chapter, place = divmod(k, -(-size // batch) if epoch else max(1, 1024 // batch))
+        draw = stream(seed, BATCH, i, chapter)
+        some = draw.permutation(size) if epoch else draw.integers(size, size=max(1, 1024 // batch) * batch)
+        return some[place * batch : (place + 1) * batch]
+
+    return rows
 
 
 def coins(p, rounds, seed=0):
     """True for each round that is full: round 0, and those for which the round before tossed less than p."""
-    streams = Streams(seed)
-    return [True] + [bool(streams.at(Role.SHARED, 0, k).random() < p) for k in range(rounds - 1)]
+    return [True] + [bool(stream(seed, SHARED, 0, k).random() < p) for k in range(rounds - 1)]
+
+
+def participants(n, r, k, seed=0):
+    """The workers that take part in round k."""
+    return sorted(stream(seed, PARTICIPATION, 0, k).choice(n, r, replace=False, shuffle=False).tolist())
+
+
+def permuted(d, part, parts, k, seed=0, role=WORKER):
+    """Perm-k's coordinates of a worker in round k, by a permutation of the coordinates and one of the blocks."""
+    rng = np.random.Generator(np.random.Philox(key=int(stream(seed, ALIKE, int(role), k).integers(2**32))))
+    order, at = rng.permutation(d), int(rng.permutation(parts)[part])
+    return np.sort(order[at * d // parts : (at + 1) * d // parts] if parts <= d else order[[at % d]])
 
 
 def zeros(f, x):
