@@ -6,6 +6,7 @@ that `core.streams` documents.
 """
 
 import numpy as np
+
 from helpers.plain_ef import top
 
 WORKER, BATCH, MASTER_ROLE, SHARED, START, PARTICIPATION, ALIKE = 0, 1, 2, 3, 5, 6, 16  # who draws, and for what
@@ -26,7 +27,8 @@ def drawn(table, seed=0, role=WORKER):
     """C as a run of this seed draws it: top-k, or random-k, whose values are times d/k."""
     if table["name"] == "top-k":
         return lambda v, i, k: top(table["k"])(v)
-    assert set(table) == {"name", "k"} and table["name"] == "random-k"
+    assert set(table) == {"name", "k"}
+    assert table["name"] == "random-k"
 
     def compress(v, i, k):
         kept = stream(seed, role, i, k).choice(v.size, size=table["k"], replace=False, shuffle=False)

@@ -134,7 +134,7 @@ def test_the_precision_and_the_bound_of_aiade():
     Δ = (L + µ) / 2 * 1.5**2
     for k in range(6):
         assert method.bound(k, 1.5) == pytest.approx(c**k * sqrt(2 * Δ / µ), rel=1e-12)
-        l = ε / (k + 1)  # noqa: E741
+        l = ε / (k + 1)
         Δ = Δ + 3 * l * sqrt(2 * Δ / L) / c + 5 * l * sqrt(2 * Δ / µ) / c + l**2 / L
 
 

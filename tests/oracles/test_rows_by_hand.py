@@ -245,7 +245,7 @@ def improvement(g, T):
     for m in range(T + 1):
         rest = a[m:].sum()
         if m == T or (T - m) * a[m] <= rest:
-            spent = np.sum(a[:m] ** 2) + (rest**2 / (T - m) if T > m else np.inf if rest else 0)
+            spent = np.sum(a[:m] ** 2) + (rest**2 / (T - m) if m < T else np.inf if rest else 0)
             return a @ a / spent
     raise AssertionError
 
