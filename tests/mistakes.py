@@ -45,7 +45,7 @@ SOME_WORKERS, LAZY, LOCAL = (f"algorithms/test_{name}.py::test_" for name in ("p
 GD, AIADE, KEYS = "algorithms/test_gd.py::test_", "algorithms/test_aiade.py::test_", "problem/test_keys.py::test_"
 LOSSES, PENALTIES, RESULTS = "problem/test_losses.py::test_", "problem/test_penalties.py::test_", "results/test_results.py::test_"
 CHECKPOINT, THEORY, CONSTANTS = "engine/test_checkpoint.py::test_", "engine/test_theory.py::test_", "engine/test_constants.py::test_"
-VERDICTS, REPORT, CLI = "figures/test_verdicts.py::test_", "report/test_report.py::test_", "cli/test_cli.py::test_"
+VERDICTS, REPORT, CLI = "evidence/test_verdicts.py::test_", "report/test_report.py::test_", "cli/test_cli.py::test_"
 QUEUE, REQUEUE, SLURM = "cluster/test_queue.py::test_", "cluster/test_requeue.py::test_", "cluster/test_slurm.py::test_"
 PATIENCE, RANKS, LAYOUTS = "exchange/test_patience.py::test_", "exchange/test_ranks.py::test_", "engine/test_layouts.py::test_"
 
@@ -156,7 +156,7 @@ JOB = (
     M("job/runs.py", "            others.append(hashlib.sha256(x.tobytes()).hexdigest())\n", "            pass\n", "job/test_job.py::test_what_the_files_of_a_run_hold_decides_its_id", "another start is the same run"),
     M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
     M("job/tuning.py", '{} if seed is None else {"seed": seed}', '{"seed": seed} if seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),
-    M("job/claims.py", "bounds[0] <= value <= bounds[1]", "bounds[0] < value < bounds[1]", VERDICTS + "conditions", "the ends of a range do not count"),
+    M("job/claims.py", "bounds[0] <= value <= bounds[1]", "bounds[0] < value < bounds[1]", VERDICTS + "a_condition_is_met_by_its_bounds_and_never_by_nan", "the ends of a range do not count"),
     M("job/loading.py", 'if k != "seed")', ")", "job/test_job.py::test_a_grid_multiplies_the_runs", "seeds are part of labels"),
 )
 
@@ -170,10 +170,11 @@ RESULTS_OF_RUNS = (
 )
 
 PICTURES = (
-    M("evidence/lines.py", "column[reached[0]]", "column[reached[-1]]", VERDICTS + "a_column_is_its_last_entry_or_that_where_a_level_is_reached", "the last row below a level, not the first"),
+    M("results/targets.py", "float(column[row])", "float(column[-1])", VERDICTS + "a_column_is_its_last_entry_or_that_where_a_level_is_reached", "the last row, not the first below a level"),
     M("evidence/lines.py", "np.median(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", "np.mean(ys, axis=0), np.min(ys, axis=0), np.max(ys, axis=0))", RESULTS + "medians_are_over_the_rounds_that_all_seeds_have_and_a_seed_counts_once figures/test_figures.py::test_seeds_are_one_line_in_a_band", "the mean over seeds under the name of the median"),
+    M("figures/style.py", '"mm": 1 / 25.4', '"mm": 1 / 2.54', "figures/test_pictures.py::test_a_width_is_read_in_its_unit", "millimetres are taken for centimetres"),
     M("evidence/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
-    M("report/series.py", "reached = np.flatnonzero(columns[column] <= level)", "reached = np.flatnonzero(columns[column] < level)", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
+    M("results/targets.py", "-sign * np.asarray(levels, dtype=float))", "-sign * np.asarray(levels, dtype=float), \"right\")", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
     M("evidence/outcomes.py", "v.outcome == outcome for v in verdicts", "v.outcome >= outcome for v in verdicts", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims of other outcomes are counted too"),
     M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
 )

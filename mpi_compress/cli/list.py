@@ -17,14 +17,15 @@ _MANY = 40  # names of one kind
 
 def add_arguments(parser: ArgumentParser) -> None:
     kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, "
-    kinds += "formats, datasets, columns or jobs"
+    kinds += "formats, datasets, columns, claims or jobs"
     parser.add_argument("what", nargs="?", metavar="KIND|PART", help=f"{kinds}; or a part's name")
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.results.columns import listing
+    from mpi_compress.job.claim_functions import listing as functions_of_claims
+    from mpi_compress.results.columns import listing as columns
 
-    what, parts = options.what, _parts()
+    what, parts, listings = options.what, _parts(), {"columns": columns, "claims": functions_of_claims}
     if what is None:
         _print_names(parts)
         return 0
@@ -32,16 +33,15 @@ def act(options: Namespace) -> int:
         print("jobs:", *_jobs(), sep="\n")
         return 0
     named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
-    if what not in (*parts, "columns"):
+    if what not in (*parts, *listings):
         if not any(named.values()):
-            raise UserError(
-                nearest(what, {*parts, "columns", "jobs", *(key for members in parts.values() for key in members)}, "part or kind")
-            )
+            names = {key for members in parts.values() for key in members}
+            raise UserError(nearest(what, {*parts, *listings, "jobs", *names}, "part or kind"))
         parts = {kind: members for kind, members in named.items() if members}
         what = None
     lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
     if not any(named.values()):
-        lists["columns"] = [*listing()]
+        lists |= {name: [*lines()] for name, lines in listings.items()}
     for name, lines in lists.items():
         if what in (None, name):
             print(f"{name}:", *lines, sep="\n")
@@ -51,6 +51,7 @@ def act(options: Namespace) -> int:
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     """The names of all parts, kind by kind; too many are counted."""
     others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
+    others["claims"] = "functions that the value of a claim can call"
     for kind, members in {**parts, **{name: {} for name in others}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from mpi_compress.evidence.problems import key_of, name_in, tables_of, words
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
+from mpi_compress.results.tidy import settings_of
 
 HEADS = ("problem", "target", "least", "method", "then", "not compressed", "reached by")
 """The heads of the table."""
@@ -78,8 +80,13 @@ def _is_same(run: Run, other: Run, *columns: str) -> bool:
     """True for one run in two jobs, and for a run tuned to the step of its theorem beside the one that is given this step."""
     if run.attrs["run_id"] == other.attrs["run_id"]:
         return True
-    short, long = sorted((run.label, other.label), key=len)
-    return long.startswith(f"{short}, ") and all(np.array_equal(run.column(c), other.column(c)) for c in columns)
+    return _played(run) == _played(other) and all(np.array_equal(run.column(c), other.column(c)) for c in columns)
+
+
+def _played(run: Run) -> dict[str, Any]:
+    """The settings that a run was played with: after [tune] with the value that it found."""
+    found = {key: value for key, value in settings_of(run).items() if key.partition(".")[0] != "tune"}
+    return found | ({run.tuned["parameter"]: run.tuned["value"]} if run.tuned else {})
 
 
 def lines(rows: Sequence[Fewest]) -> Iterator[str]:

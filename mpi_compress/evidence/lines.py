@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import entry_at
 from mpi_compress.results.tuning import AT_END, at_end
 
 Namer = Callable[[Run], str]
@@ -124,12 +125,6 @@ def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list
         found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))
     columns = {label: np.array(sorted(points)).T for label, points in found.items()}
     return [Line(label, None if np.isnan(own).any() else own, *taken) for label, (own, *taken) in columns.items()]
-
-
-def entry_at(column: NDArray, falling: NDArray, level: float) -> float:
-    """The entry of the first row where another column has come down to a level; infinite, where it never does."""
-    reached = np.flatnonzero(falling <= level)
-    return float(column[reached[0]]) if reached.size else np.inf
 
 
 def stem(label: str) -> str:

@@ -1,7 +1,6 @@
 """Verdicts: a job's claims compared with its results."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,8 +11,9 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
-from mpi_compress.evidence.answers import Answers, Missing, Unknown
-from mpi_compress.job.claims import Question, divides, meets, value_of
+from mpi_compress.evidence.answers import Answers
+from mpi_compress.job.claim_functions import Missing, Question, Unknown
+from mpi_compress.job.claims import divides, meets, value_of
 from mpi_compress.job.loading import Job
 from mpi_compress.job.tables import Claim
 from mpi_compress.results.reader import Run
@@ -161,10 +161,9 @@ def _counted(texts: Counter[str], seeds: int) -> list[str]:
 def _untested(claim: Claim, runs: Sequence[Run]) -> str:
     """Why runs are no test of a claim about workers that run at once; "" if they are one."""
     for run in runs if claim.alone else ():
-        said = re.search(r"(\d+) cores", str(run.attrs["host"]))
-        cores, ranks, workers = int(said[1]) if said else 0, int(run.attrs["n_ranks"]), int(run.attrs["n_workers"])
-        if min(cores, ranks) < workers:
-            return f"it takes a rank and a core for each worker; the {workers} of '{run.label}' had {ranks} on {cores}"
+        ranks, workers = int(run.attrs["n_ranks"]), int(run.attrs["n_workers"])
+        if min(run.cores, ranks) < workers:
+            return f"it takes a rank and a core for each worker; the {workers} of '{run.label}' had {ranks} on {run.cores}"
     return ""
 
 

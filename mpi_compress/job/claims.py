@@ -1,10 +1,6 @@
 """Claims: the statements of a paper, as data. Formulas are parsed, never `eval`ed; `evidence.verdicts` judges them.
 
-In a claim's `value`, a column's name is a function: `cost_up('GD')` is its last entry in the run labelled GD, and
-`cost_up('GD', loss=0.4)` its entry in the first row whose loss has come down to 0.4. `largest('error_norm', 'GD')`, `smallest`
-and `mean` are taken over the rows of the run, of a column or of a formula in columns such as 'distance / bound', or over the rows
-of a window: `mean('suboptimality', 'GD', epoch=(9, 10))` takes those with 9 < epoch ≤ 10. The smallest over several runs is
-`cost_up('T = *', loss=0.4)`, where their labels match. `tuned('GD')` is the value that [tune] found for a run.
+In a claim's `value`, a call asks something of the runs that a label or a pattern names: `claim_functions` has what may be asked.
 """
 
 import ast
@@ -13,12 +9,12 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import DomainError, calculate, names_in
 from mpi_compress.core.registry import checked
+from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
 from mpi_compress.job.tables import Claim
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -27,32 +23,6 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">": lambda a, b: a > b,
     "<": lambda a, b: a < b,
 }
-
-
-@dataclass(frozen=True)
-class Window:
-    """The rows of a run in which a column is above `low` and at most `high`."""
-
-    column: str
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.low:g} < {self.column} <= {self.high:g}"
-
-
-@dataclass(frozen=True)
-class Question:
-    """A number that a claim's value asks of a run; where it names several runs, their smallest number is meant."""
-
-    labels: Sequence[str]  # of the runs
-    formula: str  # a column, or a formula in columns
-    columns: Sequence[str]  # that the formula names
-    over: Literal["largest", "smallest", "mean", "last"] = "last"  # of the rows
-    until: str = ""  # a column: not the last row counts but the first where it has come down to `level`
-    level: float = math.nan
-    runs: str = ""  # as the claim names them
-    window: Window | None = None  # the rows that count; None: all
 
 
 def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
@@ -141,22 +111,20 @@ def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], f
 
 def _question(call: ast.Call, labels: Sequence[str], number: Callable[[ast.expr], float]) -> Question:
     """What a call in a formula asks; `number` gives a level's value. ValueError if no run could answer it."""
-    match call:
-        case ast.Call(
-            func=ast.Name(id="largest" | "smallest" | "mean" as over),
-            args=[ast.Constant(value=str(formula)), of],
-            keywords=[] | [ast.keyword(arg=str(), value=ast.Tuple(elts=[_, _]))] as among,
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    function = FUNCTIONS.get(name)
+    match call.args, call.keywords:
+        case [ast.Constant(value=str(formula)), of], [] | [ast.keyword(arg=str(), value=ast.Tuple(elts=[_, _]))] as among if (
+            function and function.of_rows
         ):
-            columns = sorted(names_in(formula))
-            if not columns:
+            if not (columns := sorted(names_in(formula))):
                 raise ValueError(f"'{formula}' names no column")
-            return Question(_runs(of, labels), formula, columns, over, window=_window(among, number))
-        case ast.Call(func=ast.Name(id=name), args=[of], keywords=[]):
-            return Question(_runs(of, labels), name, [name])
-        case ast.Call(func=ast.Name(id=name), args=[of], keywords=[ast.keyword(arg=str(falling), value=low)]):
-            level = number(low)
-            return Question(_runs(of, labels), name, [name], until=falling, level=level, runs=ast.unparse(of))
-        case ast.Call(args=[_], keywords=[_, _, *_]):
+            return Question(_runs(of, labels), name, formula, columns, window=_window(among, number))
+        case [of], [] if name and not (function and function.of_rows):
+            return Question(_runs(of, labels), name, columns=() if function else [name])
+        case [of], [ast.keyword(arg=str(until), value=low)] if name and not function:
+            return Question(_runs(of, labels), name, columns=[name], until=until, level=number(low), runs=ast.unparse(of))
+        case [_], [_, _, *_]:
             raise ValueError(f"{', '.join(map(ast.unparse, call.keywords))} are several levels, and one is wanted")
     raise ValueError(f"'{ast.unparse(call)}' should be column('label') or column('label', loss=0.4)")
 

@@ -221,6 +221,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         **p.problem.loss.provenance,
         "mpi_library": ranks.library,
         "host": f"{platform.node()} ({platform.machine()}, {os.cpu_count()} cores)",
+        "cores": os.cpu_count() or 0,
         "commit": _commit(),
     }
 

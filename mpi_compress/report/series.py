@@ -20,6 +20,7 @@ from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import conventions, drawing
 from mpi_compress.results.columns import named
 from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import first_row
 
 _SAME = 1e-7  # relative: how closely a column follows from another one
 
@@ -217,8 +218,7 @@ def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
     ((column, level),) = at.items()
     if column not in columns:
         return None
-    reached = np.flatnonzero(columns[column] <= level)
-    return int(reached[0]) if reached.size else None
+    return first_row(columns[column], level)
 
 
 def _over_budgets(run: Run) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.tables import plain
 from mpi_compress.results.columns import Result
+from mpi_compress.results.targets import entry_at
 
 HEADS = ("upper bound", "ε", "needed", "no compression", "data-dependent", "worst case")
 """The heads of table 1."""
@@ -140,7 +141,7 @@ class Table:
             for eps in _levels(reached, first):
                 b = self.bound(kind, eps)
                 if math.isfinite(b.plain):
-                    yield TableRow(kind, eps, int(rounds[np.flatnonzero(reached <= eps)[0]]), b)
+                    yield TableRow(kind, eps, int(entry_at(rounds, reached, eps)), b)
 
 
 def _smallest_budget(run: Result) -> float:

@@ -1,6 +1,7 @@
 """Reads results, one HDF5 file a run, as `writer` writes them, and compares two of them."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -67,6 +68,12 @@ class Run:
     @property
     def status(self) -> str:
         return str(self.attrs["status"])
+
+    @property
+    def cores(self) -> int:
+        """The cores of the host that played the run; 0 where its file does not say. Earlier versions said it in words alone."""
+        said = re.search(r"(\d+) cores\)$", str(self.attrs.get("host", "")))
+        return int(self.attrs["cores"] if "cores" in self.attrs else said[1] if said else 0)
 
     def column(self, name: str) -> NDArray:
         """A column of `columns.COLUMNS` or of the algorithm: of /trace or /timing, or derived from them or from /theory.

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,25 @@ _COUNTED = ("counter", "convention", "model", "clock")
 _GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
     "round", "epoch", "wire_bits", "paper_bits", "wire_bits_up_n", "bits_32_n", "bits_64_n",
 }  # fmt: skip
+
+
+def first_rows(values: NDArray, levels: Sequence[float] | NDArray, rising: bool = False) -> NDArray[np.intp]:
+    """The first row at which a column has come down to each level, or risen to it; -1 where none has. NaN reaches no level."""
+    known, sign = np.flatnonzero(~np.isnan(values)), -1.0 if rising else 1.0
+    best = np.minimum.accumulate(sign * np.asarray(values, dtype=float)[known])
+    return np.append(known, -1)[np.searchsorted(-best, -sign * np.asarray(levels, dtype=float))]
+
+
+def first_row(values: NDArray, level: float, rising: bool = False) -> int | None:
+    """The first row at which a column has come down to a level, or risen to it; None if none has."""
+    (row,) = first_rows(values, [level], rising)
+    return int(row) if row >= 0 else None
+
+
+def entry_at(column: NDArray, falling: NDArray, level: float) -> float:
+    """The entry of the first row where another column has come down to a level; infinite where it never does."""
+    row = first_row(falling, level)
+    return math.inf if row is None else float(column[row])
 
 
 class Result(Protocol):
@@ -53,9 +72,7 @@ class Target:
         Raises:
             UserError: the run has no such column.
         """
-        values = run.column(self.column)
-        reached = np.flatnonzero(values >= self.level if self.rising else values <= self.level)
-        return int(reached[0]) if reached.size else None
+        return first_row(run.column(self.column), self.level, self.rising)
 
     def is_unknown(self, run: Result) -> bool:
         """True if no row has a number in that column, as that of the suboptimality where f* is not known."""

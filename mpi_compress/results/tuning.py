@@ -1,6 +1,6 @@
 """What [tune] found, as results keep it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mpi_compress.core.expressions import evaluate, names_in
@@ -15,10 +15,16 @@ def at_end(tuned: Mapping[str, Any]) -> bool:
         tuned: what `reader.Run.tuned` gives.
     """
     values = [value for value, _ in tuned["tried"]]
+    found = sizes(values)
+    return len(set(found)) > 2 and found[values.index(tuned["value"])] in (min(found), max(found))
+
+
+def sizes(values: Sequence[Any]) -> list[float]:
+    """The sizes of settings such as 3, "10%" or "0.5/L" in their unit; [] where they are no numbers of one unit."""
+    texts = [value.removesuffix("%") if isinstance(value, str) else value for value in values]
     try:
-        units = {frozenset(names_in(value)) for value in values}
-        sizes = [evaluate(value, dict.fromkeys(names_in(value), 1.0)) for value in values]
+        units = {(frozenset(names_in(text)), text == value) for text, value in zip(texts, values, strict=True)}
+        found = [evaluate(text, dict.fromkeys(names_in(text), 1.0)) for text in texts]
     except (ValueError, TypeError):
-        return False
-    own = sizes[values.index(tuned["value"])]
-    return len(units) == 1 and len(set(sizes)) > 2 and own in (min(sizes), max(sizes))
+        return []
+    return found if len(units) == 1 else []

@@ -119,5 +119,5 @@ def test_ticks_of_a_paper_are_large_enough_to_read(job):
 
 
 @pytest.mark.parametrize(("width", "inches"), [("3.3in", 3.3), ("84 mm", 84 / 25.4), ("8.4cm", 8.4 / 2.54), (3.3, 3.3), (None, None)])
-def test_widths(width, inches):
+def test_a_width_is_read_in_its_unit(width, inches):
     assert style.inches(width) == (None if inches is None else pytest.approx(inches))

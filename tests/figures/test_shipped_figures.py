@@ -95,6 +95,8 @@ def test_nothing_is_cut_off_and_no_legend_covers_a_curve(file, tmp_path, monkeyp
     (tmp_path / "link.toml").write_text(LINK)
     monkeypatch.chdir(tmp_path)
     job = load_job(file)
+    if missing := next((spec.missing for spec in job.runs if spec.missing), ""):
+        pytest.skip(missing.partition(":")[0])
     figure = plotting.draw(made_up_results(job), job.titled_figure)
     try:
         assert faults(figure) == []

@@ -26,6 +26,11 @@ def columns(file):
         found = {name: f[table][name][...] for table in ("trace", "timing") for name in f[table]}
         settled = json.loads(f.attrs.get("settled", "{}"))
         found |= {name: np.full(len(found["round"]), settled[name]) for name in settled if name not in found}
+        if "tuned" in f.attrs:
+            tuned = json.loads(f.attrs["tuned"])
+            formula = re.sub(r"(?<=\d) +(?=[A-Za-z])", "*", str(tuned["value"]))
+            own = settled.get(tuned["parameter"].removeprefix("algorithm."))
+            found["tuned"] = np.array([eval(formula, {}, {"L": f.attrs["L"]}) if own is None else own])
         known = {**found, "L": f.attrs["L"], "mu": f.attrs["mu"]}
         for name, formula in DERIVED.items():
             if set(re.findall(r"[A-Za-z]\w*", formula)) <= set(known):

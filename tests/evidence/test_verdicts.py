@@ -8,6 +8,7 @@ from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.evidence import verdicts
 from mpi_compress.evidence.outcomes import results_of
+from mpi_compress.job.claim_functions import FUNCTIONS, Function
 from mpi_compress.job.claims import meets
 from mpi_compress.job.loading import load_job
 
@@ -67,7 +68,7 @@ def test_a_column_is_its_last_entry_or_that_where_a_level_is_reached(job):
     [(">= 3", 3.0, True), ("> 3", 3.0, False), ("< 1e-2", 0.0, True), ("in [0.5, 2]", 2.0, True), ("in [0.5, 2]", 2.1, False),
      (">= 3", np.nan, False), ("<= 3", np.nan, False), ("in [0, 1]", np.nan, False)],
 )  # fmt: skip
-def test_conditions(condition, value, met):
+def test_a_condition_is_met_by_its_bounds_and_never_by_nan(condition, value, met):
     assert meets(condition, value) is met
 
 
@@ -75,6 +76,16 @@ def test_what_has_not_been_run_neither_holds_nor_fails(job):
     verdict = judged(job, "loss('later')", "< 1")
     assert verdict.holds is None
     assert "'later' has no result" in str(verdict)
+
+
+def test_a_function_of_claims_is_one_row_of_one_table(job, monkeypatch, capsys):
+    median = Function("median('loss', 'GD')", "the median over the rows", np.nanmedian)
+    monkeypatch.setitem(FUNCTIONS, "median", median)
+    monkeypatch.setitem(FUNCTIONS, "rows", Function("rows('GD')", "how many rows there are", of_run=lambda run: float(len(run.trace["round"]))))
+    (gd, _) = mc.run(load_job(job, only="GD"), out=job.parent)
+    assert judged(job, "median('loss', 'GD', round=(0, 4)) * rows('GD')", "> 0").values[0] == np.median(gd.trace["loss"][1:5]) * 41
+    assert main(["list", "claims"]) == 0
+    assert "  median('loss', 'GD')                   the median over the rows" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(

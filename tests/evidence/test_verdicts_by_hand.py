@@ -134,13 +134,20 @@ def test_a_condition_divides_an_interval_if_it_holds_within_it_and_does_not():
 
 
 def test_the_best_of_a_grid_at_its_edge_is_said(six):
-    assert at_edge("a, k = 1", ["a, k = 10", "a, k = 1", "a, k = 0.5e-1", "a, k = 3"]) is False
-    assert at_edge("a, k = 0.5e-1", ["a, k = 10", "a, k = 1", "a, k = 0.5e-1"])
-    assert at_edge("QSGD(20), 1", ["QSGD(2), 1", "QSGD(20), 1", "QSGD(5), 1"])
-    assert not at_edge("a", ["a", "b", "c"])
+    assert [at_edge(run, runs) for runs in [_grid(k=[10, 1, "0.05", 3])] for run in runs] == [True, False, True, False]
+    assert at_edge((qsgd := _grid(levels=[2, 20, 5], bits=[3, 6, 4]))[1], qsgd), "numbers that rise together"
+    assert not at_edge((crossed := _grid(levels=[2, 20, 5], bits=[4, 3, 6]))[1], crossed)
+    assert not any(at_edge(runs[0], runs) for runs in (_grid(name=["a", "b", "c"]), _grid(k=[1, 2]), _grid(k=[1, "2/L", 3]), _grid(k=[1] * 3)))
     verdict = judged(six, "wire_bits_up('top, k = *')", "> 0")
     assert verdict.edges == ["'top, k = 1' is best, at the edge of its grid"]
     assert "at the edge of its grid" in str(verdict)
+
+
+def _grid(**values):
+    """Runs of these settings of a compressor."""
+    points = [dict(zip(values, point, strict=True)) for point in zip(*values.values(), strict=True)]
+    jobs = ["[up.compressor]\n" + "\n".join(f"{key} = {value!r}" for key, value in point.items()) for point in points]
+    return [mc.Run(Path(f"{i}.h5"), {"label": f"run {i}", "job": job}, {}, {}, {}, None) for i, job in enumerate(jobs)]
 
 
 def test_workers_that_shared_a_core_are_no_test_of_what_runs_at_once(six):
@@ -149,6 +156,14 @@ def test_workers_that_shared_a_core_are_no_test_of_what_runs_at_once(six):
     assert verdict.holds is None
     assert "a rank and a core for each worker; the 3 of 'SGD' had 1 on" in verdict.reason
     assert judged(six, "loss('SGD')", "> 0", "alone = false\n").outcome == "holds"
+
+
+def test_cores_are_a_number_and_in_results_of_earlier_versions_words(six):
+    run = six[1][0]
+    assert run.cores == run.attrs["cores"] >= 1
+    words = {"label": "a", "host": "node-7 cores (x86_64, 48 cores)"}
+    earlier = [mc.Run(run.file, attrs, {}, {}, {}, None).cores for attrs in (words, {"label": "a", "host": "node"}, {"label": "a"})]
+    assert earlier == [48, 0, 0]
 
 
 def test_a_level_that_no_run_comes_down_to_is_no_test(six):

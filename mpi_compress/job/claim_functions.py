@@ -1,0 +1,131 @@
+"""What a claim can ask of a run: each function, how a claim writes it, what it says, and how a result answers.
+
+Any other name is a column's: `cost_up('GD')` is its last entry, `cost_up('GD', loss=0.4)` that of the first row with loss ≤ 0.4.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpi_compress.core.expressions import evaluate
+from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import entry_at
+
+
+class Missing(Exception):
+    """The run of a label, or its rows in a window, which a claim needs, are not there."""
+
+    def __init__(self, label: str, what: str):
+        super().__init__(f"'{label}' has no {what}")
+        self.label, self.what = label, what
+
+
+class Unknown(Exception):
+    """A column that a claim needs has no number in any row: says why."""
+
+
+def _tuned(run: Run) -> float:
+    """The number that [tune] found, that of a formula as the run settled it; Missing if nothing was tuned."""
+    if not run.tuned:
+        raise Missing(run.label, "tuned parameter")
+    if (name := run.tuned["parameter"].removeprefix("algorithm.")) in (settled := json.loads(run.attrs.get("settled", "{}"))):
+        return float(settled[name])
+    return evaluate(run.tuned["value"], {"L": run.attrs["L"]})
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of claims."""
+
+    usage: str  # as a claim writes it
+    says: str
+    of_rows: Callable[[NDArray], float] | None = None  # of a column or a formula, in all rows or in those of a window
+    of_run: Callable[[Run], float] | None = None
+
+
+_OVER = "of a column or of a formula in columns, over all rows, or those with 9 < epoch ≤ 10"
+FUNCTIONS = {
+    "largest": Function("largest('distance / bound', 'GD')", f"the largest value {_OVER}", np.nanmax),
+    "smallest": Function("smallest('loss', 'GD', epoch=(9, 10))", f"the smallest value {_OVER}", np.nanmin),
+    "mean": Function("mean('loss', 'GD', epoch=(9, 10))", f"the mean value {_OVER}", np.nanmean),
+    "tuned": Function("tuned('GD')", "the number that [tune] found, after theory or another formula is evaluated", of_run=_tuned),
+}
+_COLUMNS = (
+    Function("COLUMN('GD')", "a column's last entry; over several runs, as of 'T = *', the smallest"),
+    Function("COLUMN('GD', loss=0.4)", "its entry in the first row whose loss is 0.4 or less; infinite where there is none"),
+)
+
+
+def listing() -> Iterator[str]:
+    """A line for each function: how a claim writes it, and what it says."""
+    yield from (f"  {function.usage:38s} {function.says}" for function in (*_COLUMNS, *FUNCTIONS.values()))
+
+
+@dataclass(frozen=True)
+class Window:
+    """The rows of a run in which a column is above `low` and at most `high`."""
+
+    column: str
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g} < {self.column} <= {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A number that a claim's value asks of a run; where it names several runs, their smallest number is meant."""
+
+    labels: Sequence[str]  # of the runs
+    name: str  # of a function, or of a column
+    formula: str = ""  # a column, or a formula in columns
+    columns: Sequence[str] = ()  # that the formula names
+    until: str = ""  # a column: not the last row counts but the first where it has come down to `level`
+    level: float = math.nan
+    runs: str = ""  # as the claim names them
+    window: Window | None = None  # the rows that count; None: all
+
+    def answer(self, run: Run) -> float:
+        """The number of one run; Missing or Unknown where it has none."""
+        for name in (*self.columns, *([self.until] if self.until else [])):
+            if name == "suboptimality" and np.all(np.isnan(run.column(name))):
+                raise Unknown(f"f* of '{run.label}' is not known, and so its suboptimality is not")
+        function = FUNCTIONS.get(self.name)
+        if function is None:
+            column = run.column(self.name)
+            return entry_at(column, run.column(self.until), self.level) if self.until else float(column[-1])
+        if function.of_run is not None:
+            return function.of_run(run)
+        assert function.of_rows is not None
+        return float(function.of_rows(self._values(run)))
+
+    def _values(self, run: Run) -> NDArray:
+        """The column or formula in the rows of the window; Missing if there are none."""
+        values = _row_by_row(self.formula, self.columns, run)
+        if self.window is None:
+            return values
+        at = run.column(self.window.column)
+        chosen = values[(self.window.low < at) & (at <= self.window.high)]
+        if not chosen.size:
+            raise Missing(run.label, f"row with {self.window}")
+        return chosen
+
+
+def _row_by_row(formula: str, names: Sequence[str], run: Run) -> NDArray:
+    """A column, or a formula in columns, row by row; NaN where it divides by 0."""
+    if formula in names:
+        return run.column(formula)
+    rows = zip(*(run.column(name).tolist() for name in names), strict=True)
+    return np.array([_at_row(formula, dict(zip(names, row, strict=True))) for row in rows])
+
+
+def _at_row(formula: str, columns: Mapping[str, float]) -> float:
+    try:
+        return evaluate(formula, columns) if all(map(math.isfinite, columns.values())) else math.nan
+    except ValueError:
+        return math.nan
