@@ -70,8 +70,8 @@ def _remove(options: Namespace) -> int:
 
 
 def _collect(options: Namespace) -> int:
-    from mpi_compress.cluster.unnamed import unnamed
     from mpi_compress.evidence.outcomes import job_files
+    from mpi_compress.evidence.unnamed import unnamed
 
     found = unnamed(job_files(options.what), Path(options.out))
     if not found:

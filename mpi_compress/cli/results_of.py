@@ -53,7 +53,8 @@ def found(options: Namespace) -> "list[Run]":
     from mpi_compress.evidence.outcomes import readable, readable_results_of, result_files
     from mpi_compress.results.files import part_of
 
-    what, jobs = options.what, [name for name in options.what if name.endswith(".toml")]
+    what, out = options.what, Path(options.out)
+    jobs = [name for name in what if name.endswith(".toml")]
     if not jobs:
         ask_for_results_alone(options)
         return readable([Path(name) for name in what])
@@ -64,17 +65,17 @@ def found(options: Namespace) -> "list[Run]":
     for file in dict.fromkeys(jobs):
         job = load_one(file, options)
         try:
-            runs += (new := readable_results_of(job, Path(options.out)))
+            runs += (new := readable_results_of(job, out))
         except UserError as error:
             problems.append(error)
             continue
-        begun = {run.file for run in new if len(run.trace.get("round", ()))}
-        n, having = len(job.runs), [f for f in result_files(job, Path(options.out)) if f.exists() or part_of(f) in begun]
+        begun = {run.file for run in new if run.rows}
+        n, having = len(job.runs), [f for f in result_files(job, out) if f.exists() or part_of(f) in begun]
         if missing := n - len(having):
             print_line(f"mpi-compress: {file}: {missing} of {n} runs have no row; `mpi-compress plan` lists them")
-    if problems and not runs:
-        raise problems[0]
     for problem in problems:
+        if not runs:
+            raise problem
         print_line(f"mpi-compress: {problem}")
     return runs
 

@@ -1,6 +1,5 @@
 """`mpi-compress run JOB`"""
 
-import tomllib
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +56,7 @@ def _saw_no_overhead(run: "Run") -> bool:
     """True if one coordinate was CAT's best budget in every round, and no cost model says what a message costs besides its bits."""
     import numpy as np
 
-    job = tomllib.loads(run.attrs.get("job", ""))
+    job = run.written
     planned = "cost" not in job and job.get("algorithm", {}).get("budget", "cat") == "cat"
     return planned and run.has("budget") and len(run.trace["round"]) > 1 and bool(np.all(run.trace["budget"][1:] == 1))
 

@@ -3,9 +3,8 @@
 import json
 import math
 import sys
-import tomllib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,51 +88,54 @@ def _draw(run: "Run", options: Namespace) -> int:
     return 0
 
 
+Line = tuple[str, str]
+"""What a line of a summary is about, and what it says."""
+
+
 def summary(run: "Run") -> Iterator[str]:
     """What is in a result, and where its time and bits went."""
     from mpi_compress.results import bounds, split
-
-    yield from _head(run)
-    yield from split.summary(run)
-    last = {k: v[-1] for k, v in run.trace.items() if len(v)}
-    if not last:
-        yield "  no rows yet"
-        return
-    yield from _reached(run, last)
-    yield from _further_columns(run, last)
-    yield from bounds.summary(run)
-    yield from _time(run)
-
-
-def _head(run: "Run") -> Iterator[str]:
     from mpi_compress.results.status import status_of_run
     from mpi_compress.results.summary import why_ended
 
-    a = run.attrs
     yield f"{run.file}"
     if run.x is not None and not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
-    yield f"  {a['label']}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
+    yield f"  {run.label}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
+    yield from _aligned(_setting_lines(run))
+    yield from split.summary(run)
+    if not run.rows:
+        yield "  no rows yet"
+        return
+    last = {name: values[-1] for name, values in run.trace.items()}
+    yield from _aligned(_reached(run, last))
+    yield from _aligned(_found(run, last))
+    yield from bounds.summary(run)
+    yield from _aligned(_made(run))
+
+
+def _aligned(lines: Iterator[Line]) -> Iterator[str]:
+    return (f"  {name:9s} {text}" for name, text in lines)
+
+
+def _setting_lines(run: "Run") -> Iterator[Line]:
+    """The problem, and every setting that the job wrote, in the order of its tables."""
+    a = run.attrs
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
-    yield f"  data      {a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
+    yield "data", f"{a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
     sources = {"lowest seen": "the lowest seen", "given": "given by the job"}
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
     optimum = "f* is not known" if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
-    yield f"  problem   {L}, mu = {a['mu']:.6g}, {optimum}"
-    yield from _settings(run)
-
-
-def _settings(run: "Run") -> Iterator[str]:
-    """The algorithm, the links, and every setting that the job wrote, in the order of its tables."""
-    written = tomllib.loads(run.attrs.get("job", ""))
+    yield "problem", f"{L}, mu = {a['mu']:.6g}, {optimum}"
+    written = run.written
     for key in ("algorithm", "up", "down", "objective", "cost", "start", "stop", "log", "tune", "workers"):
         if table := written.get(key):
-            yield f"  {key:9s} {_table(table)}"
+            yield key, _table(table)
     if isinstance(seed := written.get("seed", 0), int):
-        yield f"  seed      {seed}"
-    if run.attrs.get("overridden"):
-        yield f"  --set     {_table(json.loads(run.attrs['overridden']))}"
+        yield "seed", str(seed)
+    if a.get("overridden"):
+        yield "--set", _table(json.loads(a["overridden"]))
 
 
 def _table(table: Any) -> str:
@@ -153,71 +155,65 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _reached(run: "Run", last: dict[str, Any]) -> Iterator[str]:
-    """The last row: the point, bits and cost, coordinates sent."""
+def _reached(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
+    """The last row: the point, bits and cost, coordinates sent; and the first round's bits, where they differ from later ones'."""
     point = ", ".join(f"{k} {last[k]:.10g}" for k in ("loss", "suboptimality", "grad_norm"))
-    yield f"  reached   round {last['round']}: {point}"
+    yield "reached", f"round {last['round']}: {point}"
     for way in ("up", "down"):
-        yield (
-            f"  {way:8s}  {bits_text(last[f'wire_bits_{way}'])} on the wire, {bits_text(last[f'paper_bits_{way}'])} by the paper's "
-            f"formula, cost {last[f'cost_{way}']:.6g}"
-        )
-    yield from _round_0(run)
+        wire, paper = bits_text(last[f"wire_bits_{way}"]), bits_text(last[f"paper_bits_{way}"])
+        yield way, f"{wire} on the wire, {paper} by the paper's formula, cost {last[f'cost_{way}']:.6g}"
+    if run.rows > 2 and run.trace["round"][1] == 1:
+        ways = [run.column(f"bits_{way}") for way in ("up", "down")]
+        first, later = [float(each[1]) for each in ways], [float(each[2:].mean()) for each in ways]
+        if any(abs(a - b) > 0.01 * b for a, b in zip(first, later, strict=True)):
+            began = f"{first[0]:.4g} bits a coordinate and message up and {first[1]:.4g} down, on the wire"
+            yield "round 0", f"{began}; {later[0]:.4g} and {later[1]:.4g} in later rounds"
     sent = last["elements_up"] / max(1, last["round"]) / run.attrs["n_workers"]
-    yield f"  sent      {sent:.4g} coordinates a round and worker"
+    yield "sent", f"{sent:.4g} coordinates a round and worker"
 
 
-def _round_0(run: "Run") -> Iterator[str]:
-    """The cost of the first round, where it differs from the other rounds'."""
-    if len(run.trace["round"]) < 3 or run.trace["round"][1] != 1:
-        return
-    ways = [run.column(f"bits_{way}") for way in ("up", "down")]
-    first, later = [float(each[1]) for each in ways], [float(each[2:].mean()) for each in ways]
-    if any(abs(a - b) > 0.01 * b for a, b in zip(first, later, strict=True)):
-        yield (
-            f"  round 0   {first[0]:.4g} bits a coordinate and message up and {first[1]:.4g} down, on the wire; "
-            f"{later[0]:.4g} and {later[1]:.4g} in later rounds"
-        )
-
-
-def _further_columns(run: "Run", last: dict[str, Any]) -> Iterator[str]:
+def _found(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
     """What the run settled and tuned, and the columns that its algorithm adds."""
     import numpy as np
 
     from mpi_compress.results.columns import named
-    from mpi_compress.results.tuning import AT_END, at_end
 
     if "model_seconds" in last:
-        yield (
-            f"  model     {last['model_seconds']:.4g} s on links of {run.attrs['links']}: computing and latency "
-            f"{last['model_fixed']:.4g} s, and {bits_text(last['model_bits'])} that were waited for"
-        )
-    if settled := json.loads(run.attrs.get("settled", "{}")):
-        yield f"  settled   {', '.join(f'{k} = {v:.9g}' for k, v in settled.items())}"
+        fixed, bits = f"computing and latency {last['model_fixed']:.4g} s", f"{bits_text(last['model_bits'])} that were waited for"
+        yield "model", f"{last['model_seconds']:.4g} s on links of {run.attrs['links']}: {fixed}, and {bits}"
+    if settled := run.settled:
+        yield "settled", ", ".join(f"{k} = {v:.9g}" for k, v in settled.items())
     if run.tuned:
-        merit, tried = run.tuned["merit"], ", ".join(f"{value}: {merit:.4g}" for value, merit in run.tuned["tried"])
-        if rounds := run.tuned.get("rounds"):
-            took = (f"{value}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(run.tuned["tried"], rounds, strict=True))
-            merit, tried = "rounds to a level of [stop]", ", ".join(took)
-        stated = tomllib.loads(run.attrs["job"])["tune"]
-        budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
-        budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())
-        seeds = f", seeds {', '.join(map(str, stated['seeds']))}" if "seeds" in stated else ""
-        end = f" ({AT_END})" if at_end(run.tuned) else ""
-        yield f"  tuned     {run.tuned['parameter']} = {run.tuned['value']}{end}, by {merit}: {tried}{budget}{seeds}"
+        yield "tuned", _tuned(run, run.tuned)
     further = set(last).difference(named("counter", "evaluation", "model"))
     for name in sorted(n for n in further if not np.all(np.isnan(run.trace[n]))):
         after_rounds = run.trace[name][1:] if last["round"] else run.trace[name]  # row 0 comes before the first
-        yield f"  {name:8s}  {last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
+        yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 
 
-def _time(run: "Run") -> Iterator[str]:
+def _tuned(run: "Run", tuned: "Mapping[str, Any]") -> str:
+    """The value that [tune] chose, and what the others came to."""
+    from mpi_compress.results.tuning import AT_END, at_end
+
+    merit, tried = tuned["merit"], ", ".join(f"{value}: {merit:.4g}" for value, merit in tuned["tried"])
+    if rounds := tuned.get("rounds"):
+        took = (f"{value}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(tuned["tried"], rounds, strict=True))
+        merit, tried = "rounds to a level of [stop]", ", ".join(took)
+    stated = run.written["tune"]
+    budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
+    budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())
+    seeds = f", seeds {', '.join(map(str, stated['seeds']))}" if "seeds" in stated else ""
+    end = f" ({AT_END})" if at_end(tuned) else ""
+    return f"{tuned['parameter']} = {tuned['value']}{end}, by {merit}: {tried}{budget}{seeds}"
+
+
+def _made(run: "Run") -> Iterator[Line]:
     """Seconds, and what the run was made with and on."""
     a, seconds = run.attrs, {k: v[-1] for k, v in run.timing.items()}
     total = max(seconds.pop("seconds"), 1e-30)
     evaluate = seconds.pop("evaluate")
     parts = ", ".join(f"{k} {v:.3g} s ({v / total:.0%})" for k, v in seconds.items())
-    yield f"  time      {total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
+    yield "time", f"{total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
     library = a["mpi_library"] if a["mpi_library"] != "none" else "without MPI"
-    yield f"  made by   {', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {library}"
-    yield f"  on        {a['host']}" + (f", commit {a['commit']}" if a.get("commit") else "")
+    yield "made by", f"{', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {library}"
+    yield "on", f"{a['host']}" + (f", commit {a['commit']}" if a.get("commit") else "")

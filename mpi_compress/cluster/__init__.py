@@ -1,1 +1,1 @@
-"""Clusters: SLURM, reproducing many jobs, calibrating a link."""
+"""SLURM: scripts, the queue, notes of what was submitted, and the status of each run joined with its task's."""

@@ -48,7 +48,7 @@ class Outcome:
     @property
     def shown(self) -> list[Run]:
         """All runs that have a row, in the job's order: what figures and tables show."""
-        having = [run for run in (*self.runs, *self.begun) if len(run.trace.get("round", ()))]
+        having = [run for run in (*self.runs, *self.begun) if run.rows]
         if not self.job or not self.begun:
             return having
         place = {spec.run_id: i for i, spec in enumerate(self.job.runs)}
@@ -275,6 +275,6 @@ def _begun(file: Path) -> Run | None:
     """What a run has written so far of its result, once there is a row."""
     with suppress(UserError):  # there is nothing, or it was completed meanwhile
         part = read(part_of(file))
-        if len(part.trace.get("round", ())):
+        if part.rows:
             return part
     return None

@@ -112,7 +112,7 @@ def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
 
 def _last(run: Run | None) -> int:
     """The last round of what was played."""
-    return int(run.trace["round"][-1]) if run is not None and len(run.trace.get("round", ())) else 0
+    return int(run.trace["round"][-1]) if run is not None and run.rows else 0
 
 
 def _seconds(run: Run) -> float:

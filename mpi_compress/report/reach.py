@@ -90,7 +90,7 @@ def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome], most:
         of: the jobs, whose figures say what comes first.
         most: levels of the slider.
     """
-    jobs = {run.file: job for run, job in runs if len(run.trace.get("round", ()))}
+    jobs = {run.file: job for run, job in runs if run.rows}
     those = [run for run, _ in runs if run.file in jobs]
     by = [name for name in dict.fromkeys([*_first_by(of), *_BY]) if any(run.has(name) for run in those)]
     found = (_column(name, those, of, most) for name in _wanted(of, those))

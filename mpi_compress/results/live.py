@@ -1,7 +1,6 @@
 """Results while they are written: what several runs have come to, read again where a file has changed."""
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ class Seen:
         if self.run is None or last is None:
             return [self.label, str(self.status.state), "", "", "", ""]
         rate = bits_a_second(self.run)
-        rounds = tomllib.loads(self.run.attrs.get("job", "")).get("stop", {}).get("rounds")
+        rounds = self.run.written.get("stop", {}).get("rounds")
         of = f" of {rounds:,}" if isinstance(rounds, int) else ""
         up, speed = ("" if math.isnan(bits) else bits_text(bits) for bits in (last.up, rate))
         return [self.label, str(self.status.state), f"{last.round:,}{of}", f"{last.loss:.6g}", up, speed]

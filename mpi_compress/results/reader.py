@@ -75,6 +75,21 @@ class Run:
         said = re.search(r"(\d+) cores\)$", str(self.attrs.get("host", "")))
         return int(self.attrs["cores"] if "cores" in self.attrs else said[1] if said else 0)
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.trace.get("round", ()))
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The tables of the run as its job wrote them."""
+        return tomllib.loads(self.attrs.get("job", ""))
+
+    @property
+    def settled(self) -> dict[str, float]:
+        """The numbers that formulas of the algorithm came to, such as its step."""
+        return dict(json.loads(self.attrs.get("settled", "{}")))
+
     def column(self, name: str) -> NDArray:
         """A column of `columns.COLUMNS` or of the algorithm: of /trace or /timing, or derived from them or from /theory.
 
@@ -89,9 +104,9 @@ class Run:
                 return table[name]
         if (derive := column_of(name).derive) is not None:
             return derive(self)
-        settled = json.loads(self.attrs.get("settled", "{}"))
+        settled = self.settled
         if name in settled:
-            return np.full(len(self.trace["round"]), settled[name])
+            return np.full(self.rows, settled[name])
         curves = bounds.columns(self)
         if name in curves:
             return curves[name]
@@ -275,7 +290,7 @@ def difference(one: Run, other: Run) -> Iterator[str]:
             row = next((i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()), None)
             if row is not None:
                 parted.append((row, f"/{table}/{column}: {a[column][row]} against {b[column][row]}"))
-    rows = [len(r.trace.get("round", ())) for r in (one, other)]
+    rows = [one.rows, other.rows]
     if parted:
         first = min(row for row, _ in parted)
         yield f"they part in row {first} (round {one.trace['round'][first]}):"

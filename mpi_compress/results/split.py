@@ -1,6 +1,5 @@
 """What a split gave each worker, as text."""
 
-import tomllib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ _WORKERS, _LABELS = 8, 10  # that are shown; of more workers the first ones, and
 
 def name(run: "Run") -> str:
     """The partition as the job has it, such as "dirichlet, alpha = 0.3"."""
-    given: Any = tomllib.loads(run.attrs.get("job", "")).get("workers", {}).get("partition", "contiguous")
+    given: Any = run.written.get("workers", {}).get("partition", "contiguous")
     if isinstance(given, str):
         return given
     settings = {key: value for key, value in given.items() if key != "name"}

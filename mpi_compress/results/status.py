@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -50,15 +50,6 @@ class State(Enum):
         return self in (State.COMPLETE, State.DIVERGED)
 
 
-class Rows(Protocol):
-    """What a last row is read from, as `reader.Run`."""
-
-    @property
-    def trace(self) -> Mapping[str, NDArray]: ...
-    @property
-    def timing(self) -> Mapping[str, NDArray]: ...
-
-
 @dataclass(frozen=True)
 class LastRow:
     """The last row of a result; NaN where it lacks a column."""
@@ -71,9 +62,9 @@ class LastRow:
     seconds: float  # of the algorithm's clock
 
     @classmethod
-    def of(cls, run: Rows) -> "LastRow | None":
+    def of(cls, run: Run) -> "LastRow | None":
         """None where there is no row."""
-        if not len(run.trace.get("round", ())):
+        if not run.rows:
             return None
 
         def last(name: str, table: Mapping[str, NDArray] = run.trace) -> float:

@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,11 +55,10 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["seconds"]))
     columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(["job", "label", "seed", *differing, *measured])}
     for (job, run), setting in zip(named, settings, strict=True):
-        rows = len(run.trace.get("round", ()))
         fixed = {"job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in differing}}
         held = {**run.trace, **({"seconds": run.timing["seconds"]} if "seconds" in run.timing else {})}
         for name, column in columns.items():
-            column += held[name].tolist() if name in held else [fixed.get(name)] * rows
+            column += held[name].tolist() if name in held else [fixed.get(name)] * run.rows
     return columns
 
 
@@ -71,7 +69,7 @@ def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def settings_of(run: Run) -> dict[str, Any]:
     """What a job wrote for a run, by dotted key: text, numbers, true and false; lists as text."""
-    return settings_in(tomllib.loads(run.attrs.get("job", "")))
+    return settings_in(run.written)
 
 
 def settings_in(written: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Units of columns; what costs are counted in depends on a run's cost model."""
 
-import tomllib
 from collections.abc import Sequence
 
 from mpi_compress.core.errors import UserError
@@ -33,7 +32,7 @@ def named_model(runs: Sequence[Run]) -> str:
 
 
 def _table(run: Run) -> dict[str, object]:
-    table = tomllib.loads(run.attrs.get("job", "")).get("cost") or {}
+    table = run.written.get("cost") or {}
     return {"model": "payload", **table}
 
 
