@@ -42,7 +42,7 @@ def _compared(runs: "Sequence[Run]") -> Iterator[str]:
     """The settings in which results differ, how each ended, and where two of them first differ."""
     from mpi_compress.core.tables import plain
     from mpi_compress.evidence.comparison import ENDINGS, endings
-    from mpi_compress.results.reader import difference
+    from mpi_compress.results.difference import difference
     from mpi_compress.results.tidy import settings_of, varying
 
     settings = [settings_of(run) for run in runs]

@@ -13,7 +13,7 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import sampling_noise
 from mpi_compress.results import bounds
-from mpi_compress.results.reader import difference
+from mpi_compress.results.difference import difference
 
 DATA = {"generator": "gspar", "samples": 120, "dim": 200}
 PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}

@@ -21,7 +21,7 @@ from mpi_compress.cli.main import main
 from mpi_compress.evidence.lines import by_seed, last_points, levels, lines
 from mpi_compress.figures import plotting as figures
 from mpi_compress.results import reader
-from mpi_compress.results.reader import difference
+from mpi_compress.results.difference import difference
 from mpi_compress.results.writer import Recorder, Row, is_being_written, part_of
 
 
