@@ -31,28 +31,27 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _list(_: Namespace) -> int:
+    from mpi_compress.core.tables import plain
     from mpi_compress.problem.datasets import KNOWN, generators
     from mpi_compress.problem.datasets.known import how_to_get
     from mpi_compress.problem.datasets.published import PUBLISHED
     from mpi_compress.problem.datasets.table import find_set
 
+    def where(name: str) -> str:
+        try:
+            return str(find_set(name, "data"))
+        except UserError:
+            return how_to_get(name) or "not here"
+
+    rows = []
     for name, known in KNOWN.items():
-        try:
-            where = str(find_set(name, "data"))
-        except UserError:
-            where = how_to_get(name) or "not here"
         size = f"{known.samples:,}" if known.samples else "part of a set"
-        print(f"{name:22s} {size:>13s} × {known.dim:<11,} {where}")
-    for name, published in PUBLISHED.items():
-        try:
-            where = str(find_set(name, "data"))
-        except UserError:
-            where = how_to_get(name) or "not here"
-        print(f"{name:22s} {published.size:27s} {where}")
+        rows.append([name, f"{size:>13s} × {known.dim:,}", where(name)])
+    rows += [[name, published.size, where(name)] for name, published in PUBLISHED.items()]
     for name, generator in generators.items():
         given = generator().size()
-        size = f"{given[0]:>13,} × {given[1]:<11,}" if given else "by its parameters"
-        print(f"{name:22s} {size} generated")
+        rows.append([name, f"{given[0]:>13,} × {given[1]:,}" if given else "by its parameters", "generated"])
+    print(*plain((), rows), sep="\n")
     return 0
 
 

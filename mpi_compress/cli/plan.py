@@ -55,18 +55,20 @@ def act(options: Namespace) -> int:
 def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
     """A line for each run of a job, and what comes before them."""
     from mpi_compress.cluster.states import statuses
+    from mpi_compress.core.tables import plain
     from mpi_compress.preparing import memory_needs
     from mpi_compress.results.status import State
 
-    width = max(len(s.label) for s in job.runs)
+    rows: list[list[str]] = []
     left: list[RunSpec] = []
     for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
-        if spec.missing:
-            print(f"{spec.index:3d}  {spec.label:{width}s}  {'–':^12s}  {'–':>8s}  {status}")
-            continue
-        text = memory_needs.text(spec, options.ranks, shapes) if options.ranks else f"{memory_needs.short_text(spec, shapes):>8s}"
-        print(f"{spec.index:3d}  {spec.label:{width}s}  {spec.run_id}  {text}  {status}")
-        left += [] if status.state is State.COMPLETE else [spec]
+        run_id, memory = "–", "–"
+        if not spec.missing:
+            memory = memory_needs.text(spec, options.ranks, shapes) if options.ranks else memory_needs.short_text(spec, shapes)
+            run_id = spec.run_id
+            left += [] if status.state is State.COMPLETE else [spec]
+        rows.append([str(spec.index), spec.label, run_id, memory, str(status)])
+    print(*plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
     _tell_trials(job, left, Path(options.out))
     _warn_of_what_is_missing(left)
 

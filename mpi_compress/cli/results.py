@@ -55,11 +55,10 @@ def _rows(found: "Sequence[Entry]") -> list[list[str]]:
     keys = {job: varying([settings[e] for e in found if e.job == job and settings[e]]) for job in {e.job for e in found}}
     rows = []
     for entry in found:
-        attrs, loss, own = entry.attrs, entry.loss, settings[entry]
+        loss, own = entry.loss, settings[entry]
         differs = ", ".join(f"{key.split('.')[-1]} = {own[key]}" for key in keys[entry.job] if key in own)
-        label = str(attrs.get("label", entry.result.stem))
         shown = [str(entry.state), "–" if loss is None else f"{loss:.6g}", _bytes(entry.size), _age(entry.written)]
-        rows.append([entry.job, label, differs if len(differs) <= 48 else f"{differs[:45]} …", *map(str, shown)])
+        rows.append([entry.job, entry.label, differs if len(differs) <= 48 else f"{differs[:45]} …", *map(str, shown)])
     return rows
 
 

@@ -2,21 +2,19 @@
 
 import os
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
 import h5py
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.files import checkpoint_of, job_name, part_of
-from mpi_compress.results.reader import attributes
+from mpi_compress.results.files import checkpoint_of, job_name, part_of, result_of, results_below
 from mpi_compress.results.status import State, state_of
 from mpi_compress.results.writer import is_being_written
-
-_SUFFIXES = (".h5", ".h5.part", ".h5.ckpt")
 
 
 @dataclass(frozen=True)
@@ -40,30 +38,37 @@ class Entry:
         """When one of the files was last written, in seconds since the epoch."""
         return max((file.stat().st_mtime for file in self.files), default=0.0)
 
+    @cached_property
+    def _seen(self) -> tuple[dict[str, Any], float | None]:
+        """The attributes and the last loss, as far as they can be read; unlike `status_of`, this takes no longer for many rows."""
+        for file in self.files[:2]:
+            with suppress(OSError, RuntimeError), h5py.File(file, "r", locking=False) as h5:
+                if attrs := dict(h5.attrs):
+                    with suppress(OSError, KeyError, RuntimeError, IndexError):
+                        return attrs, float(h5["trace/loss"][-1])
+                    return attrs, None
+        return {}, None
+
     @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, {} where they cannot be read."""
-        return next((found for file in self.files[:2] if (found := attributes(file))), {})
+    def label(self) -> str:
+        return str(self._seen[0].get("label", self.result.stem))
 
     @property
     def tables(self) -> dict[str, Any]:
         """The tables of the run as its job wrote them."""
         with suppress(tomllib.TOMLDecodeError, TypeError):
-            return tomllib.loads(self.attrs.get("job", ""))
+            return tomllib.loads(self._seen[0].get("job", ""))
         return {}
 
     @property
     def state(self) -> State:
-        """What its attributes tell: unlike `status_of`, this takes no longer for a result of many rows."""
-        return state_of(self.attrs, self.is_being_written)
+        """What its attributes tell."""
+        return state_of(self._seen[0], self.is_being_written)
 
     @property
     def loss(self) -> float | None:
         """The last loss; None where there is none."""
-        for file in self.files[:2]:
-            with suppress(OSError, KeyError, RuntimeError, IndexError), h5py.File(file, "r", locking=False) as h5:
-                return float(h5["trace/loss"][-1])
-        return None
+        return self._seen[1]
 
     @property
     def is_being_written(self) -> bool:
@@ -87,33 +92,23 @@ def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:
     if not out.is_dir():
         raise UserError(f"{out}: there is no such folder of results")
     if not below:
-        return list(_in(out, out))
+        return _in(out, out)
     found: dict[Path, Entry] = {}
     for name in below:
         place = Path(name)
-        if place.is_file() and (result := _result(place)) is not None:
+        if place.is_file() and (result := result_of(place)) is not None:
             own = [Entry(result, _job(result, out))]
         else:
             job = job_name(place) if place.suffix == ".toml" else name
-            own = list(_in(out / job, out)) or list(_in(place, out))
+            own = _in(out / job, out) or _in(place, out)
         if not own:
             raise UserError(f"{name}: there is no result of this name, nor of a job of this name in {out}")
         found.update((entry.result, entry) for entry in own)
     return list(found.values())
 
 
-def _in(folder: Path, out: Path) -> Iterator[Entry]:
-    files = sorted(file for file in folder.rglob("*.h5*") if file.is_file()) if folder.is_dir() else []
-    for result in dict.fromkeys(result for file in files if (result := _result(file)) is not None):
-        yield Entry(result, _job(result, out))
-
-
-def _result(file: Path) -> Path | None:
-    """The name of the finished result that a file goes with; None if it goes with none."""
-    for suffix in _SUFFIXES:
-        if file.name.endswith(suffix):
-            return file.with_name(file.name.removesuffix(suffix) + ".h5")
-    return None
+def _in(folder: Path, out: Path) -> list[Entry]:
+    return [Entry(result, _job(result, out)) for result in results_below(folder)]
 
 
 def _job(result: Path, out: Path) -> str:

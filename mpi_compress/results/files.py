@@ -48,6 +48,18 @@ def checkpoint_of(result: Path) -> Path:
     return result.with_name(result.name + ".ckpt")
 
 
+def result_of(file: Path) -> Path | None:
+    """The name of the finished result that a file goes with: itself, its `.part` or its checkpoint; None if it goes with none."""
+    result = file.with_suffix("") if file.suffix in (".part", ".ckpt") else file
+    return result if result.suffix == ".h5" else None
+
+
+def results_below(folder: Path) -> list[Path]:
+    """The names of the finished results that files below a folder go with, in the order of their paths."""
+    files = sorted(file for file in folder.rglob("*.h5*") if file.is_file()) if folder.is_dir() else []
+    return list(dict.fromkeys(result for file in files if (result := result_of(file)) is not None))
+
+
 def _files(job: str, label: str, run_id: str, out: Path) -> list[Path]:
     plain = re.sub(r"[^\w.+=-]+", "-", re.sub(r"\s*=\s*", "=", label)).strip("-.") or "run"
     return [folder / f"{plain[:60]}-{run_id}.h5" for folder in folders_of(job, out)]
