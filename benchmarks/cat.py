@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from benchmarks._clock import side_by_side
 from benchmarks.ef import ours
 from benchmarks.ef import side_by_side as alternate
-from mpi_compress.algorithms.budget_search import BudgetSearch
-from mpi_compress.algorithms.cat import SCHEMES
+from mpi_compress.algorithms.tuning.schemes import SCHEMES
+from mpi_compress.algorithms.tuning.search import BudgetSearch
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
@@ -64,7 +64,7 @@ def search(name: str, f: Objective, L: float) -> None:
     print(f"{name}: {search.__doc__}")
     for compressor in ("top-k", "sq", "stochastic"):
         link = Link(compressors.build(compressor, "up"), codecs.build({"name": "fixed", "float": 32}, "up"), f.dim)
-        scheme = SCHEMES[compressor](link)
+        scheme = SCHEMES[compressor](link, costs.build("payload", "cost"))
         ways = {}
         for cost, spec in COSTS.items():
             finder = BudgetSearch(scheme.improvement(), partial(scheme.costs, costs.build(spec, "cost")), f.dim)

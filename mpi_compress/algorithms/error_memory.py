@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.kernels import feedback as kernels
+from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.scaled_vector import ScaledVector
@@ -52,9 +53,20 @@ class ErrorMemory:
     step: float = 0.0  # γ of the last round
     sizes: Vector = field(default_factory=lambda: np.zeros(len(LOGS)))  # the worker's numbers, as LOGS names them
 
-    def at_step(self, step: float) -> None:
-        """Go on with the step γ: e_i stays, so e_i/γ changes."""
-        if self.step not in (0.0, step):
+    @classmethod
+    def begun(cls, f: Objective, compressor: Compressor, batch: int | None, stays: bool) -> "ErrorMemory":
+        """e_i = 0.
+
+        The norm of the error is followed, not measured, if minibatches are sparse and no other coordinates than theirs can come to
+        be sent: the threshold is the same in all rounds, and the step and the errors stay (`stays`).
+        """
+        same_level = compressor.follows == "" and compressor.least_sent > 0 and stays
+        follows = same_level and batch is not None and f.gradients_are_sparse
+        return cls(np.zeros(f.dim), FollowedNorm() if follows else None)
+
+    def at_step(self, step: float, e_stays: bool) -> None:
+        """Go on with the step γ: where e_i stays, e_i/γ changes."""
+        if e_stays and self.step not in (0.0, step):
             ratio = self.step / step
             self.e *= ratio
             if self.followed is not None:

@@ -1,10 +1,12 @@
 """The formulas of a method's parameters: what they name, and their values."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_type_hints
 
-from mpi_compress.algorithms.steps import Schedule, bind, formulas_in
-from mpi_compress.core.expressions import evaluate, names_in
+from mpi_compress.algorithms.steps import Schedule, Step, bind, formulas_in
+from mpi_compress.core.expressions import Expression, evaluate, names_in
 
 THEORY = "theory"
 """In formulas: the step of the method's theorem."""
@@ -12,6 +14,14 @@ THEORY = "theory"
 _δ, _ω = "the δ of a contraction", "the ω of a bounded variance without bias"
 OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
 """Quantities that a compressor states: the direction of its link, and what they are."""
+
+
+@cache
+def formulas_of(cls: Any) -> dict[str, bool]:
+    """The parameters of a part that may be formulas; True for those that are steps."""
+    hints = get_type_hints(cls, include_extras=True)
+    kinds: dict[Any, bool] = {Expression: False, Expression | None: False, Step: True, Step | None: True}
+    return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}
 
 
 def names_of(value: Any, theory: str) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.participation import participants
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.link import SILENT, Message, attempt

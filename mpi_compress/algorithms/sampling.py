@@ -17,12 +17,6 @@ Sampling = Literal["with-replacement", "epoch"]
 _DRAWN_AT_ONCE = 1024  # rows; part of the address
 
 
-def check_batch(batch: int, N: float) -> None:
-    """Raise ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
-    if not 1 <= batch <= N:
-        raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
-
-
 def rounds_of_epoch(N: float, n: float, batch: float | None) -> int:
     """The rounds in which the minibatches of a worker have as many rows as its shard, ⌈N/n⌉; 1 for full gradients."""
     return 1 if batch is None else math.ceil(math.ceil(N / n) / batch)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.algorithms import Algorithm
-from mpi_compress.algorithms.answers_each import AnswersEach
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.checkpoint import States
 from mpi_compress.exchange import Exchange
@@ -35,7 +34,11 @@ class OneToAll:
         answer = None if downs[0].is_refused else downlink.unpack(downs[0])
         if answer is None or not answer.is_finite():
             return False
-        self.algorithm.all_hear(s.node, answer, self._round(s.k))
+        t = self._round(s.k)
+        if hears_in_workers(self.algorithm):
+            for i, worker in s.workers.items():
+                self.algorithm.worker_hears(s.node, worker, answer, t.to(i))
+        self.algorithm.all_hear(s.node, answer, t)
         s.k += 1
         return True
 
@@ -75,6 +78,11 @@ class OneEach(OneToAll):
         return answers if all(downlink.unpack(m).is_finite() for m in answers) else self._refused(None)
 
 
+def hears_in_workers(algorithm: Any) -> bool:
+    """True if workers take the message over into memories of their own."""
+    return getattr(algorithm.worker_hears, "__func__", None) is not Algorithm.worker_hears
+
+
 def answers_of(algorithm: Algorithm, exchange: Exchange, streams: Streams) -> OneToAll:
     """The way in which this algorithm's master answers."""
-    return (OneEach if isinstance(algorithm, AnswersEach) else OneToAll)(algorithm, exchange, streams)
+    return (OneEach if algorithm.answers_each else OneToAll)(algorithm, exchange, streams)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.base import SharedMemoryMethod
+from mpi_compress.algorithms.contract import SharedMemoryMethod
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.engine.checkpoint import Keeper, States

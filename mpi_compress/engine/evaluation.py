@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Method
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.engine.counting import Clock
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Method
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.engine.counting import Clock, Counters, Counts

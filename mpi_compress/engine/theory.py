@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.base import Method
-from mpi_compress.algorithms.budget_search import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
+from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.tuning.search import Improvement, SignQuantisation, Sparsification, StochasticSparsification, falling
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.costs import CostModel

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.base import Method
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of

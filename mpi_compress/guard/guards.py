@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms import Algorithm
-from mpi_compress.algorithms.answers_each import AnswersEach
 from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError, checked_at
@@ -91,7 +90,7 @@ def watched(algorithm: Algorithm) -> Algorithm:
 
     for verb, look in (("worker_sends", message), ("master_answers", answer), ("worker_logs", numbers)):
         watch(verb, look)
-    if isinstance(algorithm, AnswersEach):
+    if algorithm.answers_each:
         watch("answers", answers)
     watch("start", lambda given, x0: unsavable(given))
     for verb in ("start_worker", "start_master"):

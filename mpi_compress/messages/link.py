@@ -86,6 +86,16 @@ class Link:
                 object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
 
+    @cached_property
+    def whole(self) -> "Link":
+        """The link for whole vectors in the floats of this one's codec."""
+        return of_all_coordinates(self)
+
+    @cached_property
+    def exact(self) -> "Link":
+        """This link, or the `whole` one where its compressor loses something."""
+        return self if self.compressor.omega(self.dim) == 0.0 else self.whole
+
     def start(self) -> Any:
         """What a node's compressor remembers before its first message; None for one without a state."""
         return self.compressor.start(self.dim)
@@ -283,8 +293,3 @@ def checked(given: Any, dim: int) -> Compressed:
 def of_all_coordinates(link: Link) -> Link:
     """A link for whole vectors, in the floats of another link's codec."""
     return Link(compressors["identity"](), codecs.build({"name": "dense", "float": link.codec.float}, "codec"), link.dim)
-
-
-def exact(link: Link) -> Link:
-    """The same link, or one `of_all_coordinates` where its compressor loses something."""
-    return link if link.compressor.omega(link.dim) == 0.0 else of_all_coordinates(link)

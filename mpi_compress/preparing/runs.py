@@ -14,7 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
-from mpi_compress.algorithms.tuned_link import follows_link
+from mpi_compress.algorithms.tuning.links import follows_link
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours

@@ -10,11 +10,11 @@ from helpers.plain_aiade import iade
 from helpers.plays import optimum, play, problem
 from helpers.running import run_of
 
-from mpi_compress.algorithms.aiade import AIADE
-from mpi_compress.algorithms.double_encoding import rounded_up, xi
-from mpi_compress.algorithms.dqgd import DQGD
-from mpi_compress.algorithms.iade import IADE
-from mpi_compress.algorithms.iade_sgd import IADESGD
+from mpi_compress.algorithms.papers.aiade import AIADE
+from mpi_compress.algorithms.papers.double_encoding import rounded_up, xi
+from mpi_compress.algorithms.papers.dqgd import DQGD
+from mpi_compress.algorithms.papers.iade import IADE
+from mpi_compress.algorithms.papers.iade_sgd import IADESGD
 from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.tables import Verdict

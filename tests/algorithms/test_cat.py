@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import mpi_compress as mc
-from mpi_compress.algorithms.budget_search import (
+from mpi_compress.algorithms.estimators.cat import CAT
+from mpi_compress.algorithms.tuning.schemes import Stochastically, scaled
+from mpi_compress.algorithms.tuning.search import (
     TIE,
     BudgetSearch,
     SignQuantisation,
@@ -16,8 +18,7 @@ from mpi_compress.algorithms.budget_search import (
     StochasticSparsification,
     improvement_of,
 )
-from mpi_compress.algorithms.budget_search import falling as known_of
-from mpi_compress.algorithms.cat import CAT, Stochastically, scaled
+from mpi_compress.algorithms.tuning.search import falling as known_of
 from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
@@ -406,7 +407,7 @@ def test_a_single_workers_rounds_are_those_of_the_common_step(monkeypatch):
     """Each is x − (ω/L) Q(g), whoever applies ω."""
     p = problem(count=1)
     alone = play(p, CAT(budget=5), {"name": "stochastic"}, 20)
-    monkeypatch.setattr(Stochastically, "of", classmethod(lambda cls, link, n: cls(link)))
+    monkeypatch.setattr(Stochastically, "of", classmethod(lambda cls, link, cost, budget, n: cls(link, cost, budget)))
     common = play(p, CAT(budget=5), {"name": "stochastic"}, 20)
     np.testing.assert_allclose(alone.x, common.x, rtol=1e-12)
     assert alone.trace["paper_bits_up"][-1] == common.trace["paper_bits_up"][-1] - 20 * 64

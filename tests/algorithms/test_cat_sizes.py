@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mpi_compress.algorithms.budget_search import BudgetSearch, Sparsification
-from mpi_compress.algorithms.cat import CAT, Sparsified
-from mpi_compress.algorithms.ef import EF
-from mpi_compress.algorithms.ef21 import EF21
-from mpi_compress.algorithms.sizes import SizedLink, UnbiasedSizes, sizes_of
-from mpi_compress.algorithms.tuned_link import tuned
+from mpi_compress.algorithms.estimators.cat import CAT
+from mpi_compress.algorithms.estimators.ef import EF
+from mpi_compress.algorithms.estimators.ef21 import EF21
+from mpi_compress.algorithms.tuning.links import tuned
+from mpi_compress.algorithms.tuning.schemes import Sparsified
+from mpi_compress.algorithms.tuning.search import BudgetSearch, Sparsification
+from mpi_compress.algorithms.tuning.sizes import SizedLink, UnbiasedSizes, sizes_of
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
@@ -199,4 +200,4 @@ def test_what_cannot_be_tuned_is_refused():
         sizes_of(linked("natural", 9), Payload(), 40)
     with pytest.raises(CorruptMessage, match="names no size"):
         tuned(linked("block-sign", 9), Payload()).read(np.array([200, 1, 2], dtype=np.uint8))
-    assert Sparsified(linked("top-k", 9)).payload(2) == 2 * (4 + 64)
+    assert Sparsified(linked("top-k", 9), Payload()).payload(2) == 2 * (4 + 64)

@@ -13,7 +13,7 @@ from helpers.running import run_of
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.algorithms.ef import EF
+from mpi_compress.algorithms.estimators.ef import EF
 from mpi_compress.core.streams import Role, Streams
 
 

@@ -8,7 +8,7 @@ from helpers.plays import play, problem
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
-from mpi_compress.algorithms.gd import GD
+from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.job.loading import parse_job
 
 

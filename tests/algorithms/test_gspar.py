@@ -10,7 +10,7 @@ from helpers.plays import play, problem
 from helpers.running import BIN
 
 import mpi_compress as mc
-from mpi_compress.algorithms.sent_variance import SentVariance
+from mpi_compress.algorithms.estimators.sgd import SentVariance
 from mpi_compress.cli.show import summary
 
 UPS = [{"name": "gspar", "kappa": 0.2}, {"name": "unisp", "kappa": 0.3}, {"name": "qsgd", "levels": 4}, {"name": "terngrad"}]

@@ -10,7 +10,7 @@ from helpers.plays import optimum, play, problem
 from helpers.running import run_of
 
 from mpi_compress import UserError
-from mpi_compress.algorithms.descent import dense
+from mpi_compress.algorithms.product import dense
 from mpi_compress.core.streams import Role
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
@@ -29,7 +29,7 @@ def iterates(p, algorithm, up, rounds, **setting):
 
 
 def _point(node):
-    return np.array(node.w) if hasattr(node, "w") else dense(node.x).copy()
+    return np.array(dense(node.x))
 
 
 def shards(p):

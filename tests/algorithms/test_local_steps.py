@@ -93,14 +93,13 @@ def test_scaffnew_keeps_its_rate():
         values = []
 
         def look(k, node, workers, values=values):
-            method_free = [(node.x - w.x, w.h) for w in workers.values()]
-            values.append((np.sum((node.x - x_star) ** 2), method_free))
+            values.append((np.sum((node.x - x_star) ** 2), [w.h.copy() for w in workers.values()]))
 
         done = play(p, {"name": "scaffnew"}, IDENTITY, 60, look, seed=seed)
         γ, q = float(done.method.step), float(done.method.p)
         steps = np.cumsum([0, *(tosses(seed, k, q) for k in range(60))])
         Ψ = np.array(
-            [p.count * x + (γ / q) ** 2 * sum(np.sum((h + q / γ * gap - s) ** 2) for (gap, h), s in zip(held, h_star, strict=True)) for x, held in values]
+            [p.count * x + (γ / q) ** 2 * sum(np.sum((h - s) ** 2) for h, s in zip(held, h_star, strict=True)) for x, held in values]
         )
         ratios.append(Ψ / Ψ[0] / (1 - min(γ * p.mu, q**2)) ** steps)
         ends.append(Ψ[-1] / Ψ[0])
@@ -144,14 +143,14 @@ def test_locodl_keeps_its_rate(up):
 
         def look(k, node, workers, states=states):
             held = [(w.x.copy(), w.u.copy()) for w in workers.values()]
-            states.append((node.y.copy(), node.v.copy(), node.z.copy(), node.D.copy(), held))
+            states.append((node.y.copy(), node.v.copy(), held))
 
         method = play(p, {"name": "locodl"}, up, 80, look, seed=seed).method
-        γ, q, ρ, σ = float(method.step), float(method.p), 1 / (1 + ω / n), float(method.σ)
+        γ, q, ρ = float(method.step), float(method.p), 1 / (1 + ω / n)
         Ψ = []
-        for y, v, z, D, held in states:
-            near = sum(np.sum((x + ρ * z - x_star) ** 2) for x, _ in held) + n * np.sum((y - x_star) ** 2)
-            dual = sum(np.sum((u + σ * D - s) ** 2) for (_, u), s in zip(held, u_star, strict=True)) + n * np.sum((v - v_star) ** 2)
+        for y, v, held in states:
+            near = sum(np.sum((x - x_star) ** 2) for x, _ in held) + n * np.sum((y - x_star) ** 2)
+            dual = sum(np.sum((u - s) ** 2) for (_, u), s in zip(held, u_star, strict=True)) + n * np.sum((v - v_star) ** 2)
             Ψ.append(near / γ + γ * (1 + 2 * ω) / (q**2 * ρ) * dual)
         L = p.numbers["L_max"] - µ
         rate = max((1 - γ * µ) ** 2, (1 - γ * L) ** 2, 1 - q**2 * ρ / (1 + 2 * ω))

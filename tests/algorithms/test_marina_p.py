@@ -52,7 +52,7 @@ def test_the_mean_of_what_workers_hold_moves_as_the_iterate():
     p = problem()
 
     def look(k, node, workers):
-        assert np.abs(np.mean([w.w for w in workers.values()], axis=0) - node.x).max() < 1e-12
+        assert np.abs(np.mean([w.x for w in workers.values()], axis=0) - node.x).max() < 1e-12
 
     marina_p(p, 30, look=look)
 

@@ -36,7 +36,7 @@ ADD_FROM_ALL = """
 import sys
 import numpy as np
 from mpi4py import MPI
-from mpi_compress.algorithms.async_sgd import _persist
+from mpi_compress.algorithms.papers.async_sgd import _persist
 from mpi_compress.exchange.mpi import PointToPoint
 from mpi_compress.kernels.locks import add_locked
 from mpi_compress.kernels.vectors import add_shared

@@ -16,7 +16,7 @@ from helpers.layouts import assert_equal
 from helpers.running import BIN, After, command, rows_in, wait_for
 
 import mpi_compress as mc
-from mpi_compress.algorithms import cat
+from mpi_compress.algorithms.estimators import cat
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
@@ -390,7 +390,7 @@ def test_a_warning_that_comes_when_all_is_done_ends_nothing():
     program = subprocess.Popen([BIN / "python", "-c", """
 import os, signal, sys
 sys.argv[1:] = ["list", "losses"]
-from mpi_compress.algorithms import cat
+from mpi_compress.algorithms.estimators import cat
 from mpi_compress.cli.main import main
 status = main()
 os.kill(os.getpid(), signal.SIGUSR1)

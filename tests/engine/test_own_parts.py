@@ -330,11 +330,11 @@ def test_an_algorithm_that_sends_no_message_is_refused(sends, answers, says, tmp
 @pytest.mark.parametrize("answers", ["messages[:1]", "messages * 2", "messages[0]"])
 def test_an_algorithm_that_answers_each_worker_needs_a_message_for_each(answers, tmp_path):
     source = f"""
-from mpi_compress.algorithms.marina_p import MARINAP
+from mpi_compress.algorithms.names import GDByMARINAP
 
 @mc.algorithms.register("mine")
 @dataclass(frozen=True)
-class Mine(MARINAP):
+class Mine(GDByMARINAP):
     step: float = 0.1
 
     def answers(self, node, master, ups, t):

@@ -7,7 +7,7 @@ from helpers.vectors import fixed, hard, real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpi_compress.algorithms.budget_search import alistarh_budget
+from mpi_compress.algorithms.tuning.search import alistarh_budget
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.messages.codecs import codecs

@@ -6,7 +6,7 @@ from helpers.kinds import KINDS, messages, omega
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_compress.algorithms.sent_variance import SentVariance
+from mpi_compress.algorithms.estimators.sgd import SentVariance
 from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
 
 I = np.array([1, 4], dtype=np.uint32)

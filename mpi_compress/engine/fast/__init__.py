@@ -15,7 +15,7 @@ import_all(__name__)
 def faster(hosted: HostedWorkers) -> HostedWorkers:
     """The same workers, played by the fastest way that holds for them; none holds where some of them may sleep."""
     setting = hosted.algorithm.setting
-    if setting.r < setting.n:
+    if setting.r < setting.n or hosted.algorithm.answers_each:
         return hosted
     GradientsTogether.of(hosted.objectives.values())
     return hosted if hosted.algorithm.up.compressor.has_state else fastest(hosted)

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.ef import EF
-from mpi_compress.algorithms.ef_gdstar import EFGDStar
-from mpi_compress.algorithms.ef_momentum import MomentumOfGradients, MomentumOfUpdates
-from mpi_compress.algorithms.error_feedback import ErrorFeedback
 from mpi_compress.algorithms.error_memory import ErrorMemory
+from mpi_compress.algorithms.estimators.ef import EF, ErrorFeedback
+from mpi_compress.algorithms.estimators.ef_gdstar import EFGDStar
 from mpi_compress.algorithms.hosted import HostedWorkers
+from mpi_compress.algorithms.product import dense
 from mpi_compress.engine.fast.gradients import GradientsTogether, pays
 from mpi_compress.engine.fast.ways import Way, register, side_by_side
 from mpi_compress.kernels import feedback as kernels
@@ -23,7 +22,7 @@ _FEW = 4  # messages, which are sooner packed one by one
 _NONE = np.empty(0)
 
 
-@register(EF, MomentumOfGradients, MomentumOfUpdates, EFGDStar)
+@register(EF, EFGDStar)
 @dataclass
 class ErrorsTogether(Way):
     """Workers whose error is below a hard threshold send the message of no coordinates, and are not compressed; of the others,
@@ -52,24 +51,21 @@ class ErrorsTogether(Way):
 
     def _grow(self, node: Any, k: int) -> list[bool]:
         """p/γ ← e_i/γ + g_i of all workers. Returns which of them have nothing to send."""
-        γ, fs = self.algorithm.gamma(k), self.objectives
-        unscaled = isinstance(self.algorithm, MomentumOfGradients | MomentumOfUpdates)  # their errors are in units of the gradient
+        γ, fs, e_stays = self.algorithm.gamma(k), self.objectives, self.algorithm.is_in_units_of_x
         for worker in self.workers.values():
-            if unscaled:
-                worker.step = γ
-            elif γ != worker.step:
-                worker.at_step(γ)
+            if γ != worker.step:
+                worker.at_step(γ, e_stays)
         if self._gradients is None:
             return [self._grow_one(node, worker, i, k) for i, worker in self.workers.items()]
-        g, silent = self._gradients.gradients(node.x.dense()), np.empty(len(fs), dtype=np.bool_)
+        g, silent = self._gradients.gradients(dense(node.x)), np.empty(len(fs), dtype=np.bool_)
         kernels.grow_all(self._e, g, self._h, self._threshold, γ, self._sizes, silent)
         return silent.tolist()
 
     def _grow_one(self, node: Any, worker: Any, i: int, k: int) -> bool:
         f, method = self.objectives[i], self.algorithm
         rows = method.rows(f, self.round(i, k))
-        if isinstance(method, MomentumOfUpdates):
-            method.grow(worker, f.gradient(node.x, rows))
+        if self._by_update:
+            method.grow(worker, node.x, f, self.round(i, k))
         elif rows is None:
             h = getattr(worker, "h", _NONE)
             return kernels.grow(worker.e, f.gradient(node.x), h, self._threshold, worker.step, worker.sizes)
@@ -94,7 +90,7 @@ class ErrorsTogether(Way):
     def _drop(self, sent: list[Message], k: int) -> None:
         """Drop the errors, and mask the momenta, of the workers that have sent."""
         method, drops = self.algorithm, self.algorithm.drops_errors(k)
-        masks = isinstance(method, MomentumOfUpdates) and method.masking
+        masks = getattr(method, "masking", False)
         if not (drops or masks):
             return
         for worker, message in zip(self.workers.values(), sent, strict=True):
@@ -108,8 +104,13 @@ class ErrorsTogether(Way):
     def _gradients(self) -> GradientsTogether | None:
         """Full gradients of all by one call, where the errors grow by nothing else."""
         together = next(iter(self.objectives.values())).neighbours
-        adds = self.algorithm.batch is None and not isinstance(self.algorithm, MomentumOfUpdates)
+        adds = self.algorithm.batch is None and not self._by_update
         return together if adds and isinstance(together, GradientsTogether) else None
+
+    @cached_property
+    def _by_update(self) -> bool:
+        """True if each worker has a momentum, which grows its error."""
+        return getattr(self.algorithm, "by_update", False)
 
     @cached_property
     def _threshold(self) -> float:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mpi_compress.algorithms.ef import EF
-from mpi_compress.algorithms.ef_momentum import MomentumOfGradients
 from mpi_compress.algorithms.error_memory import ErrorMemory
+from mpi_compress.algorithms.estimators.ef import EF
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.engine.fast.ways import Way, register
 from mpi_compress.kernels.threshold import reaching_among
@@ -14,7 +13,7 @@ from mpi_compress.messages.kinds import Sparse
 from mpi_compress.messages.link import Message, attempt
 
 
-@register(EF, MomentumOfGradients)
+@register(EF)
 @dataclass
 class OnlyTouched(Way):
     """|e_j/γ| < λ for all coordinates that a round does not touch, so a worker looks at those alone that its minibatch holds."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.base import Algorithm
+from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.hosted import HostedWorkers
 
 

@@ -1,0 +1,227 @@
+"""The contract of an algorithm: what is known where, and five verbs.
+
+There are three kinds of state, plain dataclasses of arrays and numbers that a checkpoint can save:
+
+- the *node*: what every node knows alike, the iterate x first of all. It changes only in `all_hear`, by what the master's message
+  decodes to, so all copies of it are equal to the last bit; a process that hosts many workers keeps one;
+- a *worker's* own memory (an error e_i, an estimate s_i), if it has one;
+- the *master's* own memory.
+
+A method that moves x along a direction is best written as an estimator (`algorithms.product`).
+"""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, Self
+
+from numpy.typing import NDArray
+
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.formulas import OF_COMPRESSORS, formulas_of, names_of, settled
+from mpi_compress.algorithms.hooks import Foretold, Linked, Logged
+from mpi_compress.algorithms.needs import Need, check_needs
+from mpi_compress.algorithms.sampling import Batches, Sampling
+from mpi_compress.algorithms.steps import step_at
+from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.mean import Averager
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.penalties import Penalty
+
+First = Literal["gradient", "compressed"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run fixes for its algorithm."""
+
+    n: int  # workers
+    dim: int  # d
+    up: Link
+    down: Link
+    cost: CostModel
+    mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
+    numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
+    x_star: Vector | None = None  # (d,), where it is known
+    penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
+    participants: int | None = None  # r of the n workers that take part in each round; None: all
+    shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
+
+    @property
+    def r(self) -> int:
+        return self.n if self.participants is None else self.participants
+
+
+class Method(Part, Logged, Linked, Foretold, ABC):
+    """A method of distributed optimisation; its fields are its parameters."""
+
+    paper: ClassVar[str] = ""
+    needs: ClassVar[Sequence[Need]] = ()  # of the problem, the links and the setting: `needs.check_needs`
+    shares: ClassVar[Sequence[str]] = ()  # parameters that must be above 0 and at most 1
+    theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
+    shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
+    needs_optimum: ClassVar[bool] = False  # True: it is given x*
+    proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
+    step: Any = None  # γ, the step size, where there is one; `within` evaluates it
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
+    first: First | None = None  # what round 0 sends: whole gradients, or compressed ones; None: as later rounds
+    setting: Setting  # set by `within`
+
+    def within(self, setting: Setting) -> Self:
+        """This algorithm for one run, its formulas evaluated.
+
+        Raises:
+            ValueError: a formula without a value, or a setting that the algorithm cannot work in.
+        """
+        bound = copy.copy(self)
+        object.__setattr__(bound, "setting", setting)
+        numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
+        formulas = self.formulas()
+        for key in sorted(formulas, key=formulas.__getitem__):  # steps come last: they may name the other parameters
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(bound, key, known := settled(key, value, formulas[key], numbers, self.theory))
+                if isinstance(known, float):
+                    numbers.setdefault(key, known)
+        bound.begin(numbers)
+        check_needs(bound)
+        bound.check()
+        return bound
+
+    def begin(self, numbers: Mapping[str, float]) -> None:
+        """Settle what follows from the setting and from the parameters; `numbers` are what formulas may name."""
+
+    def check(self) -> None:
+        """Raise ValueError where the setting and the algorithm do not go together."""
+
+    @classmethod
+    def formulas(cls) -> dict[str, bool]:
+        """The parameters that may be formulas; True for those that are steps."""
+        return formulas_of(cls)
+
+    def names(self) -> set[str]:
+        """The quantities that the formulas of this algorithm name."""
+        return set().union(*(names_of(getattr(self, key), self.theory) for key in self.formulas()))
+
+    def knows(self) -> Mapping[str, float]:
+        """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
+        known: dict[str, float | None] = {"batch": self.batch}
+        for name in self.names() & OF_COMPRESSORS.keys():
+            compressor = (self.up if OF_COMPRESSORS[name][0] == "up" else self.down).compressor
+            known[name] = getattr(compressor, name.removesuffix("_down"))(self.setting.dim)
+        return {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def up(self) -> Link:
+        return self.setting.up
+
+    @property
+    def down(self) -> Link:
+        return self.setting.down
+
+    def gamma(self, k: int) -> float:
+        """γ_k."""
+        return step_at(self.step, k)
+
+    @cached_property
+    def batches(self) -> Batches | None:
+        return None if self.batch is None else Batches(self.batch, self.sampling)
+
+    def rows(self, f: Objective, t: Round, number: int | None = None) -> NDArray[Any] | None:
+        """The rows of a worker's minibatch of round t.k; None: all of its shard.
+
+        Args:
+            number: the number of the minibatch, from 0 on; to be given if not every round takes one.
+        """
+        return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
+
+    def iterate(self, node: Any) -> Vector:
+        """The point (d,) to evaluate."""
+        return node.x
+
+
+class SharedMemoryMethod(Method):
+    """A method without messages: each worker adds to one iterate in memory that all of them share."""
+
+    shares_memory = True
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
+
+    @abstractmethod
+    def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
+        """Worker i's next update of `shared.x`."""
+
+
+class Algorithm(Method):
+    """A method in rounds: workers send, the master answers, everyone hears."""
+
+    @cached_property
+    def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
+        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so."""
+        average = Averager(self.setting.dim).mean
+        return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
+
+    @property
+    def answers_each(self) -> bool:
+        """True if its master has a message of its own for each worker, as `AnswersEach` says."""
+        return False
+
+    @abstractmethod
+    def start(self, x0: Vector) -> Any:
+        """What every node knows before round 0."""
+
+    def start_worker(self, node: Any, f: Objective) -> Any:
+        """A worker's own memory before round 0."""
+        return None
+
+    def start_master(self, node: Any) -> Any:
+        """The master's own memory before round 0."""
+        return None
+
+    @abstractmethod
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+        """A worker's message of round t.k. It must not change `node`."""
+
+    def master_answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Message:
+        """The master's message: the mean of what the workers' messages decode to, in worker order. It must not change `node`.
+
+        With [workers] fold = "tree" `ups` says how many there are, and `mean` is all that can be asked of it: a master that uses
+        them one by one says so by `needs_each`.
+        """
+        return self.downlink(node, t.k).pack(self.mean(ups), t)
+
+    def worker_hears(self, node: Any, worker: Any, down: Compressed, t: Round) -> None:
+        """Take the master's message over into a worker's own memory, before `all_hear`. It must not change `node`."""
+
+    @abstractmethod
+    def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
+        """Take the master's message over into what every node knows, the master included."""
+
+
+class AnswersEach(Algorithm):
+    """A method whose master sends each worker a message of its own, so that the master alone knows the iterate.
+
+    It has `answers` in place of `master_answers`, and each worker hears its own by `worker_hears`. What `all_hear` takes over then
+    is the `point` that the master holds: evaluations need it on every rank. It is not counted, and no worker may use it.
+    """
+
+    answers_each = True
+
+    @abstractmethod
+    def answers(self, node: Any, master: Any, ups: Sequence[Compressed], t: Round) -> Sequence[Message]:
+        """The master's message to each of the n workers, in worker order; worker i's is drawn in the round `t.to(i)`."""
+
+    @abstractmethod
+    def point(self, master: Any) -> Vector:
+        """The iterate (d,) that the master holds."""
+
+
+algorithms: Registry[Any] = Registry("algorithm", Method, own="Algorithm")

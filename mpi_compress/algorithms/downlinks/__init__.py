@@ -1,0 +1,9 @@
+"""Downlinks: what workers hear, and whose memory and x are."""
+
+from mpi_compress.algorithms.product import Downlink, downlinks
+from mpi_compress.core.registry import import_all
+
+register = downlinks.register
+import_all(__name__)
+
+__all__ = ["Downlink", "downlinks", "register"]

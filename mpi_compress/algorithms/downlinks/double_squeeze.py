@@ -1,0 +1,48 @@
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.downlinks.mean import Mean
+from mpi_compress.algorithms.needs import EXACT_DOWN
+from mpi_compress.algorithms.product import Estimator, Node, add, downlinks
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+
+
+@dataclass
+class Master:
+    e: Vector  # (d,) E, what the master has not sent yet
+    memory: Any  # the estimator's, of the means so far
+
+
+@downlinks.register("double-squeeze")
+@dataclass(frozen=True)
+class DoubleSqueeze(Mean):
+    """DoubleSqueeze: Tang, Lian, Yu, Zhang, Liu (ICML 2019), Algorithm 1: error memory at the master. E starts at 0.
+
+    master answers   V ← g + E, g the direction that the mean means;  q ← C(V);  E ← V − q
+    everyone         moves x along q
+    """
+
+    paper = "DoubleSqueeze, Algorithm 1"
+    lifts = (EXACT_DOWN,)
+    everyone_remembers = False
+
+    def start(self, m: Estimator, x0: Vector) -> Node:
+        return Node(m.started(x0), None, m.start_known(x0))
+
+    def start_master(self, m: Estimator, node: Node) -> Master:
+        return Master(np.zeros(m.setting.dim), m.start_memory(m.iterate(node)))
+
+    def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
+        for term in m.estimate(node, master.memory, mean, t) or ():
+            add(master.e, term)
+        q = m.down.pack(master.e, t)
+        m.down.unpack(q).add_to(master.e, -1.0)
+        return q
+
+    def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
+        m.next_round(node, t)
+        m.move(node.moved, (down,), t.k)

@@ -1,0 +1,107 @@
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
+from mpi_compress.algorithms.product import Downlink, Estimator, Moved, dense, downlinks
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate, which the master alone uses
+    known: Any  # the estimator's
+    full: bool = True  # True: this round's messages down are whole; the coin is tossed alike by all, and costs no bits
+
+
+@dataclass
+class Worker:
+    x: Vector  # (d,) w_i: where it takes gradients
+    own: Any  # the estimator's
+
+
+@dataclass
+class Master:
+    moved: Moved
+    memory: Any  # the estimator's, of the means so far
+
+
+@downlinks.register("marina-p")
+@dataclass(frozen=True)
+class MARINAP(Downlink):
+    """MARINA-P: Gruntkowska, Tyurin, Richtárik (2024): each worker gets a message of its own down. w_i = x0.
+
+    worker sends     what it sends for the point w_i
+    master answers   moves x along the direction that the mean means, to x⁺;  to worker i x⁺ in a full round, else Q_i(x⁺ − x)
+    worker hears     w_i ← x⁺ in a full round, else w_i + what came
+    everyone         the next round is full with probability p
+
+    Q_i is unbiased with ω, and perm-k by default: its messages of a round do not overlap, and the mean of the w_i moves as x does.
+    p = 1/(1 + ω) by default, which is 1/n for perm-k.
+    """
+
+    paper = "MARINA-P"
+    compressor = "perm-k"
+    answers_each = True
+    needs = (STATELESS_DOWN, UNBIASED_DOWN, LAST_ITERATE)
+    p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
+
+    def joined(self, method: Any, numbers: Any) -> "MARINAP":
+        bound = super().joined(method, numbers)
+        if not 0 < float(bound.p) <= 1:
+            raise ValueError(f"p = {bound.p} must be more than 0, and at most 1")
+        return bound
+
+    def wrap(self, m: Estimator) -> None:
+        for verb in ("start_worker", "worker_sends", "worker_logs", "worker_vector"):
+            object.__setattr__(m, verb, partial(getattr(self, verb), getattr(m, verb)))
+        object.__setattr__(m, "worker_hears", self.worker_hears)
+
+    def downlink(self, m: Estimator, node: Node, k: int) -> Link:
+        return m.down.whole if node.full else m.down
+
+    def start(self, m: Estimator, x0: Vector) -> Node:
+        return Node(x0.copy(), m.start_known(x0))
+
+    def start_worker(self, start: Callable[..., Any], node: Node, f: Objective) -> Worker:
+        return Worker(node.x.copy(), start(node, f))
+
+    def start_master(self, m: Estimator, node: Node) -> Master:
+        return Master(m.started(node.x), m.start_memory(node.x))
+
+    def worker_sends(self, sends: Callable[..., Message], node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        return sends(Node(worker.x, node.known, node.full), worker.own, f, t)
+
+    def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
+        raise NotImplementedError("each worker hears a message of its own")
+
+    def answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Sequence[Message]:
+        before = dense(master.moved.point).copy()
+        m.move(master.moved, m.estimate(node, master.memory, mean, t), t.k)
+        x, link = dense(master.moved.point), m.downlink(node, t.k)
+        v = x if node.full else x - before
+        return [link.pack(v, t.to(i)) for i in range(m.setting.n)]
+
+    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+        if node.full:
+            worker.x[:] = 0.0
+        down.add_to(worker.x)
+
+    def worker_logs(self, logs: Callable[[Any], Any], worker: Worker) -> Any:
+        return logs(worker.own)
+
+    def worker_vector(self, vector: Callable[[Any], Any], worker: Worker) -> Any:
+        return vector(worker.own)
+
+    def point(self, m: Estimator, master: Master) -> Vector:
+        return dense(master.moved.point)
+
+    def all_hear(self, m: Estimator, node: Node, down: Compressed, t: Round) -> None:
+        m.next_round(node, t)
+        node.x[:] = down.dense()
+        node.full = bool(t.shared.random() < float(self.p))

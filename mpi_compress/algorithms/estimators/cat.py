@@ -1,0 +1,102 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.estimators.gd import GD
+from mpi_compress.algorithms.tuning.schemes import SCHEMES, Budget, Scheme, Tuning, check_budget
+from mpi_compress.algorithms.tuning.sizes import sizes_of
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors.base import Sized
+from mpi_compress.messages.costs import Clocked
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Worker:
+    budget: float = np.nan  # T of the last round, or the size s
+
+
+@algorithms.register("cat")
+@dataclass(frozen=True)
+class CAT(GD):
+    """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8–16.
+
+    worker sends     γL·Q_T(g),  g = ∇f_i(x) or its estimate by a minibatch,  T = argmax improvement(T)/C(T)
+    master answers   ĝ = (1/n) Σ γL·Q_T(g)
+    everyone         x ← x − (1/L) ĝ
+
+    C(T) is the cost model's for a message of budget T. Every worker tunes its own T in every round:
+
+    compressor    improvement                       γL
+    top-k         α(T) = ‖Q_T(g)‖²/‖g‖²             1
+    sq            β(T) = ⟨g, Q_T(g)⟩²/(T‖g‖⁴)       √β/√T, the worker's own: with very unlike shards it can stall
+    stochastic    ω(T) = ‖g‖²/E‖Q_T(g)‖²            min_j ω_j, applied by the master: steps of one's own would bias the mean
+    block-sign    1 − ‖g − Q_s(g)‖²/‖g‖²            1
+    others        1/(1 + ω(s))                      1/(1 + ω(s)), applied by the master; s is the same for all workers and rounds
+
+    The last two rows are beyond the paper: any compressor with a size s in place of T (`tuning.sizes`), for
+    f(x − Q/L) ≤ f(x) − (‖g‖² − ‖g − Q‖²)/2L, of which eq. 8's lemmas are special cases. The others are `natural`, `dithering` and
+    `count-sketch`.
+
+    A message of S+Q holds a scalar, the magnitude, and so does one of stochastic sparsification by several workers, ω_j; C(T) and
+    the bits count it. A single worker folds ω into the values, and sends what eq. 5 counts.
+    """
+
+    paper = "CAT eq. 8–16"
+    compressor = "top-k"
+    sets_compressor = True
+    proximal = False
+    partial_mean = ""
+    logs = ("budget",)
+    budget: Budget = "cat"  # T, or the size s: tuned, by Alistarh's rule for S+Q, or a number
+
+    @cached_property
+    def tuning(self) -> Tuning:
+        """How messages are made by the uplink's compressor."""
+        if isinstance(self.up.compressor, Sized):
+            return sizes_of(self.up, self.setting.cost, self.budget if isinstance(self.budget, int) else None)
+        return SCHEMES[self.up.compressor.name].of(self.up, self.setting.cost, self.budget, self.setting.n)
+
+    def check(self) -> None:
+        super().check()
+        check_budget(self.up, self.setting.cost, self.budget)
+        self.tuning  # noqa: B018  raises where the cost cannot be planned
+
+    def uplink(self, node: Any, k: int) -> Link:
+        return self.tuning.link
+
+    def start_worker(self, node: Any, f: Objective) -> Worker:
+        return Worker()
+
+    def worker_sends(self, node: Any, worker: Worker, f: Objective, t: Round) -> Message:
+        worker.budget, message = self.tuning.message(f.gradient(node.x, self.rows(f, t)), t)
+        return message
+
+    def answer(self, ups: Sequence[Compressed]) -> Compressed:
+        return self.tuning.answer(self.mean, ups)
+
+    @property
+    def needs_each(self) -> bool:
+        return self.tuning.needs_each
+
+    @property
+    def curve(self) -> str:
+        return self.tuning.symbol
+
+    @property
+    def fixed_budget(self) -> int | None:
+        return self.budget if isinstance(self.budget, int) and isinstance(self.tuning, Scheme) else None
+
+    def improvement(self, g: Vector) -> float:
+        if not self.is_lemma_step or isinstance(self.setting.cost, Clocked) or (self.setting.n > 1 and not self.tuning.is_unbiased):
+            return np.nan
+        return self.tuning.improvement_for(g)
+
+    def worker_logs(self, worker: Worker) -> Sequence[float]:
+        return (worker.budget,)

@@ -1,0 +1,219 @@
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory
+from mpi_compress.algorithms.needs import HEARS_MEAN
+from mpi_compress.algorithms.product import Direction, Estimator, Server
+from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
+from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors import Compressor
+from mpi_compress.messages.compressors.base import Composed
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Memory:
+    regime: Regime | None  # where the compressor follows ACCORDION's
+    silent: int = 0  # rounds in which no worker sent anything
+
+
+@dataclass(frozen=True)
+class ErrorFeedback(Estimator):
+    """What is compressed is the gradient and an error: what was not sent before. All e_i start at 0.
+
+    worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
+    master answers   Δ' ← (1/n) Σ C(Δ_i)
+
+    The error is in units of the gradient, whatever the step, unless the method says that it is in units of x.
+    """
+
+    compressor = "top-k"
+    logs: ClassVar[Sequence[str]] = LOGS
+    theory = "1/(4*L_max)"  # HT Theorems 4 and 5
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
+    feedback: bool = field(default=True, init=False)
+    reset: int | None = field(default=None, init=False)
+
+    def begin(self, numbers: Mapping[str, float]) -> None:
+        super().begin(numbers)
+        follows = self.up.compressor.follows
+        if follows == "step" and isinstance(self.step, float):  # the threshold stays the same: settle it once
+            object.__setattr__(self, "setting", replace(self.setting, up=self.in_round(0, None)))
+        if follows == "regime":
+            object.__setattr__(self, "needs", (*self.needs, HEARS_MEAN))
+
+    def settles(self, compressor: Compressor, way: str = "up") -> bool:
+        return (way == "up" and compressor.follows == "step") or super().settles(compressor, way)
+
+    def check(self) -> None:
+        super().check()
+        if self.reset is not None and self.reset < 1:
+            raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
+
+    @property
+    def is_in_units_of_x(self) -> bool:
+        """True if e_i stays as it is where the step changes; else e_i/γ does."""
+        return False
+
+    def start_memory(self, x0: Vector) -> Memory:
+        return Memory(Regime(np.zeros_like(x0)) if self.up.compressor.follows == "regime" else None)
+
+    def start_worker(self, node: Any, f: Objective) -> ErrorMemory:
+        stays = isinstance(self.step, float) and self.feedback and self.reset is None
+        return ErrorMemory.begun(f, self.up.compressor, self.batch, stays)
+
+    def uplink(self, node: Any, k: int) -> Link:
+        return self.in_round(k, node.memory.regime) if self.up.compressor.follows else self.up
+
+    def in_round(self, k: int, regime: Regime | None) -> Link:
+        """The uplink of round k: a threshold given by an accuracy follows γ, ACCORDION's k follows the regime."""
+        compressor = self.up.compressor.in_round(self.up.dim, self.gamma(k), regime is None or regime.critical)
+        return replace(self.up, compressor=compressor)
+
+    def drops_errors(self, k: int) -> bool:
+        """True if errors are dropped after round k."""
+        return not self.feedback or (self.reset is not None and (k + 1) % self.reset == 0)
+
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+        link = self.uplink(node, t.k)
+        worker.at_step(self.gamma(t.k), self.is_in_units_of_x)
+        self.grow(worker, node.x, f, t)  # Δ_i ← g_i + e_i
+        Δ = link.pack(worker.e, t)  # C(Δ_i)
+        worker.take_out(link.unpack(Δ))  # e_i ← Δ_i − C(Δ_i)
+        if self.drops_errors(t.k):
+            worker.drop()
+        return Δ
+
+    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+        """e_i ← e_i + g_i, in units of the gradient."""
+        worker.add_gradient(f, x, self.rows(f, t))
+
+    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
+        memory.silent += mean.elements == 0
+        if memory.regime is not None:
+            epoch = rounds_of_epoch(self.setting.numbers["N"], self.setting.n, self.batch)
+            compressor = self.up.compressor
+            parameters = compressor.each if isinstance(compressor, Composed) else compressor
+            memory.regime.hear(parameters, mean, t.k, epoch, self.gamma(t.k + 1) < self.gamma(t.k))
+        return (mean,)
+
+    def worker_logs(self, worker: Any) -> Sequence[float]:
+        return worker.sizes.tolist()
+
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        roots = {name: math.sqrt(means[name]) for name in ("error_norm", "corrected_norm")}
+        silent = {"silent": node.memory.silent} if self.by.everyone_remembers else {}
+        return {**means, **roots, **silent}
+
+
+@dataclass
+class WorkerWithMomentum(ErrorMemory):
+    m: Vector | None = None  # (d,) m_i, momentum
+
+
+@algorithms.register("ef")
+@dataclass(frozen=True)
+class EF(ErrorFeedback):
+    """Distributed SGD with error feedback: Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis (NeurIPS 2021), Algorithm 1.
+
+    worker sends     p ← e_i + γ g_i;  Δ_i ← γ C(p/γ);  e_i ← p − Δ_i
+    master answers   Δ̄ ← (1/n) Σ Δ_i
+    everyone         x ← x − Δ̄
+
+    What is sent is C(p/γ); g_i, γ and the regulariser are as in gd. With momentum the error is in units of the gradient, whatever
+    the step, and logged times γ, and all workers take part in every round. As printed, momentum takes twice Algorithm 1's step when
+    λ nears 0. It is their Algorithm 2 (form = "gradient", the server "heavy-ball") or Algorithm 3 (form = "update"):
+
+    worker sends     m_i ← λ m_i + g_i;  u_i ← m_i + g_i, or as `direction` says;  Δ_i ← u_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
+    everyone         x ← x − γ (1/n) Σ C(Δ_i)
+
+    where `masking` clears m_i at the coordinates that were sent (Lin et al. 2018).
+
+    `feedback` = false drops e_i after every round (its size is logged still), `reset` = r after every r-th. `budget` = "cat", here
+    or in [up], tunes C to each p/γ as CAT does to a gradient.
+
+    Without momentum, if some of the workers take part, the others keep their e_i, and Δ̄ is the mean of what was sent (Fed-EF: Li
+    and Li, ICML 2023).
+    """
+
+    paper = "HT Algorithms 1, 2, 3"
+    partial_mean = "over participants"
+    scaled = True
+    feedback: bool = True  # false: the error e is dropped after every round
+    reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
+    momentum: float = 0.0  # λ, the momentum; 0: none
+    direction: Literal["printed", "nesterov", "heavy-ball"] = "printed"  # u = Δ' + m as in the paper, Δ' + λ m, or m alone
+    form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
+    budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
+    masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
+
+    @property
+    def tunes(self) -> bool:
+        return self.budget is not None
+
+    @property
+    def is_in_units_of_x(self) -> bool:
+        return not self.momentum and self.server.name == "step"
+
+    def own_server(self) -> Server:
+        by_gradient = self.momentum and self.form == "gradient"
+        return HeavyBall(self.momentum, self.direction) if by_gradient else super().own_server()
+
+    def begin(self, numbers: Mapping[str, float]) -> None:
+        super().begin(numbers)
+        if self.momentum:
+            object.__setattr__(self, "partial_mean", "")
+
+    def check(self) -> None:
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
+        if self.direction != "printed" and not self.momentum:
+            raise ValueError(f'direction = "{self.direction}" is a direction of momentum: it needs momentum = …')
+        if self.masking and not (self.momentum and self.form == "update"):
+            raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
+        super().check()
+
+    @property
+    def by_update(self) -> bool:
+        """True if each worker has a momentum."""
+        return bool(self.momentum) and self.form == "update"
+
+    def start_worker(self, node: Any, f: Objective) -> ErrorMemory:
+        return WorkerWithMomentum(np.zeros(f.dim), m=np.zeros(f.dim)) if self.by_update else super().start_worker(node, f)
+
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+        Δ = super().worker_sends(node, worker, f, t)
+        if self.masking:
+            self.mask(worker, self.up.unpack(Δ))
+        return Δ
+
+    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+        if not self.by_update:
+            worker.add_gradient(f, x, self.rows(f, t))
+            return
+        g = f.gradient(x, self.rows(f, t))
+        worker.m *= self.momentum
+        worker.m += g
+        worker.e += self.momentum * worker.m if self.direction == "nesterov" else worker.m
+        if self.direction != "heavy-ball":
+            worker.e += g
+
+    def mask(self, worker: Any, sent: Compressed) -> None:
+        """m_i ← 0 at the coordinates that were sent."""
+        held = sent.sparse()
+        worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0

@@ -1,0 +1,59 @@
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.hooks import PartialMean
+from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
+from mpi_compress.core.streams import Round
+from mpi_compress.kernels import select
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@algorithms.register("gd")
+@dataclass(frozen=True)
+class GD(Estimator):
+    """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
+
+    worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
+    master answers   ĝ = (1/n) Σ Q(g_i)
+    everyone         x ← x − γ (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
+
+    Where r is a penalty that is not smooth, everyone takes the proximal step x ← prox_{γr}(x − γ ĝ) (Beck and Teboulle 2009).
+
+    If r of n workers take part, ĝ is the mean of theirs (Gower et al., ICML 2019, sampling without replacement). Their Theorem 3.1,
+    for uncompressed gradients: γ ≤ 1/(2ℒ) with ℒ = (n(r−1) L + (n−r) L_max)/(r(n−1)); the limit is a ball around x*.
+    """
+
+    paper = "CAT eq. 1"
+    theory = "1/L"
+    proximal = True
+    partial_mean: ClassVar[PartialMean] = "over participants"
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
+
+    def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
+        return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
+
+    @property
+    def curve(self) -> str:
+        return "alpha" if self.is_plain else ""
+
+    def improvement(self, g: Vector) -> float:
+        compressor, d = self.up.compressor, self.setting.dim
+        if not self.is_lemma_step or self.batch is not None or self.setting.r < self.setting.n:
+            return np.nan
+        if compressor.omega(d) == 0.0:
+            return 1.0
+        T = compressor.keeps_largest(d)
+        return np.nan if T is None or self.setting.n > 1 else improvement_of(Sparsification(), g, select.largest(g, T))

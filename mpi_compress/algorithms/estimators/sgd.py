@@ -1,0 +1,100 @@
+"""Stochastic gradients, compressed without memory; and GSpar's var, spa and their product, what an unbiased compressor costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.hooks import PartialMean
+from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Dense, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class SentVariance:
+    """Sums over the messages Q(g) of a worker so far.
+
+    variance      var = Σ‖Q(g)‖² / Σ‖g‖²  (GSpar §4)
+    spa           the share of coordinates sent
+    variance_spa  their product
+    """
+
+    sent: float = 0.0  # Σ‖Q(g)‖²
+    given: float = 0.0  # Σ‖g‖²
+    density: float = 0.0  # Σ elements/d
+    messages: int = 0
+
+    def count(self, g: Vector | Compressed, sent: Compressed) -> None:
+        """Add the message that g (d,) became."""
+        self.sent += sent.squared_norm()
+        self.given += (g if isinstance(g, Compressed) else Dense(g)).squared_norm()
+        self.density += sent.elements / sent.dim
+        self.messages += 1
+
+
+@algorithms.register("sgd")
+@dataclass(frozen=True)
+class SGD(Estimator):
+    """Stochastic gradient descent, compressed without memory: HT Algorithm 1 with e = 0.
+
+    worker sends     C(g_i),   g_i the mean over a minibatch of its shard, weighted n|D_i|/N
+    master answers   ĝ = (1/n) Σ C(g_i)
+    everyone         x ← x − γ_k (ĝ + ∇r(x)),   r the regulariser where it is not in the f_i
+
+    Where data are sparse and the regulariser is at the master, gradients are sparse vectors, and x is a scalar times a vector; with
+    the identity and codec "auto" a round then costs what the minibatch holds, whatever d.
+
+    If some of the workers take part, ĝ is the mean of theirs (Gower et al., ICML 2019), as in gd. With an unbiased compressor the
+    sums of `SentVariance` are logged.
+    """
+
+    paper = "HT Algorithm 1, C(p) without e"
+    proximal = True
+    scaled = True
+    partial_mean: ClassVar[PartialMean] = "over participants"
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
+
+    @property
+    def is_noisy(self) -> bool:
+        """True if the compressor is unbiased, and not the identity."""
+        compressor, d = self.up.compressor, self.setting.dim
+        return compressor.unbiased(d) and compressor.omega(d) != 0.0
+
+    def start_worker(self, node: Any, f: Objective) -> SentVariance | None:
+        return SentVariance() if self.is_noisy else None
+
+    def worker_sends(self, node: Any, worker: SentVariance | None, f: Objective, t: Round) -> Message:
+        rows = self.rows(f, t)
+        if rows is not None and f.gradients_are_sparse:
+            return self.measured(worker, f.sparse_gradient(node.x, rows), t)
+        return self.measured(worker, f.gradient(node.x, rows), t)
+
+    def measured(self, sums: SentVariance | None, g: Vector | Compressed, t: Round) -> Message:
+        """Q(g) for a gradient g (d,), added to a worker's sums, if it has some."""
+        message = self.up.pack(g, t)
+        if sums is not None:
+            sums.count(g, self.up.unpack(message))
+        return message
+
+    @property
+    def logs(self) -> Sequence[str]:
+        return ("squares_sent", "squares", "spa") if self.is_noisy else ()
+
+    def worker_logs(self, worker: SentVariance | None) -> Sequence[float]:
+        return () if worker is None else (worker.sent, worker.given, worker.density / max(1, worker.messages))
+
+    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+        if not means:
+            return means
+        variance = means["squares_sent"] / means["squares"] if means["squares"] > 0 else 1.0
+        return {"variance": variance, "spa": means["spa"], "variance_spa": variance * means["spa"]}

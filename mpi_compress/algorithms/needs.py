@@ -1,0 +1,85 @@
+"""What methods need of the problem, the links and the setting: data that a part lists, checked before anything runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing that a method needs.
+
+    Attributes:
+        is_met: of a method that is bound to its setting.
+        sentence: why another one is refused, and what would do; {name} is the method's.
+        of_data: True if the problem's numbers decide it, which are known only once its data are read.
+    """
+
+    is_met: Callable[[Any], bool]
+    sentence: str
+    of_data: bool = False
+
+
+def _is_exact(link: Any) -> bool:
+    return link.compressor.omega(link.dim) == 0.0
+
+
+def _adds_exactly(method: Any) -> bool:
+    return _is_exact(method.down) and method.down.codec.float == 64
+
+
+def _is_smooth_part_within(method: Any) -> bool:
+    apart = method.setting.penalty_apart
+    return not method.setting.mu_apart and not (apart is not None and apart.smooth)
+
+
+WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of_data=True)
+EXACT_DOWN = Need(
+    _adds_exactly,
+    "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64",
+)
+UNBIASED_UP = Need(
+    lambda m: m.up.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor, such as random-k or qsgd"
+)
+UNBIASED_DOWN = Need(
+    lambda m: m.down.compressor.unbiased(m.setting.dim),
+    "{name} needs an unbiased compressor down, such as perm-k or random-k",
+)
+STATELESS_DOWN = Need(
+    lambda m: not m.down.compressor.has_state,
+    "{name} has a message for each worker, and '{down}' remembers one sequence",
+)
+STRONGLY_CONVEX = Need(lambda m: m.setting.numbers["mu"] > 0, "{name} needs mu > 0", of_data=True)
+SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that is smooth", of_data=True)
+OPTIMUM = Need(lambda m: m.setting.x_star is not None, "{name} needs x*, which is not known here", of_data=True)
+ONE_STEP_SIZE = Need(lambda m: isinstance(m.step, float), "{name} takes one step size for all rounds")
+HEARS_MEAN = Need(
+    lambda m: m.by.everyone_remembers, 'the workers of {name} use the mean that they hear: leave by out of [down], or say "mean"'
+)
+LAST_ITERATE = Need(
+    lambda m: getattr(m, "average", "last") == "last",
+    'x is the master\'s own with {name}, so results are of the point that all nodes know: leave average out, or say "last"',
+)
+
+
+def exact_up(sentence: str) -> Need:
+    """The uplink's compressor loses nothing."""
+    return Need(lambda m: _is_exact(m.up), sentence)
+
+
+def check_needs(method: Any) -> None:
+    """ValueError with the sentence of the first need that the setting does not meet."""
+    for need in method.needs:
+        if not need.is_met(method):
+            raise ValueError(need.sentence.format(name=method.name, down=method.down.compressor.name))
+    if method.batch is not None:
+        check_batch(method.batch, method.setting.numbers["N"])
+    for key in method.shares:
+        if not 0 < float(getattr(method, key)) <= 1:
+            raise ValueError(f"{key} = {getattr(method, key)} must be above 0 and at most 1")
+
+
+def check_batch(batch: int, N: float) -> None:
+    """ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
+    if not 1 <= batch <= N:
+        raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")

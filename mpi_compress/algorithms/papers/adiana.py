@@ -1,0 +1,114 @@
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Algorithm, algorithms
+from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.papers.scaffnew import check_coin
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Pair, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.messages.pairs import PairLink
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) θ₁ z + w/2 + (½ − θ₁) y, where gradients are taken
+    y: Vector  # (d,) iterate
+    z: Vector  # (d,)
+    w: Vector  # (d,) the reference point
+    h: Vector  # (d,) (1/n) Σ h_i
+    is_new: bool = True  # True if w changed in the last round
+
+
+@dataclass
+class Worker:
+    h: Vector  # (d,) h_i, which learns ∇f_i(w)
+    of_w: Vector  # (d,) ∇f_i(w)
+
+
+@algorithms.register("adiana")
+@dataclass(frozen=True)
+class ADIANA(Algorithm):
+    """ADIANA, accelerated DIANA: Li, Kovalev, Qian, Richtárik (ICML 2020), Algorithm 1. At first y = z = w = x0, and all h are 0.
+
+    every node       x ← θ₁ z + w/2 + (½ − θ₁) y
+    worker sends     m_i ← Q(∇f_i(x) − h_i) and c_i ← Q(∇f_i(w) − h_i);  h_i ← h_i + α c_i
+    master answers   m ← (1/n) Σ m_i and c ← (1/n) Σ c_i
+    everyone         g ← h + m;  h ← h + α c;  y⁺ ← x − ηg;  z ← βz + (1−β)x + (γ/η)(y⁺ − x)
+                     w ← y with probability p, by a coin that all toss alike;  y ← y⁺
+
+    Q is unbiased with ω, α = 1/(1+ω). Their theorem for µ-convex f has the defaults η = min{1/(2L_max), n/(64ω(2p(1+ω)+1)²L_max)},
+    p = min{1, max{1, √(n/(32ω)) − 1}/(2(1+ω))}, θ₁ = min{¼, √(ηµ/p)}, γ = η/(2(θ₁+ηµ)), β = 1 − γµ. Without compression p = 1.
+    These constants were not checked against the paper; its abstract has their order.
+    """
+
+    paper = "ADIANA, Algorithm 1"
+    compressor = "random-k"
+    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
+    theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
+    step: Step = theory  # η, the step size
+    p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
+
+    def check(self) -> None:
+        check_coin(self.p)
+
+    @property
+    def needs_each(self) -> bool:
+        return True  # each has two vectors
+
+    @cached_property
+    def constants(self) -> tuple[float, float, float, float, float]:
+        """η, θ₁, γ, β and α."""
+        η, µ, ω = self.gamma(0), self.setting.numbers["mu"], float(self.up.compressor.omega(self.setting.dim) or 0.0)
+        θ1 = min(0.25, math.sqrt(η * µ / float(self.p)))
+        γ = η / (2 * (θ1 + η * µ))
+        return η, θ1, γ, 1 - γ * µ, 1 / (1 + ω)
+
+    def uplink(self, node: Node, k: int) -> PairLink:
+        return PairLink(self.up)
+
+    def downlink(self, node: Node, k: int) -> PairLink:
+        return PairLink(self.down)
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), x0.copy(), x0.copy(), x0.copy(), np.zeros_like(x0))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        link, α = self.uplink(node, t.k), self.constants[-1]
+        if node.is_new:
+            worker.of_w[:] = f.gradient(node.w)
+        message = link.pack_two(f.gradient(node.x) - worker.h, worker.of_w - worker.h, t)
+        seen = link.unpack(message)
+        assert isinstance(seen, Pair)
+        seen.second.add_to(worker.h, α)
+        return message
+
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
+        pairs = [u for u in ups if isinstance(u, Pair)]
+        m, c = self.mean([pair.first for pair in pairs]), self.mean([pair.second for pair in pairs])
+        return self.downlink(node, t.k).pack_two(m, c, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        assert isinstance(down, Pair)
+        η, θ1, γ, β, α = self.constants
+        g = node.h.copy()
+        down.first.add_to(g)
+        down.second.add_to(node.h, α)
+        x, y = node.x, node.x - η * g
+        node.z = β * node.z + (1 - β) * x + (γ / η) * (y - x)
+        node.is_new = bool(t.shared.random() < float(self.p))
+        node.w, node.y = (node.y if node.is_new else node.w), y
+        node.x = θ1 * node.z + 0.5 * node.w + (0.5 - θ1) * node.y
+
+    def iterate(self, node: Node) -> Vector:
+        return node.y

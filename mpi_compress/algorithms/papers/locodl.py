@@ -1,0 +1,101 @@
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Algorithm, algorithms
+from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.papers.scaffnew import check_coin, local_steps
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    y: Vector  # (d,) iterate
+    v: Vector  # (d,) which learns ∇φ(x*)
+
+
+@dataclass
+class Worker:
+    x: Vector  # (d,) x_i; x̂_i between the message up and the one down
+    u: Vector  # (d,) u_i, which learns ∇f_i(x*)
+
+
+@algorithms.register("locodl")
+@dataclass(frozen=True)
+class LoCoDL(Algorithm):
+    """Local steps and compressed differences: Condat, Maranjyan, Richtárik (LoCoDL, ICLR 2025), Algorithm 1. u_i and v start at 0.
+
+    f is split into the mean of f_i − φ and φ = (µ/4)‖·‖², both µ/2-convex. As in scaffnew, local steps go on until a common coin
+    says, with probability p, that messages are exchanged:
+
+    every node       ŷ ← y − γ (∇φ(y) − v)
+    worker sends     x̂_i ← x_i − γ (∇(f_i − φ)(x_i) − u_i);  d_i = Q(x̂_i − ŷ)
+    master answers   D ← (1/2n) Σ d_i
+    everyone         y ← ŷ + ρD;  v ← v + σD;  worker i  x_i ← (1−ρ) x̂_i + ρ (ŷ + D);  u_i ← u_i + σ (D − d_i)
+
+    Q is unbiased with ω, ρ = χ = 1/(1 + ω/n), σ = pχ/(γ(1+2ω)). With µ' = µ/2, L' = L_max − µ/2 and γ ≤ 2/(L'+µ'), by their theorem
+    Ψ = (Σ‖x_i−x*‖² + n‖y−x*‖²)/γ + γ(1+2ω)/(p²χ) (Σ‖u_i−u_i*‖² + n‖v−v*‖²) falls by max{(1−γµ')², (1−γL')², 1 − p²χ/(1+2ω)} a
+    local step in the mean. The default p is min{1, √((1+ω/n)(1+ω) µ'/L')}. The rate was not checked against the paper.
+    """
+
+    paper = "LoCoDL, Algorithm 1"
+    compressor = "random-k"
+    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE)
+    theory = "2/L_max"  # 2/(L' + µ')
+    step: Step = theory  # γ, the step size of local steps
+    p: Expression = "min(1, sqrt((1 + omega/n)*(1 + omega)*mu/(2*L_max - mu)))"  # p, the probability of an exchange
+
+    def check(self) -> None:
+        check_coin(self.p)
+
+    @cached_property
+    def ω(self) -> float:
+        return float(self.up.compressor.omega(self.setting.dim) or 0.0)
+
+    @property
+    def ρ(self) -> float:
+        return 1.0 / (1.0 + self.ω / self.setting.n)
+
+    @property
+    def σ(self) -> float:
+        return float(self.p) * self.ρ / (self.gamma(0) * (1.0 + 2.0 * self.ω))
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy(), np.zeros_like(x0))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker((1.0 - self.ρ) * node.y + self.ρ * node.y, np.zeros(f.dim))
+
+    def ŷ(self, node: Node, steps: int) -> Vector:
+        """y (d,) after so many local steps."""
+        γ, µ, y = self.gamma(0), self.setting.numbers["mu"], node.y.copy()
+        for _ in range(steps):
+            y -= γ * ((µ / 2) * y - node.v)
+        return y
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(float(self.p), t), worker.x
+        for _ in range(steps):
+            x -= γ * (f.gradient(x) - (µ / 2) * x - worker.u)
+        message = self.up.pack(x - self.ŷ(node, steps), t)
+        self.up.unpack(message).add_to(worker.u, -self.σ)
+        return message
+
+    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+        ŷ, D = self.ŷ(node, local_steps(float(self.p), t)), down.dense() / 2.0
+        worker.x[:] = (1.0 - self.ρ) * worker.x + self.ρ * (ŷ + D)
+        worker.u += self.σ * D
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        ŷ, D = self.ŷ(node, local_steps(float(self.p), t)), down.dense() / 2.0
+        node.y = ŷ + self.ρ * D
+        node.v += self.σ * D
+
+    def iterate(self, node: Node) -> Vector:
+        return node.y

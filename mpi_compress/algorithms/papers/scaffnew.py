@@ -1,0 +1,88 @@
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Algorithm, algorithms
+from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS, exact_up
+from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.expressions import Expression
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Message
+from mpi_compress.problem.objective import Objective
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate: the mean z of the last round
+
+
+@dataclass
+class Worker:
+    h: Vector  # (d,) h_i, which learns ∇f_i(x*)
+    x: Vector  # (d,) x̂_i, as it was sent
+
+
+@algorithms.register("scaffnew")
+@dataclass(frozen=True)
+class Scaffnew(Algorithm):
+    """Scaffnew, or ProxSkip for consensus: Mishchenko, Malinovsky, Stich, Richtárik (ICML 2022), Algorithm 2. All h_i start at 0.
+
+    every node       a coin that all toss alike says after each local step, with probability p, that now messages are exchanged
+    worker sends     x_i ← z;  x_i ← x̂_i = x_i − γ (∇f_i(x_i) − h_i) until the coin says so;  x̂_i
+    master answers   z ← (1/n) Σ x̂_i
+    everyone         x ← z;  worker i  h_i ← h_i + (p/γ)(z − x̂_i)
+
+    A round is an exchange, with its local steps before it. Their number is geometric, 1/p in the mean; it costs no bits. Messages
+    hold x̂_i − x. Theorem 3.6, all f_i µ-convex: with γ ≤ 1/L_max, Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖² falls by
+    1 − min{γµ, p²} a local step in the mean. p = √(µ/L_max) makes both alike; it and γ = 1/L_max are the defaults.
+    """
+
+    paper = "Scaffnew, Algorithm 2"
+    needs = (
+        WHOLE_GRADIENTS,
+        EXACT_DOWN,
+        ONE_STEP_SIZE,
+        exact_up("scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
+    )
+    theory = "1/L_max"
+    step: Step = theory  # γ, the step size of local steps
+    p: Expression = "sqrt(mu/L_max)"  # p, the probability of an exchange after a local step; with 1 it is gradient descent
+
+    def check(self) -> None:
+        check_coin(self.p)
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy())
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim), node.x.copy())
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        γ, x = self.gamma(t.k), node.x.copy()
+        for _ in range(local_steps(float(self.p), t)):
+            x -= γ * (f.gradient(x) - worker.h)
+        message = self.up.pack(x - node.x, t)
+        worker.x[:] = node.x
+        self.up.unpack(message).add_to(worker.x)
+        return message
+
+    def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+        z = node.x.copy()
+        down.add_to(z)
+        worker.h += (float(self.p) / self.gamma(t.k)) * (z - worker.x)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.x)
+
+
+def local_steps(p: float, t: Round) -> int:
+    """How many local steps round t.k has: the tosses of the common coin until it shows heads, which has probability p."""
+    return int(t.shared.geometric(p))
+
+
+def check_coin(p: Any) -> None:
+    """ValueError unless p is a probability above 0."""
+    if not 0 < float(p) <= 1:
+        raise ValueError(f"p = {float(p):g} must be above 0 and at most 1; the default needs mu > 0")

@@ -1,0 +1,48 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpi_compress.algorithms.product import Direction, Moved, Point, Server, dense, servers, summed
+from mpi_compress.messages.kinds import Vector
+
+
+@dataclass
+class MovedWithMoments(Moved):
+    m: Vector  # (d,) mean of directions
+    v: Vector  # (d,) mean of their squares
+
+
+@servers.register("adam")
+@dataclass(frozen=True)
+class AdamStep(Server):
+    """Adam (Kingma and Ba 2015):
+
+    m ← β1 m + (1 − β1) g;  v ← β2 v + (1 − β2) g²
+    x ← x − γ (m / (1 − β1^t)) / (√(v / (1 − β2^t)) + ε),   t = 1, 2, …
+
+    A regulariser at the master is decoupled from m and v: x ← (1 − γµ) x first (Loshchilov and Hutter 2019). It then comes to rest
+    elsewhere than at the least f that is logged.
+    """
+
+    paper = "Kingma and Ba 2015"
+    beta1: float = 0.9  # β1, the share that m keeps
+    beta2: float = 0.999  # β2, the share that v keeps
+    epsilon: float = 1e-8  # ε, added to √v
+
+    def check(self) -> None:
+        if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
+            raise ValueError(f"beta1 = {self.beta1} and beta2 = {self.beta2} must be from 0 to below 1")
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon = {self.epsilon} must be more than 0")
+
+    def start(self, x: Point) -> MovedWithMoments:
+        return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
+
+    def move(self, s: MovedWithMoments, g: Direction, γ: float, k: int) -> None:
+        β1, β2, ĝ = self.beta1, self.beta2, summed(g)
+        s.m += (1 - β1) * (ĝ - s.m)
+        s.v += (1 - β2) * (ĝ * ĝ - s.v)
+        m, v = s.m / (1 - β1 ** (k + 1)), s.v / (1 - β2 ** (k + 1))
+        self.regularise(s.x, γ, at_once=True)
+        x = dense(s.x)
+        x -= γ * m / (np.sqrt(v) + self.epsilon)

@@ -1,0 +1,215 @@
+"""What CAT needs of each compressor with a budget T: its improvement, its payload, and its message with the step folded in."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mpi_compress.algorithms.tuning.search import (
+    BudgetSearch,
+    Improvement,
+    Searches,
+    SignQuantisation,
+    Sparsification,
+    StochasticSparsification,
+    alistarh_budget,
+    improvement_of,
+)
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.kernels import select
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.compressors.base import Sized
+from mpi_compress.messages.costs import CostModel
+from mpi_compress.messages.kinds import Compressed, Dense, Indices, SignSparse, Sparse, Vector, WithScalar, index_bits
+from mpi_compress.messages.link import Link, Message, ScalarLink
+
+Budget = Literal["cat", "alistarh"] | int
+Mean = Callable[[Sequence[Compressed]], Compressed]
+ANY_ROUND = Round(0, Streams(0), Role.WORKER)  # for compressors that draw nothing
+
+
+class Tuning(ABC):
+    """How CAT sends a gradient by a compressor: what each message chooses, and what the master makes of all."""
+
+    link: Link  # of the messages
+    is_unbiased: bool = False
+    needs_each: ClassVar[bool] = False  # True: the master needs more of the messages than their mean
+
+    @property
+    @abstractmethod
+    def symbol(self) -> str:
+        """The symbol of the improvement; "": it has none."""
+
+    @abstractmethod
+    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
+        """The budget, or the size, that is chosen for g (d,), and the message of Q(g)."""
+
+    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+        """What the master makes of the workers' messages."""
+        return mean(ups)
+
+    @abstractmethod
+    def improvement_for(self, g: Vector) -> float:
+        """The improvement of what would be chosen for g (d,)."""
+
+
+class Scheme(Tuning):
+    """A compressor with a budget T.
+
+    Args:
+        link: of the compressor, without a budget.
+        cost: of a message.
+        budget: T, or the rule for it.
+    """
+
+    improvement: ClassVar[type[Improvement]]
+
+    def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
+        self.link, self.cost, self.budget = link, cost, budget
+        self.fpp = link.codec.float_format.bits
+        self.index_bits = index_bits(link.dim) * (link.codec.indices == "counted")
+
+    @classmethod
+    def of(cls, link: Link, cost: CostModel, budget: Budget, n: int) -> "Scheme":
+        """The scheme for n workers."""
+        return cls(link, cost, budget)
+
+    @property
+    def symbol(self) -> str:
+        return self.improvement.symbol
+
+    @cached_property
+    def searches(self) -> Searches:
+        d = self.link.dim
+        return Searches(self.cost, lambda cost: BudgetSearch(self.improvement(), partial(self.costs, cost), d))
+
+    def chosen(self, g: Vector, t: Round) -> Indices:
+        """I_T(g) for the budget T that is chosen for g (d,) in a worker's round."""
+        if self.budget == "cat":
+            return self.searches.best(g, t)
+        return select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget)
+
+    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
+        top = self.chosen(g, t)
+        return top.size, self.link.encode(self.sent(g, top, t))
+
+    def improvement_for(self, g: Vector) -> float:
+        return improvement_of(self.improvement(), g, self.chosen(g, ANY_ROUND))
+
+    @abstractmethod
+    def payload(self, T: Any) -> Any:
+        """P(T) in bits (CAT eq. 5), for numbers and arrays."""
+
+    def costs(self, cost: CostModel, budgets: Any) -> Vector:
+        """C(T) for an array of budgets; NaN where it is charged for what is sent and T alone does not decide that."""
+        return cost.cost(self.charged(cost, budgets))
+
+    def charged(self, cost: CostModel, budgets: Any) -> Vector:
+        """The bits that C(T) is a price of, for an array of budgets; NaN where T alone does not decide them."""
+        if not cost.on_wire:
+            return self.payload(budgets)
+        planned = self.link.planned_wire_bits(np.asarray(budgets, dtype=np.int64))
+        return np.full(len(budgets), np.nan) if planned is None else planned.astype(float)
+
+    @abstractmethod
+    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
+        """Q_T(g) for the T = top.size largest coordinates of g (d,)."""
+
+
+class Sparsified(Scheme):
+    """Q_T(g) (CAT eq. 2); γ = 1/L."""
+
+    improvement = Sparsification
+
+    def payload(self, T: Any) -> Any:
+        return T * (self.index_bits + self.fpp)
+
+    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
+        return Sparse(g.size, top, g[top])
+
+
+class SignQuantised(Scheme):
+    """√β/√T·‖g‖·sign(g_j) on I_T(g) (CAT eq. 3, 11): γL folded into the one magnitude, which is the mean |g_j| over I_T(g)."""
+
+    improvement = SignQuantisation
+
+    def payload(self, T: Any) -> Any:
+        return self.fpp + T * self.index_bits
+
+    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
+        return SignSparse.at(g, top, float(np.mean(np.abs(g[top]))))
+
+
+class Stochastically(Scheme):
+    """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω."""
+
+    improvement = StochasticSparsification
+    is_unbiased = True
+    needs_each = True  # the least of their scalars
+
+    def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
+        super().__init__(link, cost, budget)
+        self.link = ScalarLink(link)
+
+    @classmethod
+    def of(cls, link: Link, cost: CostModel, budget: Budget, n: int) -> Scheme:
+        return (StochasticallyAlone if n == 1 else cls)(link, cost, budget)
+
+    def payload(self, T: Any) -> Any:
+        return self.fpp + T * (self.index_bits + self.fpp)
+
+    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
+        return WithScalar(improvement_of(self.improvement(), g, top), self.link.at(k=top.size).compress(g, t))
+
+    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+        """min_j ω_j times the mean."""
+        pairs = [u for u in ups if isinstance(u, WithScalar)]
+        return scaled(mean([u.vector for u in pairs]), min(u.scalar for u in pairs))
+
+
+class StochasticallyAlone(Scheme):
+    """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so no message needs to hold it."""
+
+    improvement = StochasticSparsification
+    is_unbiased = True
+
+    def payload(self, T: Any) -> Any:
+        return T * (self.index_bits + self.fpp)
+
+    def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
+        return scaled(self.link.at(k=top.size).compress(g, t), improvement_of(self.improvement(), g, top))
+
+
+SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}
+"""By the name of the compressor whose budget T is tuned."""
+
+
+def check_budget(link: Link, cost: CostModel, budget: Budget) -> None:
+    """ValueError where a compressor's budget or size cannot be set so."""
+    compressor = link.compressor
+    if budget == "alistarh" and compressor.name != "sq":
+        raise ValueError('budget = "alistarh" is a rule for the compressor "sq"')
+    if isinstance(compressor, Sized):
+        return
+    if compressor.name not in SCHEMES or getattr(compressor, "k", None) is not None:
+        names = ", ".join(f'"{name}"' for name in SCHEMES)
+        raise ValueError(
+            f"cat sets k itself: its compressor is {{ name = … }}, one of {names}, without k; or one with a size: "
+            + ", ".join(f'"{name}"' for name in compressors if issubclass(compressors[name], Sized))
+        )
+    if isinstance(budget, int) and not 1 <= budget <= link.dim:
+        raise ValueError(f'budget = {budget} must be "cat", "alistarh" or a T from 1 to d = {link.dim}')
+    if budget == "cat" and cost.on_wire and link.planned_wire_bits(1) is None:
+        raise ValueError(
+            f'the codec "{link.codec.name}" writes as many bits as the set of coordinates happens to need, so the '
+            f'cost model "{cost.name}" cannot be planned for; use codec "fixed" or "bitmap"'
+        )
+
+
+def scaled(c: Compressed, factor: float) -> Compressed:
+    """factor · c, sparse where c is."""
+    assert isinstance(c, Sparse | Dense)
+    return replace(c, values=factor * c.values)

@@ -1,0 +1,156 @@
+"""CAT's choice for a compressor Q_s with a size s: the s of the largest improvement(s)/C(s), the first one among equals.
+
+f(x − Q/L) ≤ f(x) − (‖g‖² − ‖g − Q‖²)/2L holds for every vector Q, g = ∇f(x), so that what CAT's eq. 8 and 10 take for a budget T is
+
+    improvement(s) = 1 − ‖g − Q_s(g)‖²/‖g‖²   of a deterministic Q_s, by each worker for its own g
+                     1/(1 + ω(s))             of an unbiased one, sent with γL = 1/(1 + ω(s)), in the mean over its choices
+
+top-k is the first with s = T. The second is the same for every g, so the size is settled once, and all workers share γL.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+
+from mpi_compress.algorithms.tuning.schemes import ANY_ROUND, Mean, Tuning, scaled
+from mpi_compress.algorithms.tuning.search import TIE
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.compressors.base import Sized
+from mpi_compress.messages.costs import CostModel, at_moment
+from mpi_compress.messages.kinds import Bytes, Compressed, Vector, WithSize
+from mpi_compress.messages.link import ChoosingLink, Link, Message
+
+
+class SizedLink(ChoosingLink):
+    """A link whose messages begin with a byte for the size, which the sender chooses for each vector."""
+
+    links: list[Link]
+    cost: CostModel
+
+    def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
+        super().__init__(link.compressor, link.codec, link.dim)
+        object.__setattr__(self, "links", of_sizes(link, sizes))
+        object.__setattr__(self, "cost", cost)
+
+    def compress(self, v: Vector, t: Round) -> WithSize:
+        """Q_s(v) of the best s; the first s where v (d,) is 0 or not finite."""
+        found = [WithSize(i, len(self.links), link.compress(v, t)) for i, link in enumerate(self.links)]
+        peak = float(np.max(np.abs(v)))
+        if not 0 < peak < np.inf:
+            return found[0]
+        squares = float(np.sum((v / peak) ** 2))
+        lost = [float(np.sum(((v - c.dense()) / peak) ** 2)) for c in found]
+        return found[first_best(1 - np.array(lost) / squares, np.array([self._cost(c, t) for c in found]))]
+
+    def _cost(self, c: WithSize, t: Round) -> float:
+        cost = at_moment(self.cost, t.second, t.who)
+        if cost.on_wire:
+            return cost.cost(self.encode(c).wire_bits)
+        return cost.cost(self.paper_bits(c))
+
+    def write(self, compressed: Compressed) -> Bytes:
+        assert isinstance(compressed, WithSize)
+        number = np.array([compressed.number], dtype=np.uint8)
+        return np.concatenate([number, self.links[compressed.number].write(compressed.vector)])
+
+    def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
+        if at >= data.size or data.item(at) >= len(self.links):
+            raise CorruptMessage(f"byte {at} of {data.size} names no size")
+        vector, end = self.links[data.item(at)].read(data, at + 1)
+        return WithSize(data.item(at), len(self.links), vector), end
+
+
+def of_sizes(link: Link, sizes: Sequence[int]) -> list[Link]:
+    """The same link with its compressor at each size."""
+    assert isinstance(link.compressor, Sized)
+    return [replace(link, compressor=link.compressor.at_size(s)) for s in sizes]
+
+
+def first_best(improvements: Vector, costs: Vector) -> int:
+    """The place of the largest improvement(s)/C(s), the first of those that are equal."""
+    ratios = improvements / costs
+    return int(np.argmax(ratios >= np.max(ratios) * (1 - TIE)))
+
+
+class SizeScheme(Tuning):
+    """A compressor with a size."""
+
+    symbol = ""
+
+
+class DeterministicSizes(SizeScheme):
+    """Each worker chooses s for its own g, and says so by a byte; γ = 1/L."""
+
+    is_unbiased = False
+
+    def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
+        self.sizes, self.link = sizes, SizedLink(link, cost, sizes)
+
+    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
+        message = self.link.pack(g, t)
+        sent = self.link.unpack(message)
+        assert isinstance(sent, WithSize)
+        return self.sizes[sent.number], message
+
+    def improvement_for(self, g: Vector) -> float:
+        peak = float(np.max(np.abs(g)))
+        if not 0 < peak < np.inf:
+            return np.nan if peak else 1.0
+        lost = (g - self.link.compress(g, ANY_ROUND).dense()) / peak
+        return float(1 - np.sum(lost**2) / np.sum((g / peak) ** 2))
+
+
+class UnbiasedSizes(SizeScheme):
+    """The s of the largest 1/((1 + ω(s)) C(s)), for all workers and rounds; the master applies γL = 1/(1 + ω(s))."""
+
+    is_unbiased = True
+
+    def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
+        links, fpp = of_sizes(link, sizes), link.codec.float_format.bits
+        parts = [part for each in links if isinstance(part := each.compressor, Sized)]
+        gains = 1 / (1 + np.array([part.omega(link.dim) for part in parts], dtype=float))
+        payloads = np.array([part.payload(link.dim, fpp) for part in parts])
+        best = first_best(gains, np.array([cost.cost(payload) for payload in payloads.tolist()]))
+        self.size, self.link, self.gain = sizes[best], links[best], float(gains[best])
+
+    def message(self, g: Vector, t: Round) -> tuple[int, Message]:
+        return self.size, self.link.pack(g, t)
+
+    def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
+        return scaled(mean(ups), self.gain)
+
+    def improvement_for(self, g: Vector) -> float:
+        return self.gain
+
+
+def size_given(compressor: Sized, sizes: Sequence[int]) -> list[str]:
+    """The parameters that say the size, where they are not left out."""
+    small, large = compressor.at_size(sizes[0]), compressor.at_size(sizes[-1])
+    given = [field.name for field in fields(compressor) if field.init and getattr(compressor, field.name) != field.default]
+    return [name for name in given if getattr(small, name) != getattr(large, name)]
+
+
+def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme:
+    """CAT's scheme for a compressor with a size, tuned or of one `size`.
+
+    Raises:
+        ValueError: the compressor has no size, or not this one; or an unbiased one is charged for what is sent.
+    """
+    compressor, dim = link.compressor, link.dim
+    if not isinstance(compressor, Sized):
+        raise ValueError(f"'{compressor.name}' has no size to tune")
+    sizes = [size] if size is not None else list(compressor.sizes(dim))
+    for name in size_given(compressor, list(compressor.sizes(dim))):
+        raise ValueError(f"the algorithm sets {name} of '{compressor.name}' itself: leave it out")
+    first = compressor.at_size(sizes[0])
+    first.check(dim)
+    if first.omega(dim) is None:
+        return DeterministicSizes(link, cost, sizes)
+    if cost.on_wire and size is None:
+        raise ValueError(
+            f"the size of '{compressor.name}' is settled before its messages are written, so the cost model \"{cost.name}\" "
+            "cannot be planned for; use another one"
+        )
+    return UnbiasedSizes(link, cost, sizes)
