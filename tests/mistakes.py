@@ -110,7 +110,7 @@ ALGORITHMS = (
     M("algorithms/error_feedback.py", "(k + 1) % self.reset == 0", "k % self.reset == 0", EF + "errors_are_dropped_in_the_rounds_that_reset_names", "errors are dropped one round early"),
     M("algorithms/ef_momentum.py", "        node.m *= self.momentum\n        down.add_to(node.m)\n", "        down.add_to(node.m)\n        node.m *= self.momentum\n", EF + "trajectories_on_madelon_equal_a_plain_implementation", "what was just heard is damped, too"),
     M("algorithms/regimes.py", "            self.accumulated = np.zeros_like(self.accumulated)\n", "", EF_PARTS + "a_regime_compares_one_epoch_with_another", "the sum of an epoch is not begun again"),
-    M("algorithms/aiade.py", "return self.s * self.c ** (k + 1) / (k + 1)", "return self.s * self.c ** (k + 1) / (k + 2)", AIADE + "trajectories_are_those_of_a_plain_implementation", "the budget of the next round"),
+    M("algorithms/papers/iade.py", "return self.s * self.c ** (k + 1) / (k + 1)", "return self.s * self.c ** (k + 1) / (k + 2)", AIADE + "trajectories_are_those_of_a_plain_implementation", "the budget of the next round"),
     M("algorithms/error_memory.py", "ratio = self.step / step", "ratio = step / self.step", EF_THEORY + "what_was_sent_and_what_is_kept_add_up_to_the_gradients " + EF_THEORY + "decreasing_steps_with_linear_weights_reach_the_optimum_whatever_the_threshold", "the error is rescaled the wrong way where the step changes"),
 )
 

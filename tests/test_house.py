@@ -1,7 +1,6 @@
 """The rules of docs/architecture.md, over the package's imports and source: which room may import which, and how large things may be."""
 
 import ast
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -16,7 +15,8 @@ Found = Mapping[str, Module]
 Rule = Callable[[Found], Iterator[str]]
 
 MAY_NAME_METHODS = "engine.fast"  # the room that plays some algorithms faster, and so knows which
-FORBIDDEN_IN_ALGORITHMS = re.compile(r"bulk|crew|\bcached?\b|look.?ahead|touched|silence", re.IGNORECASE)
+VERBS = {"estimators": {"worker_sends"}, "servers": {"move"}, "downlinks": {"start", "all_hear"}, "papers": set()}
+CLASSES_BELOW_A_CONTRACT = 2
 LINES_OF_A_FUNCTION, LINES_OF_A_MODULE, METHODS_OF_A_CLASS, PARAMETERS_OF_A_CONSTRUCTOR, IGNORED_TYPES = 40, 300, 20, 7, 20
 
 
@@ -58,16 +58,44 @@ def no_concrete_part_is_named_outside_its_folder(found: Found) -> Iterator[str]:
             folder = folder_of.get(what) or (of_module.folder if of_module is not None and of_module.parts else None)
             if folder is None or f"{module.folder}.".startswith(f"{folder}.") or name == "":
                 continue
-            if not (module.room == MAY_NAME_METHODS and folder == "algorithms"):
+            if not (module.room in (MAY_NAME_METHODS, "algorithms") and folder.startswith("algorithms")):
                 yield f"{name} imports {what or target} of {target}"
 
 
-def algorithms_read_like_papers(found: Found) -> Iterator[str]:
+def methods_define_the_verbs_of_their_folder(found: Found) -> Iterator[str]:
+    """A part of a method has its contract's verbs, and stands at most two classes below the contract."""
+    classes = {node.name: (name, node) for name, node in _classes_of_methods(found)}
+    for name, node in classes.values():
+        folder = found[name].folder.rpartition(".")[2]
+        above = [node.name, *_classes_above(node, classes)]
+        if node.name not in found[name].parts or folder not in VERBS:
+            continue
+        defined = {each.name for cls in above for each in classes[cls][1].body if isinstance(each, ast.FunctionDef)}
+        if missing := VERBS[folder] - defined:
+            yield f"{name}.{node.name}: no {', '.join(sorted(missing))}"
+        if _depth(node, classes) > CLASSES_BELOW_A_CONTRACT:
+            yield f"{name}.{node.name}: {' < '.join(above)}"
+
+
+def _classes_of_methods(found: Found) -> Iterator[tuple[str, ast.ClassDef]]:
+    """The classes of the algorithms' folders: those of its own modules are contracts."""
     for name, module in found.items():
-        if module.room == "algorithms":
-            for number, line in enumerate(module.text.splitlines(), 1):
-                for word in FORBIDDEN_IN_ALGORITHMS.findall(line):
-                    yield f"{name}:{number}: '{word}'"
+        if module.folder.startswith("algorithms."):
+            yield from ((name, node) for node in module.tree.body if isinstance(node, ast.ClassDef))
+
+
+def _bases(node: ast.ClassDef) -> list[str]:
+    return [base.id if isinstance(base, ast.Name) else base.attr for base in node.bases if isinstance(base, ast.Name | ast.Attribute)]
+
+
+def _classes_above(node: ast.ClassDef, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> list[str]:
+    known = [base for base in _bases(node) if base in classes]
+    return [*known, *(above for base in known for above in _classes_above(classes[base][1], classes))]
+
+
+def _depth(node: ast.ClassDef, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> int:
+    """How many classes below a contract it stands."""
+    return 1 + max((_depth(classes[base][1], classes) for base in _bases(node) if base in classes), default=0)
 
 
 def functions_fit_one_screen(found: Found) -> Iterator[str]:
@@ -120,7 +148,7 @@ RULES: list[Rule] = [
     rooms_import_lower_floors_alone,
     no_circle_within_a_room,
     no_concrete_part_is_named_outside_its_folder,
-    algorithms_read_like_papers,
+    methods_define_the_verbs_of_their_folder,
     functions_fit_one_screen,
     classes_have_few_methods,
     constructors_have_few_parameters,
@@ -160,7 +188,13 @@ WRONG = {
         "engine/rounds.py": "from mpi_compress.algorithms.gd import GD\n",
         "engine/fast/gd.py": "from mpi_compress.algorithms.gd import GD\n",
     },
-    algorithms_read_like_papers: {"algorithms/ef.py": "# only touched coordinates\n"},
+    methods_define_the_verbs_of_their_folder: {
+        "algorithms/estimators/gd.py": (
+            '@algorithms.register("gd")\nclass GD(Estimator):\n    def worker_sends(self): ...\n'
+            'class SGD(GD): ...\n@algorithms.register("svrg")\nclass SVRG(SGD): ...\n'
+        ),
+        "algorithms/servers/step.py": '@servers.register("step")\nclass Step(Server):\n    def move(self): ...\n',
+    },
     functions_fit_one_screen: {"core/long.py": "def f():\n" + "    pass\n" * 40, "kernels/long.py": "def f():\n" + "    pass\n" * 40},
     top_level_holds_rooms_alone: {"__init__.py": "", "faces.py": ""},
 }

@@ -1,7 +1,8 @@
 """Algorithms: workers send, the master answers, everyone hears."""
 
 from mpi_compress.algorithms.contract import Algorithm, Setting, algorithms
-from mpi_compress.algorithms.product import Downlink, Estimator, Server, downlinks, servers
+from mpi_compress.algorithms.parts import Downlink, Server, downlinks, servers
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.core.registry import import_all
 
 register = algorithms.register

@@ -12,7 +12,8 @@ from mpi_compress.algorithms.estimators.diana import DIANA
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, exact_up
-from mpi_compress.algorithms.product import Downlink, Estimator, Server
+from mpi_compress.algorithms.parts import Downlink, Server
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.servers.adam import AdamStep
 from mpi_compress.algorithms.servers.nesterov import NesterovStep
 from mpi_compress.algorithms.steps import Step

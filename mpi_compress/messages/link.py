@@ -86,10 +86,21 @@ class Link:
                 object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
 
+    def at_once(self, **known: Any) -> "Link":
+        """`at`, made once for all that ask for the same in a row."""
+        if self._latest.get("known") != known:
+            self._latest.update(known=known, link=self.at(**known))
+        return self._latest["link"]
+
+    @cached_property
+    def _latest(self) -> dict[str, Any]:
+        return {}
+
     @cached_property
     def whole(self) -> "Link":
         """The link for whole vectors in the floats of this one's codec."""
-        return of_all_coordinates(self)
+        codec = codecs.build({"name": "dense", "float": self.codec.float}, "codec")
+        return Link(compressors["identity"](), codec, self.dim)
 
     @cached_property
     def exact(self) -> "Link":
@@ -288,8 +299,3 @@ def checked(given: Any, dim: int) -> Compressed:
         such = "such as Sparse(v.size, indices, v[indices]) or Dense(v)"
         raise ValueError(f"{arrays.shown(given)} was given; it should be a Compressed, {such}")
     return given.checked(dim)
-
-
-def of_all_coordinates(link: Link) -> Link:
-    """A link for whole vectors, in the floats of another link's codec."""
-    return Link(compressors["identity"](), codecs.build({"name": "dense", "float": link.codec.float}, "codec"), link.dim)

@@ -10,11 +10,8 @@ from helpers.plain_aiade import iade
 from helpers.plays import optimum, play, problem
 from helpers.running import run_of
 
-from mpi_compress.algorithms.papers.aiade import AIADE
-from mpi_compress.algorithms.papers.double_encoding import rounded_up, xi
-from mpi_compress.algorithms.papers.dqgd import DQGD
-from mpi_compress.algorithms.papers.iade import IADE
-from mpi_compress.algorithms.papers.iade_sgd import IADESGD
+from mpi_compress.algorithms.double_encoding import rounded_up, xi
+from mpi_compress.algorithms.papers.iade import AIADE, DQGD, IADE, IADESGD
 from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.tables import Verdict
@@ -140,7 +137,7 @@ def test_with_exact_links_aiade_is_nesterov_and_iade_is_gradient_descent():
     for ours, theirs in pairs:
         xs, ys = [], []
         play(p, ours, exact, 300, lambda k, node, w, xs=xs: xs.append(node.x.copy()), down=exact)
-        play(p, theirs, exact, 300, lambda k, node, w, ys=ys: ys.append(node.x.copy()))
+        play(p, theirs, exact, 300, lambda k, node, w, ys=ys: ys.append(node.moved.x.copy()))
         assert np.max(np.abs(np.array(xs) - np.array(ys))) < 1e-12 * np.max(np.abs(ys))
 
 

@@ -10,7 +10,7 @@ from helpers.plays import optimum, play, problem
 from helpers.running import run_of
 
 from mpi_compress import UserError
-from mpi_compress.algorithms.product import dense
+from mpi_compress.algorithms.parts import dense
 from mpi_compress.core.streams import Role
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}

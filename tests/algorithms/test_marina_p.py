@@ -17,7 +17,7 @@ def marina_p(p, rounds, down=PERM, look=lambda k, node, workers: None, **more):
 def test_iterates_are_those_of_a_plain_loop():
     p, γ = problem(), 0.05
     found = []
-    done = marina_p(p, 40, look=lambda k, node, workers: found.append([w.w.copy() for w in workers.values()]), step=γ)
+    done = marina_p(p, 40, look=lambda k, node, workers: found.append([w.x.copy() for w in workers.values()]), step=γ)
     x, w, full, fulls = start(p).copy(), np.array([start(p)] * 4), True, 0
     for k in range(40):
         assert np.abs(found[k] - w).max() < 1e-10

@@ -15,7 +15,7 @@ import mpi_compress as mc
 from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.error_memory import ErrorMemory, FollowedNorm
 from mpi_compress.algorithms.estimators import cat, ef
-from mpi_compress.algorithms.product import Moved, Node
+from mpi_compress.algorithms.parts import Moved, Node
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.messages.kinds import Dense, WithScalar
 from mpi_compress.problem.scaled_vector import ScaledVector

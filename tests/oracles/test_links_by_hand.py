@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from helpers.plays import play, problem, start
 from helpers.running import run_of
+from mpi_compress.algorithms.gd import GD
 
 import mpi_compress as mc
-from mpi_compress.algorithms.gd import GD
 
 # second, latency [s], bandwidth [bit/s] of three workers
 TABLES = [

@@ -1,6 +1,6 @@
 """Downlinks: what workers hear, and whose memory and x are."""
 
-from mpi_compress.algorithms.product import Downlink, downlinks
+from mpi_compress.algorithms.parts import Downlink, downlinks
 from mpi_compress.core.registry import import_all
 
 register = downlinks.register

@@ -4,7 +4,8 @@ from functools import partial
 from typing import Any
 
 from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
-from mpi_compress.algorithms.product import Downlink, Estimator, Moved, dense, downlinks
+from mpi_compress.algorithms.parts import Downlink, Moved, dense, downlinks
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector

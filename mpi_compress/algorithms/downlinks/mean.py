@@ -3,7 +3,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.needs import Need
-from mpi_compress.algorithms.product import Downlink, Estimator, Node, dense, downlinks
+from mpi_compress.algorithms.parts import Downlink, Node, dense, downlinks
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message

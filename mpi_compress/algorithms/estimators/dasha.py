@@ -6,7 +6,8 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import First, algorithms
 from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS, Need
-from mpi_compress.algorithms.product import Direction, Estimator
+from mpi_compress.algorithms.parts import Direction
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round

@@ -5,7 +5,8 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import First, algorithms
 from mpi_compress.algorithms.needs import EXACT_DOWN, WHOLE_GRADIENTS
-from mpi_compress.algorithms.product import Direction, Estimator
+from mpi_compress.algorithms.parts import Direction
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression

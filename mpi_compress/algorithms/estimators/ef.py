@@ -9,7 +9,8 @@ from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.product import Direction, Estimator, Server
+from mpi_compress.algorithms.parts import Direction, Server
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall

@@ -3,7 +3,7 @@ from typing import Any
 
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators.marina import MARINA, Memory
-from mpi_compress.algorithms.product import Direction
+from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round

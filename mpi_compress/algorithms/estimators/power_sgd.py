@@ -9,7 +9,8 @@ from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.low_rank import LowRank
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.product import Direction, Estimator, Moved
+from mpi_compress.algorithms.parts import Direction, Moved
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round

@@ -7,7 +7,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators.sgd import SGD, SentVariance
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.product import Direction
+from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round

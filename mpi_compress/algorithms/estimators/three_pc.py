@@ -7,7 +7,8 @@ import numpy as np
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators.ef21 import Memory
 from mpi_compress.algorithms.needs import EXACT_DOWN, WHOLE_GRADIENTS, Need, exact_up
-from mpi_compress.algorithms.product import Direction, Estimator
+from mpi_compress.algorithms.parts import Direction
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round

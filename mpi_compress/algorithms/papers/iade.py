@@ -1,74 +1,17 @@
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
+from typing import Any, ClassVar
 
 from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.papers.double_encoding import DoubleEncoding, Past, Worker, ball, check_rate, refuse_rounding, xi
+from mpi_compress.algorithms.double_encoding import LATTICE, DoublyEncoded, Master, Node, check_rate, square, xi
+from mpi_compress.algorithms.needs import EXACT_DOWN
+from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
-
-
-@dataclass
-class Node:
-    x: Vector  # (d,) iterate
-    v: Vector  # (d,) what every node takes for the gradient
-    past: Past
-
-
-@dataclass
-class Master:
-    S: Vector  # (d,) (1/n) Σ s_i
-
-
-class DoublyEncoded(DoubleEncoding):
-    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k. In Algorithm 2 workers and the master do the same, at y."""
-
-    def point(self, node: Node) -> Vector:
-        """Where gradients are taken (d,)."""
-        return node.x
-
-    def start(self, x0: Vector) -> Node:
-        x_star = self.setting.x_star
-        return Node(x0.copy(), np.zeros_like(x0), Past(math.nan if x_star is None else norm(x0 - x_star)))
-
-    def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker(np.zeros(f.dim), np.zeros(f.dim))
-
-    def start_master(self, node: Node) -> Master:
-        return Master(np.zeros_like(node.x))
-
-    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        Q = self.uplink(node, t.k)
-        y = self.point(node)
-        worker.g[:] = f.gradient(y, self.rows(f, t))
-        refuse_rounding(self, worker.g, y, t.k)
-        d = Q.pack(worker.g - worker.s, t)
-        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
-        return d
-
-    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        self.mean(ups).add_to(master.S)
-        return self.downlink(node, t.k).pack(master.S - node.v, t)
-
-    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        down.add_to(node.v)
-        x = node.x - self.η * node.v
-        self.note_round(node.past, down, node.x, x, t.k)
-        node.x = x
-
-    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
-        """Note the message of round k, and how far the point of the gradients moved."""
-        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
-            past.moved = norm(after - before)
-        past.k = k + 1
-        past.ball = ball(down)
 
 
 @algorithms.register("iade")
@@ -113,3 +56,159 @@ class IADE(DoublyEncoded):
 
     def bound(self, k: int, start: float) -> float:
         return self.c1**k * xi(start, self.η * self.s, self.c, self.c1)
+
+
+@algorithms.register("dqgd")
+@dataclass(frozen=True)
+class DQGD(IADE):
+    """Quantised gradient differences, one direction: Khirirat, Feyzmahdavian, Johansson (2018), by a precision that grows.
+
+    worker sends     d_i ← Q(∇f_i(x) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = s c'^(k+1)
+    master answers   d̄ ← (1/n) Σ d_i, exactly
+    everyone         v ← v + d̄;  x ← x − η v
+
+    As in `iade`, ‖v_k − ∇f(x_k)‖ ≤ s c'^(k+1), so Theorem 3.1 of the AIADE paper holds here too.
+
+    Without [up] that link is a lattice with floats of 32 bits.
+    """
+
+    paper = "DQGD, AIADE's rival"
+    needs = (*IADE.needs, EXACT_DOWN)
+    links: ClassVar[Mapping[str, Any]] = {"up": LATTICE}
+
+    def sigma(self, k: int) -> float:
+        return self.budget(k)
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        return self.down.pack(self.mean(ups), t)
+
+
+@algorithms.register("iade-sgd")
+@dataclass(frozen=True)
+class IADESGD(DoublyEncoded):
+    """Increasing accuracy and double encoding for stochastic gradients: Ye, Xiao, Sun (2020), Algorithm 3. s_i, S and v start at 0.
+
+    worker sends     d_i ← Q(g_i − s_i, ε_k);  s_i ← s_i + d_i          ε_k = ρ²L²s c'^(k+1)/2,  g_i by a minibatch
+    master answers   S ← S + (1/n) Σ d_i;  u ← Q(S − v, ε_k)
+    everyone         v ← v + u;  x ← x − η v
+
+    Q is unbiased with a mean squared error of at most ε_k. Theorem 5.2: with η = 1/(ρL), c = 1 − ηµ < c' < 1 and the weak growth
+    condition (1/n) Σ E‖g_i‖² ≤ 2ρL (f(x) − f*), E‖x_k − x*‖² ≤ c'^k ξ, ξ = max{0, ‖x_0 − x*‖² − sc'/(c' − c)} + sc'/(c' − c).
+
+    Where x* fits every sample, the condition holds for any batch with ρL = L_row, the largest smoothness of one sample; else no ρ
+    suffices near x*. µ is the regulariser's; where there is none, `convexity` gives it.
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
+    """
+
+    paper = "AIADE, Algorithm 3"
+    stochastic: ClassVar[bool] = True
+    theory = "1/(rho*L_max)"
+    level: Expression = "(g0*step)**2"  # s, a squared distance: the scale of the bound on E‖v − ∇f‖², which is ρ²L²s c'^(k+1)
+    rho: Expression = "L_row/L_max"  # ρ, the constant of the weak growth condition
+    step: Expression = theory  # η, the step size
+    rate: Expression = "1 - step*convexity/2"  # c', the factor by which the bound falls each round: above c = 1 − ηµ, below 1
+    batch: int = 1  # rows of each worker's minibatch
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+
+    @cached_property
+    def c(self) -> float:
+        return 1 - self.µ / (float(self.rho) * self.L)
+
+    @cached_property
+    def c1(self) -> float:
+        """c'."""
+        return float(self.rate)
+
+    def check(self) -> None:
+        super().check()
+        check_rate(self.c1, self.c, "1 − µ/(ρL)")
+
+    def sigma(self, k: int) -> float:
+        """√ε_k."""
+        return float(self.rho) * self.L * math.sqrt(self.s * self.c1 ** (k + 1) / 2)
+
+    def budget(self, k: int) -> float:
+        """√(2ε_k), for the root of the mean square."""
+        return math.sqrt(2) * self.sigma(k)
+
+    @property
+    def proved(self) -> bool:
+        return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
+
+    def bound(self, k: int, start: float) -> float:
+        """For the root of the mean square."""
+        return math.sqrt(self.c1**k * xi(square(start), self.s, self.c, self.c1))
+
+
+@dataclass
+class NodeWithY(Node):
+    y: Vector  # (d,) where gradients are taken
+
+
+@algorithms.register("aiade")
+@dataclass(frozen=True)
+class AIADE(DoublyEncoded):
+    """Accelerated increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 2. s_i, S and v start at 0, y at x_0.
+
+    worker sends     d_i ← Q(∇f_i(y) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = ε c^(k+1)/(2k + 2)
+    master answers   S ← S + (1/n) Σ d_i;  u ← Q(S − v, σ_k)
+    everyone         v ← v + u;  x⁺ ← y − η v;  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
+
+    c = √(1 − √(µ/L)), τ = (√L − √µ)/(√L + √µ), L the largest L_i. ‖v_k − ∇f(y_k)‖ ≤ ε c^(k+1)/(k + 1) at every round; Theorem 4.1:
+    ‖x_k − x*‖ ≤ c^k G(k) with G = O(ln k), for η = 1/L. What workers send and the master answers is as in `iade`, at y.
+
+    Without [up] or [down] that link is a lattice with floats of 32 bits.
+    """
+
+    paper = "AIADE, Algorithm 2"
+
+    def check(self) -> None:
+        super().check()
+        if not 0 < self.µ < self.L:
+            raise ValueError(f"µ = {self.µ:g} must be above 0 and below L = {self.L:g}")
+
+    @cached_property
+    def c(self) -> float:
+        return math.sqrt(1 - math.sqrt(self.µ / self.L))
+
+    @cached_property
+    def τ(self) -> float:
+        return (math.sqrt(self.L) - math.sqrt(self.µ)) / (math.sqrt(self.L) + math.sqrt(self.µ))
+
+    def budget(self, k: int) -> float:
+        return self.s * self.c ** (k + 1) / (k + 1)
+
+    @property
+    def proved(self) -> bool:
+        return abs(self.η * self.L - 1) <= 1e-9
+
+    def start(self, x0: Vector) -> NodeWithY:
+        return NodeWithY(**vars(super().start(x0)), y=x0.copy())
+
+    def point(self, node: NodeWithY) -> Vector:  # type: ignore[override]
+        return node.y
+
+    def all_hear(self, node: NodeWithY, down: Compressed, t: Round) -> None:  # type: ignore[override]
+        down.add_to(node.v)
+        x = node.y - self.η * node.v
+        y = x + self.τ * (x - node.x)
+        self.note_round(node.past, down, node.y, y, t.k)
+        node.x, node.y = x, y
+
+    def bound(self, k: int, start: float) -> float:
+        """c^k √(2(Δ + g_k + h_k)/µ), by the recursion in the proof of Theorem 4.1, with Δ ≤ (L + µ)/2 ‖x_0 − x*‖²."""
+        sums = self._sums
+        if not sums:
+            sums.append((self.L + self.µ) / 2 * square(start))
+        while len(sums) <= k:
+            l, Δ = self.s / len(sums), sums[-1]
+            g = 3 * l * math.sqrt(2 / self.L * Δ) / self.c
+            h = 5 * l * math.sqrt(2 / self.µ * Δ) / self.c + square(l) / self.L
+            sums.append(Δ + g + h)
+        return self.c**k * math.sqrt(2 / self.µ * sums[k])
+
+    @cached_property
+    def _sums(self) -> list[float]:
+        """Δ + g_k + h_k for k = 0, 1, …, as far as they were needed."""
+        return []

@@ -1,6 +1,6 @@
 """Servers: how x moves along a direction."""
 
-from mpi_compress.algorithms.product import Server, servers
+from mpi_compress.algorithms.parts import Server, servers
 from mpi_compress.core.registry import import_all
 
 register = servers.register

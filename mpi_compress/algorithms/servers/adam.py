@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.product import Direction, Moved, Point, Server, dense, servers, summed
+from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers, summed
 from mpi_compress.messages.kinds import Vector
 
 

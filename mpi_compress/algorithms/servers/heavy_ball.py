@@ -3,7 +3,7 @@ from typing import Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.product import Direction, Moved, Point, Server, add, dense, servers
+from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, add, dense, servers
 from mpi_compress.messages.kinds import Vector
 
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.algorithms.product import Direction, Moved, Point, Server, dense, servers
+from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers
 from mpi_compress.core.expressions import Expression
 from mpi_compress.messages.kinds import Vector
 

@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from mpi_compress.algorithms.product import Direction, Moved, Server, servers
+from mpi_compress.algorithms.parts import Direction, Moved, Server, servers
 
 
 @servers.register("step")

@@ -12,7 +12,7 @@ from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.estimators.ef import EF, ErrorFeedback
 from mpi_compress.algorithms.estimators.ef_gdstar import EFGDStar
 from mpi_compress.algorithms.hosted import HostedWorkers
-from mpi_compress.algorithms.product import dense
+from mpi_compress.algorithms.parts import dense
 from mpi_compress.engine.fast.gradients import GradientsTogether, pays
 from mpi_compress.engine.fast.ways import Way, register, side_by_side
 from mpi_compress.kernels import feedback as kernels

@@ -13,9 +13,11 @@ from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
-from mpi_compress.messages.link import Link
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
 
 LATTICE = {"compressor": "lattice", "codec": {"float": 32}}
 EPS = float(np.finfo(float).eps)  # one unit in the last place
@@ -42,6 +44,18 @@ class Worker:
         """s ← s + d, what the master heard."""
         d.add_to(self.s)
         self.ball = ball(d)
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    v: Vector  # (d,) what every node takes for the gradient
+    past: Past
+
+
+@dataclass
+class Master:
+    S: Vector  # (d,) (1/n) Σ s_i
 
 
 @dataclass(frozen=True)
@@ -129,20 +143,13 @@ class DoubleEncoding(Algorithm):
         return self._in_round(self.down, k, node.past.moved, 3)
 
     def _in_round(self, link: Link, k: int, moved: float, old: int) -> Link:
-        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say; made once for all that ask."""
-        if self._made.get(old, (None,))[0] != (k, moved):
-            known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
-            if k == 0:
-                known["range"] = "sent"
-            elif link.compressor.bounds_range:
-                known["radius"] = rounded_up(self.L * moved + old * self.sigma(k - 1))
-            self._made[old] = (k, moved), link.at(**known)
-        return self._made[old][1]
-
-    @cached_property
-    def _made(self) -> dict[int, tuple[tuple[int, float], Link]]:
-        """The last link of each direction, with the round and the distance that it was made for."""
-        return {}
+        """A link in round k, whose messages have at most L·moved + old·σ_{k−1} to say."""
+        known: dict[str, Any] = {"sigma": self.sigma(k), "stochastic": self.stochastic}
+        if k == 0:
+            known["range"] = "sent"
+        elif link.compressor.bounds_range:
+            known["radius"] = rounded_up(self.L * moved + old * self.sigma(k - 1))
+        return link.at_once(**known)
 
     @cached_property
     def quantises(self) -> bool:
@@ -177,6 +184,50 @@ class DoubleEncoding(Algorithm):
     def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
         """gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference."""
         return {"gap": norm(node.v - mean) / self.budget(node.past.k - 1) if node.past.k and self.quantises else math.nan}
+
+
+class DoublyEncoded(DoubleEncoding):
+    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k. In Algorithm 2 workers and the master do the same, at y."""
+
+    def point(self, node: Node) -> Vector:
+        """Where gradients are taken (d,)."""
+        return node.x
+
+    def start(self, x0: Vector) -> Node:
+        x_star = self.setting.x_star
+        return Node(x0.copy(), np.zeros_like(x0), Past(math.nan if x_star is None else norm(x0 - x_star)))
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(f.dim), np.zeros(f.dim))
+
+    def start_master(self, node: Node) -> Master:
+        return Master(np.zeros_like(node.x))
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        Q = self.uplink(node, t.k)
+        y = self.point(node)
+        worker.g[:] = f.gradient(y, self.rows(f, t))
+        refuse_rounding(self, worker.g, y, t.k)
+        d = Q.pack(worker.g - worker.s, t)
+        worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
+        return d
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        self.mean(ups).add_to(master.S)
+        return self.downlink(node, t.k).pack(master.S - node.v, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        down.add_to(node.v)
+        x = node.x - self.η * node.v
+        self.note_round(node.past, down, node.x, x, t.k)
+        node.x = x
+
+    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
+        """Note the message of round k, and how far the point of the gradients moved."""
+        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
+            past.moved = norm(after - before)
+        past.k = k + 1
+        past.ball = ball(down)
 
 
 def refuse_rounding(method: DoubleEncoding, g: Vector, y: Vector, k: int) -> None:

@@ -1,0 +1,196 @@
+"""A method as a product of three parts: x moves along what workers' messages mean.
+
+- An *estimator* says what workers send, and what the mean of it means: a direction.
+- A *server* says how x moves along the direction. The regulariser that is not in the f_i, its prox, and means
+  of iterates are its part.
+- A *downlink* says what workers hear. From it follows whose the states are: by the mean everybody remembers and moves alike; else
+  the master alone does, and workers know what it tells them.
+
+A direction is a sequence of terms, arrays or compressed vectors, that are added one by one: to the last bit x − γ h − γ m is not
+x − γ (h + m), and a sparse m is added where it is not 0.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from mpi_compress.algorithms.averaging import Average, IterateMean, weight_ratio
+from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms.formulas import formulas_of, names_of, settled
+from mpi_compress.algorithms.needs import EXACT_DOWN, Need
+from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.scaled_vector import ScaledVector
+
+Point = Vector | ScaledVector
+Direction = Sequence[Compressed | Vector]
+
+
+@dataclass
+class Moved:
+    """What a server moves."""
+
+    x: Point  # (d,) iterate
+    mean: IterateMean | None  # of the iterates, where it is wanted
+
+    @property
+    def point(self) -> Point:
+        """Where gradients are taken (d,)."""
+        return self.x
+
+
+@dataclass
+class Node:
+    """What every node knows where it hears the mean."""
+
+    moved: Moved
+    memory: Any = None  # the estimator's, of the means so far
+    known: Any = None  # the estimator's, of coins and of points before
+
+    @property
+    def x(self) -> Point:
+        """Where gradients are taken (d,)."""
+        return self.moved.point
+
+
+class Bindable(Part):
+    """A part of a product, whose formulas are evaluated as it joins a method in a run."""
+
+    paper: ClassVar[str] = ""
+    needs: ClassVar[Sequence[Need]] = ()
+    method: Any
+
+    def joined(self, method: Method, numbers: Mapping[str, float]) -> Self:
+        """This part in a method that is bound to its setting; `numbers` are what formulas may name."""
+        formulas = {key: (getattr(self, key), kind) for key, kind in formulas_of(cast(Hashable, type(self))).items()}
+        known = {key: settled(key, value, kind, numbers, "") for key, (value, kind) in formulas.items() if value is not None}
+        bound = replace(self, **known)  # type: ignore[type-var]
+        object.__setattr__(bound, "method", method)
+        return bound
+
+    def names(self) -> set[str]:
+        """The quantities that its formulas name."""
+        return set().union(*(names_of(getattr(self, key), "") for key in formulas_of(cast(Hashable, type(self)))))
+
+
+@dataclass(frozen=True)
+class Server(Bindable, ABC):
+    """How x moves along a direction."""
+
+    scales: ClassVar[bool] = False  # True: it moves an x that is a scalar times a vector
+    proximal: ClassVar[bool] = False  # True: it applies a penalty that is not in the f_i
+    average: Average | None = field(default=None, kw_only=True)  # the point to evaluate; left out: as the algorithm says
+
+    def start(self, x: Point) -> Moved:
+        """What moves from x (d,) on, its own copy."""
+        return Moved(x, self.begun_mean(x))
+
+    @abstractmethod
+    def move(self, s: Any, g: Direction, γ: float, k: int) -> None:
+        """Move x along −g in round k, in place."""
+
+    def check(self) -> None:
+        """ValueError where a parameter does not go with the setting."""
+
+    def begun_mean(self, x: Point) -> IterateMean | None:
+        """The mean of iterates before the first round."""
+        return IterateMean.begun(self.average or "last", dense(x))
+
+    def take_in(self, s: Moved, k: int) -> None:
+        """Take the iterate of round k into the mean, if one is wanted."""
+        if s.mean is not None:
+            s.mean.take_in(dense(s.x), self.weight_ratio(k))
+
+    def weight_ratio(self, k: int) -> float:
+        """w_(k−1) / w_k; ValueError if the weights do not go with the step."""
+        return weight_ratio(self.average or "last", self.method.step, self.method.setting.numbers["mu"], k)
+
+    def along(self, x: Point, g: Direction, γ: float) -> None:
+        """x ← x − γ (g + ∇r(x)), in place; where r is not smooth, x ← prox_{γr}(x − γ g)."""
+        r = self.method.setting.penalty_apart
+        slope = r.gradient(dense(x)) if r is not None and r.smooth else None
+        self.regularise(x, γ, at_once=self.method.batch is None)
+        for term in g:
+            add(x, term, -γ)
+        if slope is not None:
+            add(x, slope, -γ)
+        elif r is not None:
+            assign(x, r.prox(dense(x), γ))
+
+    def regularise(self, x: Point, γ: float, at_once: bool) -> None:
+        """x ← (1 − γµ) x where (µ/2)‖x‖² is not in the f_i; `at_once`: not by a scale that is multiplied into x later."""
+        factor = 1.0 - γ * self.method.setting.mu_apart
+        if isinstance(x, ScaledVector):
+            x.shrink(factor, at_once)
+        elif factor != 1.0:
+            x *= factor
+
+
+@dataclass(frozen=True)
+class Downlink(Bindable, ABC):
+    """What workers hear of the means, or of x."""
+
+    compressor: ClassVar[str] = "identity"  # of [down], where a job names none
+    lifts: ClassVar[Sequence[Need]] = (EXACT_DOWN,)  # what estimators need that is no need here
+    answers_each: ClassVar[bool] = False  # True: each worker hears a message of its own
+    everyone_remembers: ClassVar[bool] = False  # True: every node has the memory of the means; else the master alone
+
+    @abstractmethod
+    def start(self, m: Any, x0: Vector) -> Any:
+        """What every node knows before round 0, with the point of the gradients as `x` and the estimator's `known`."""
+
+    def start_master(self, m: Any, node: Any) -> Any:
+        return None
+
+    @abstractmethod
+    def master_answers(self, m: Any, node: Any, master: Any, mean: Compressed, t: Round) -> Message: ...
+
+    @abstractmethod
+    def all_hear(self, m: Any, node: Any, down: Compressed, t: Round) -> None: ...
+
+    def downlink(self, m: Any, node: Any, k: int) -> Link:
+        return m.down
+
+    def iterate(self, m: Any, node: Any) -> Vector:
+        """The point (d,) to evaluate."""
+        return dense(node.x)
+
+    def wrap(self, m: Any) -> None:
+        """Let workers of a bound method have what this downlink keeps for them."""
+
+
+servers: Registry[Server] = Registry("server", Server)
+downlinks: Registry[Downlink] = Registry("downlink", Downlink)
+
+
+def add(x: Point, c: Compressed | Vector, factor: float = 1.0) -> None:
+    """x ← x + factor · c, in place."""
+    if isinstance(x, ScaledVector):
+        x.add(c, factor)
+    elif isinstance(c, Compressed):
+        c.add_to(x, factor)
+    else:
+        x += factor * c
+
+
+def assign(x: Point, value: Vector) -> None:
+    """x ← value (d,), in place."""
+    if isinstance(x, ScaledVector):
+        x.scale, x = 1.0, x.v
+    x[:] = value
+
+
+def dense(x: Point) -> Vector:
+    """x (d,) as an array."""
+    return x.dense() if isinstance(x, ScaledVector) else x
+
+
+def summed(g: Direction) -> Vector:
+    """The sum of a direction's terms (d,)."""
+    first, *others = (term.dense() if isinstance(term, Compressed) else term for term in g)
+    return sum(others, start=np.array(first)) if others else first
