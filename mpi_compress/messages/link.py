@@ -88,19 +88,18 @@ class Link:
 
     def at_once(self, **known: Any) -> "Link":
         """`at`, made once for all that ask for the same in a row."""
-        if self._latest.get("known") != known:
-            self._latest.update(known=known, link=self.at(**known))
-        return self._latest["link"]
+        if self._latest[0] != known:
+            self._latest[:] = known, self.at(**known)
+        return self._latest[1]
 
     @cached_property
-    def _latest(self) -> dict[str, Any]:
-        return {}
+    def _latest(self) -> list[Any]:
+        return [None, self]
 
     @cached_property
     def whole(self) -> "Link":
         """The link for whole vectors in the floats of this one's codec."""
-        codec = codecs.build({"name": "dense", "float": self.codec.float}, "codec")
-        return Link(compressors["identity"](), codec, self.dim)
+        return Link(compressors["identity"](), codecs.build({"name": "dense", "float": self.codec.float}, "codec"), self.dim)
 
     @cached_property
     def exact(self) -> "Link":

@@ -10,7 +10,7 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.stochastic import Stochastic
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
-from mpi_compress.messages.link import Link, Message, ScalarLink, of_all_coordinates
+from mpi_compress.messages.link import Link, Message, ScalarLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
 
@@ -88,6 +88,6 @@ def test_a_number_before_a_vector_and_whole_vectors_have_the_codecs_16_bits(bits
     assert (got.scalar, got.vector.values.tolist()) == (scalar, values.tolist())
     assert message.wire_bits == link.planned_wire_bits(3) == 32 + 8 * (2 + 1 + 6 + 2)
     assert link.paper_bits(got) == 16 + 3 * (16 + 4)
-    whole = of_all_coordinates(link)
+    whole = link.whole
     assert whole.pack(np.full(10, 0.1), ROUND).data.size == 20
     assert np.all(whole.unpack(whole.pack(np.full(10, 0.1), ROUND)).dense() == scalar)
