@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, first_rows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.units import unit_of
 
@@ -118,7 +119,8 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     if not groups:
         raise UserError("no result has a row yet")
     labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
-    methods = [Method(label, group, [_cell(group, t, by) for t in targets]) for label, group in zip(labels, groups, strict=True)]
+    took = [[cells(group, [target], by)[0] for target in targets] for group in groups]
+    methods = [Method(*method) for method in zip(labels, groups, took, strict=True)]
     return Comparison(targets, by, sorted(methods, key=lambda method: _order(method, targets)))
 
 
@@ -150,15 +152,18 @@ def amount(value: float, column: str, unit: str | None = None) -> str:
     return f"{value:.4g}{f' {unit}' if unit else ''}"
 
 
-def _cell(runs: Sequence[Run], target: Target, by: str) -> Cell:
-    if missing := [column for column in (target.column, by) if not all(run.has(column) for run in runs)]:
-        return Cell([], by, unknown=f"has no {missing[0]}")
-    if all(target.is_unknown(run) for run in runs):
-        return Cell([], by, unknown=target.why_unknown())
-    rows = [target.row_of(run) for run in runs]
-    took = [math.inf if row is None else float(run.column(by)[row]) for run, row in zip(runs, rows, strict=True)]
-    missing_runs = [run for run, row in zip(runs, rows, strict=True) if row is None]
-    return Cell(took, by, _end(missing_runs, target.column) if missing_runs else "", unit=unit_of(by, runs))
+def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]:
+    """What the runs of a method, one a seed, took to reach each of several levels of one column."""
+    column, rising = targets[0].column, targets[0].rising
+    if missing := [name for name in (column, by) if not all(run.has(name) for run in runs)]:
+        return [Cell([], by, unknown=f"has no {missing[0]}")] * len(targets)
+    if all(targets[0].is_unknown(run) for run in runs):
+        return [Cell([], by, unknown=targets[0].why_unknown())] * len(targets)
+    rows = [first_rows(run.column(column), [target.level for target in targets], rising) for run in runs]
+    took = [np.append(run.column(by).astype(float), math.inf)[own] for run, own in zip(runs, rows, strict=True)]
+    end, unit = cache(lambda late: _end([runs[i] for i in late], column) if late else ""), unit_of(by, runs)
+    late = (tuple(np.flatnonzero(np.less(row, 0)).tolist()) for row in zip(*rows, strict=True))
+    return [Cell([*map(float, each)], by, end(those), unit=unit) for each, those in zip(zip(*took, strict=True), late, strict=True)]
 
 
 def _end(runs: Sequence[Run], column: str) -> str:

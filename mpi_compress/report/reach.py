@@ -1,8 +1,7 @@
-"""Tables of what each method needed to reach a target: of a job, and of several jobs on one problem, with what a slider needs.
+"""Tables of what each method needed to reach a target: of a job, and of several jobs on one problem, with what a slider shows.
 
-Without scripts a page shows each table at a few fixed targets. The slider goes over levels that runs logged: for each of them the
-page holds the row at which each run reaches it, and what the run had spent by then, so that its numbers are those of
-`mpi-compress table`.
+Without scripts a page shows each table at a few fixed targets. The slider goes over levels that runs logged. For each of them the
+page holds the cells of `mpi-compress table`, the order of the methods, and how long their bars are: the script computes nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,47 +10,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence import levels
-from mpi_compress.evidence.comparison import BY, Comparison, compare
+from mpi_compress.evidence.comparison import BY, Cell, Comparison, cells, compare
 from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import Outcome
-from mpi_compress.evidence.problems import Problem
-from mpi_compress.report.series import short
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
-from mpi_compress.results.units import unit_of
 
 _RISING = ("test_accuracy", "hit_rate")
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", *_RISING)
 _BY = (BY[0], "wire_bits", *BY[1:3], "model_seconds", *BY[3:])
 _MOST = 4  # columns of which a table's target can be
+_LEVELS = (12, 100)  # of a slider: the fewest and the most
+CELLS = 120_000  # of all sliders, at about 30 bytes, unless they have the fewest levels
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column whose level can be the target, with fixed targets and levels, each from the easiest to the hardest."""
+    """A column whose level can be the target, and fixed targets, from the easiest to the hardest."""
 
     name: str
-    rising: bool
-    targets: Sequence[float]
-    levels: Sequence[float]
+    targets: Sequence[Target]
 
-    def target(self, level: float) -> Target:
-        return Target(self.name, level, self.rising)
-
-    def rows_of(self, run: Run) -> NDArray[np.intp] | None:
-        """The rows at which a run reaches each of the levels and then the targets, -1 where none does; None without the column."""
-        if not run.has(self.name):
-            return None
-        values = run.column(self.name) * (-1.0 if self.rising else 1.0)
-        least = np.minimum.accumulate(np.where(np.isnan(values), np.inf, values))
-        wanted = np.array([*self.levels, *self.targets]) * (-1.0 if self.rising else 1.0)
-        rows = np.searchsorted(-least, -wanted, side="left")
-        return np.where(rows < values.size, rows, -1)
+    def levels(self, runs: Sequence[Run], most: int) -> list[Target]:
+        """About `most` of the levels that runs logged, from the easiest to the hardest."""
+        rising, falls = self.name in _RISING, column_of(self.name).falls
+        found = levels.levels([run.column(self.name) for run in runs if _is_known(run, self.name)], rising, falls, most)
+        return [Target(self.name, level, rising) for level in found]
 
 
 @dataclass(frozen=True)
@@ -83,32 +71,21 @@ class TargetTable:
         return [(own, list(map(str, each.cells))) for own, each in zip(self.methods, self.comparison.methods, strict=True)]
 
 
-def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome], most: int) -> TargetTable | None:
+def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome]) -> TargetTable | None:
     """The table of runs, each with the key of its job; None where no run comes nearer to any target.
 
     Args:
         of: the jobs, whose figures say what comes first.
-        most: levels of the slider.
     """
     jobs = {run.file: job for run, job in runs if run.rows}
     those = [run for run, _ in runs if run.file in jobs]
     by = [name for name in dict.fromkeys([*_first_by(of), *_BY]) if any(run.has(name) for run in those)]
-    found = (_column(name, those, of, most) for name in _wanted(of, those))
-    columns = [column for column in found if column is not None][:_MOST]
+    found = (_column(name, those, of) for name in _wanted(of, those))
+    columns = [column for column in found if column.targets][:_MOST]
     if not columns:
         return None
-    comparison = compare(those, [columns[0].target(level) for level in columns[0].targets], by[0])
+    comparison = compare(those, columns[0].targets, by[0])
     return TargetTable(id, list(_methods(comparison, jobs)), columns, by, comparison)
-
-
-def of_job(o: Outcome, id: str, most: int) -> TargetTable | None:
-    """The table of a job."""
-    return table(id, [(run, o.key) for run in o.shown], [o], most)
-
-
-def of_problem(problem: Problem, id: str, most: int) -> TargetTable | None:
-    """The table of the methods of several jobs on one problem."""
-    return table(id, problem.runs, problem.outcomes, most)
 
 
 def _methods(comparison: Comparison, jobs: dict[Path, str]) -> Iterator[Method]:
@@ -132,13 +109,11 @@ def _wanted(of: Sequence[Outcome], runs: Sequence[Run]) -> list[str]:
     return [name for name in dict.fromkeys([*first, *_TARGETS]) if any(_is_known(run, name) for run in runs)]
 
 
-def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome], most: int) -> Column | None:
+def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome]) -> Column:
     tables = [table for o in of if o.job is not None for table in (o.job.figure.to, o.job.figure.at)]
     asked = [float(table[name]) for table in tables if table and name in table]
-    rising, falls = name in _RISING, column_of(name).falls
-    each = [run.column(name) for run in runs if _is_known(run, name)]
-    targets = levels.round_targets(each, rising, falls, asked)
-    return Column(name, rising, targets, levels.levels(each, rising, falls, most)) if targets else None
+    each, rising = [run.column(name) for run in runs if _is_known(run, name)], name in _RISING
+    return Column(name, [Target(name, level, rising) for level in levels.round_targets(each, rising, column_of(name).falls, asked)])
 
 
 def _is_known(run: Run, name: str) -> bool:
@@ -151,59 +126,50 @@ def _is_known(run: Run, name: str) -> bool:
 
 
 def data(tables: Sequence[TargetTable]) -> dict[str, Any]:
-    """What the slider needs: what each run had spent at the rows at which it reaches a level, and which rows these are."""
-    runs = {run.file: run for table in tables for run in table.runs}
-    rows = {
-        (table.id, column.name, run.file): found
-        for table in tables
-        for column in table.columns
-        for run in table.runs
-        if (found := column.rows_of(run)) is not None
-    }
-    picked = {file: np.unique([row for key, each in rows.items() if key[2] == file for row in each if row >= 0]) for file in runs}
-    names = {file: {n for t in tables for n in t.by if run in t.runs} for file, run in runs.items()}
-    columns = list(dict.fromkeys(column.name for table in tables for column in table.columns))
-    number = {file: i for i, file in enumerate(runs)}
+    """What sliders show, by the tables' names: the numbers of all tables together decide how many levels a slider has."""
+    shown = sum(len(table.columns) * len(table.by) * len(table.methods) for table in tables)
+    most = min(max(CELLS // max(shown, 1), _LEVELS[0]), _LEVELS[1])
+    return {table.id: _data(table, most) for table in tables}
+
+
+def _data(table: TargetTable, most: int) -> dict[str, Any]:
+    """A table: its columns with their levels and fixed targets, each counted in several ways, and its methods."""
+    texts: dict[str, int] = {}
+    columns = []
+    for column in table.columns:
+        levels = column.levels(table.runs, most)
+        views = [_view(table, [*levels, *column.targets], len(levels), by, texts) for by in table.by]
+        shown = {"label": column_of(column.name).label, "levels": [*map(str, levels)], "targets": [*map(str, column.targets)]}
+        columns.append({**shown, "views": views})
+    methods = [{"name": method.name, "job": method.job} for method in table.methods]
+    return {"columns": columns, "by": [column_of(by).label for by in table.by], "methods": methods, "texts": [*texts]}
+
+
+def _view(table: TargetTable, targets: Sequence[Target], moving: int, by: str, texts: dict[str, int]) -> dict[str, Any]:
+    """What the methods took, counted in one way, to the `moving` levels of a slider and to the fixed targets after them.
+
+    Returns:
+        cells: for each method the numbers of its texts. order: for each level the methods, the soonest first. bars: for each method
+        per cent of the longest at each level, 0 where it is not reached. begin: the hardest level that half of the methods reach
+        which reach any below the start; without such, the middle.
+    """
+    each = [cells(method.runs, targets, by) for method in table.methods]
+    took = np.array([[cell.median for cell in own] for own in each])
+    reached = np.where(took < np.inf, took, 0.0)
+    bars = np.rint(100 * reached / np.maximum(reached.max(axis=0), 1e-300)).clip(1) * (took < np.inf)
+    last = sorted(int(own[-1]) for row in took[:, :moving] if (own := np.flatnonzero(row < np.inf)).size and own[-1] > 0)
     return {
-        "runs": [_run(run, picked[file].astype(np.intp), sorted(names[file]), columns) for file, run in runs.items()],
-        "tables": {table.id: _table(table, number, rows, picked) for table in tables},
+        "cells": [[texts.setdefault(text, len(texts)) for text in _texts(own)] for own in each],
+        "order": np.argsort(took, axis=0, kind="stable").T[:moving].tolist(),
+        "bars": bars.astype(int).tolist(),
+        "begin": last[len(last) // 2] if last else moving // 2,
     }
 
 
-def _run(run: Run, rows: NDArray[np.intp], by: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
-    """A run: its end, and what it had spent at some rows."""
-    having = [name for name in columns if run.has(name)]
-    return {
-        "status": run.status,
-        "round": int(run.trace["round"][-1]),
-        "ends": {name: short(run.column(name)[-1:])[0] for name in having},
-        "unknown": [name for name in having if Target(name, 0.0).is_unknown(run)],
-        "by": {name: short(run.column(name)[rows]) for name in by if run.has(name)},
-    }
-
-
-def _table(table: TargetTable, number: dict[Path, int], rows: dict[Any, NDArray], picked: dict[Path, NDArray]) -> dict[str, Any]:
-    """A table: its columns with the place of each row among the run's, and its methods by the runs' numbers."""
-
-    def places(column: Column, run: Run) -> list[int | None]:
-        found = rows[table.id, column.name, run.file]
-        return [None if row < 0 else int(place) for row, place in zip(found, np.searchsorted(picked[run.file], found), strict=True)]
-
-    columns = [
-        {
-            "name": column.name, "label": column_of(column.name).label, "rising": column.rising,
-            "unknown": column.target(0.0).why_unknown(), "levels": list(column.levels), "targets": list(column.targets),
-            "at": {number[run.file]: places(column, run) for run in table.runs if run.has(column.name)},
-        }
-        for column in table.columns
-    ]  # fmt: skip
-    by = [
-        {"name": name, "label": column_of(name).label, "unit": unit_of(name, table.runs), "whole": _is_whole(name)}
-        for name in table.by
-    ]
-    methods = [{"name": each.name, "job": each.job, "runs": [number[run.file] for run in each.runs]} for each in table.methods]
-    return {"columns": columns, "by": by, "methods": methods}
-
-
-def _is_whole(name: str) -> bool:
-    return name == "round" or column_of(name).dtype == "int64"
+def _texts(each: Sequence[Cell]) -> Iterator[str]:
+    """The cells as text; neighbours that are equal are written once."""
+    before, text = None, ""
+    for cell in each:
+        if before is None or (cell.took, cell.end, cell.unknown) != (before.took, before.end, before.unknown):
+            before, text = cell, str(cell)
+        yield text

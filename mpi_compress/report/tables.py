@@ -7,9 +7,6 @@ from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.evidence.problems import Problem, by_problem
 from mpi_compress.report import reach, series
 
-LARGEST = 3_000_000  # bytes of what sliders need
-_LEVELS = (100, 50, 25, 12)  # of a slider: the most that fit
-
 
 @dataclass(frozen=True)
 class OfProblem:
@@ -40,25 +37,22 @@ class Tables:
 
     @classmethod
     def of(cls, found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> "Tables":
-        """The tables of these jobs, with as many levels as fit on the page."""
-        for most in _LEVELS:
-            of_jobs = {ids[o]: table for o in found if o.job and (table := reach.of_job(o, f"{ids[o]}-reach", most)) is not None}
-            of_data = list(_of_data(found, ids, most))
-            all_tables = [*of_jobs.values(), *(problem.table for each in of_data for problem in each.problems)]
-            text = series.as_json(reach.data(all_tables))
-            if len(text.encode()) <= LARGEST:
-                break
-        return cls(of_jobs, of_data, text)
+        """The tables of these jobs."""
+        each = {o: reach.table(f"{ids[o]}-reach", [(run, o.key) for run in o.shown], [o]) for o in found if o.job}
+        of_jobs = {ids[o]: table for o, table in each.items() if table is not None}
+        of_data = list(_of_data(found, ids))
+        all_tables = [*of_jobs.values(), *(problem.table for each in of_data for problem in each.problems)]
+        return cls(of_jobs, of_data, series.as_json(reach.data(all_tables)))
 
 
-def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str], most: int) -> list[OfData]:
+def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> list[OfData]:
     sets: dict[str, list[Problem]] = {}
     for problem in by_problem(found):
         sets.setdefault(problem.data, []).append(problem)
     made: list[OfData] = []
     for name, problems in sets.items():
         shared = [each for each in problems if len(each.jobs) > 1]
-        tables = [(each, reach.of_problem(each, f"data-{len(made) + 1}-{i}", most)) for i, each in enumerate(shared, 1)]
+        tables = [(p, reach.table(f"data-{len(made) + 1}-{i}", p.runs, p.outcomes)) for i, p in enumerate(shared, 1)]
         own = [OfProblem(each.words, _jobs(each, ids), table) for each, table in tables if table is not None]
         alone = [(each.words, *_jobs(each, ids)[0]) for each in problems if len(each.jobs) == 1]
         if own:

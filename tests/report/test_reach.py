@@ -3,7 +3,11 @@
 import json
 import math
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +19,10 @@ from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.evidence.problems import by_problem
 from mpi_compress.report import reach, render
 from mpi_compress.report.tables import Tables
-from mpi_compress.results.targets import Target
+from mpi_compress.results.columns import column_of
+from mpi_compress.results.targets import Target, first_rows
+
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 JOB = """
 title = "one"
@@ -60,42 +67,70 @@ def found(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(found):
-    return reach.of_job(found[0], "t", 30)
+    return reach.table("t", [(run, "one") for run in found[0].runs], found[:1])
 
 
 def test_fixed_targets_have_the_numbers_of_the_command(found, table):
     """What a page without scripts shows: the first column of the figure, counted in its x."""
     column = table.columns[0]
     assert (column.name, table.by[0]) == ("suboptimality", "round")
-    wanted = compare(found[0].runs, [column.target(level) for level in column.targets], "round")
+    wanted = compare(found[0].runs, column.targets, "round")
     assert [cells for _, cells in table.rows] == [cells[1:] for cells in wanted.cells]
     html = render.page(found[:1], "")
     for cells in wanted.cells:
         assert all(f">{cell}</td>" in html for cell in cells[1:])
 
 
-def test_each_level_of_the_slider_has_the_row_that_reaches_it(table):
-    """What the script looks up is what `Target.row_of` finds, for every run, column, level and count."""
-    data = json.loads(json.dumps(reach.data([table])))
-    own = data["tables"]["t"]
-    assert [column["name"] for column in own["columns"]][:3] == ["suboptimality", "loss", "grad_norm"]
-    for column in own["columns"]:
-        assert len(column["levels"]) > 10
-        for method, those in zip(table.methods, own["methods"], strict=True):
-            for run, number in zip(method.runs, those["runs"], strict=True):
-                for level, place in zip(column["levels"] + column["targets"], column["at"][str(number)], strict=True):
-                    row = Target(column["name"], level).row_of(run)
-                    assert (row is None) == (place is None)
-                    if row is not None:
-                        assert data["runs"][number]["by"]["wire_bits_up"][place] == run.trace["wire_bits_up"][row]
-                        assert data["runs"][number]["by"]["round"][place] == run.trace["round"][row]
+def test_each_level_of_the_slider_has_the_cells_and_the_order_of_the_command(table):
+    """For every column, way of counting and level: the texts, the soonest method first, and bars of those that reach it."""
+    data = json.loads(json.dumps(reach.data([table])))["t"]
+    assert [column.name for column in table.columns][:3] == ["suboptimality", "loss", "grad_norm"]
+    names = [method["name"] for method in data["methods"]]
+    for column, shown in zip(table.columns, data["columns"], strict=True):
+        levels = column.levels(table.runs, 100)
+        assert len(levels) > 10
+        assert (shown["levels"], shown["targets"]) == ([*map(str, levels)], [*map(str, column.targets)])
+        for by, view in zip(table.by, shown["views"], strict=True):
+            for k, target in enumerate([*levels, *column.targets]):
+                wanted = compare(table.runs, [target], by)
+                assert {name: data["texts"][own[k]] for name, own in zip(names, view["cells"], strict=True)} == dict(wanted.cells)
+                took = {method.label: method.cells[0].median for method in wanted.methods}
+                if k < len(levels):
+                    assert [took[names[i]] for i in view["order"][k]] == sorted(took.values())
+                bars = {name: own[k] for name, own in zip(names, view["bars"], strict=True)}
+                assert {name for name, long in bars.items() if not long} == {name for name in took if took[name] == math.inf}
+                assert (max(bars.values()) == 100) == any(0 < bits < math.inf for bits in took.values())
 
 
-def test_a_target_that_rises_is_reached_from_below():
+@pytest.mark.skipif(shutil.which("node") is None, reason="the script of the slider is played where Node.js is installed")
+def test_the_script_shows_the_cells_of_the_command_in_its_order(table):
+    given = {"script": (resources.files("mpi_compress.report") / "slider.js").read_text(), "tables": reach.data([table])}
+    played = subprocess.run(["node", HELPERS / "page.js"], input=json.dumps(given), capture_output=True, text=True, check=True)
+    seen = json.loads(played.stdout)
+    assert len(seen) == sum(len(own["levels"]) * len(own["views"]) for own in given["tables"]["t"]["columns"])
+    for each in seen[::7]:
+        column, by = table.columns[each["column"]], table.by[each["by"]]
+        target = column.levels(table.runs, 100)[[*map(str, column.levels(table.runs, 100))].index(each["heads"][1])]
+        wanted = compare(table.runs, [target, *column.targets], by)
+        assert each["heads"] == ["Method", *wanted.heads[1:]]
+        assert {name: cells for name, *cells in each["rows"]} == {name: cells for name, *cells in wanted.cells}
+        took = {method.label: method.cells[0].median for method in wanted.methods}
+        assert [took[name] for name, *_ in each["rows"]] == sorted(took.values())
+        assert each["caption"] == f"{column_of(by).label}; of seeds"
+
+
+def test_the_slider_begins_at_the_hardest_level_that_half_of_the_methods_reach(table):
+    for column, shown in zip(table.columns, reach.data([table])["t"]["columns"], strict=True):
+        levels, view = column.levels(table.runs, 100), shown["views"][0]
+        hardest = [max(k for k, t in enumerate(levels) if compare(m.runs, [t]).methods[0].cells[0].median < math.inf) for m in table.methods]
+        assert view["begin"] == sorted(hardest)[len(hardest) // 2]
+
+
+def test_the_first_row_at_a_level_knows_no_nan_and_may_rise():
     values = np.array([0.1, 0.5, 0.4, np.nan, 0.9])
-    column = reach.Column("test_accuracy", True, [0.95], [0.1, 0.45, 0.9])
-    run = type("R", (), {"has": lambda self, name: True, "column": lambda self, name: values})()
-    assert column.rows_of(run).tolist() == [0, 1, 4, -1]
+    assert first_rows(values, [0.1, 0.45, 0.9, 0.95], rising=True).tolist() == [0, 1, 4, -1]
+    assert first_rows(np.array([np.nan, 3, 1, 2]), [np.inf, 3, 2, 0]).tolist() == [1, 1, 2, -1]
+    assert first_rows(np.full(2, np.nan), [1.0]).tolist() == [-1]
     assert levels.levels([values], True, False, 10) == [0.1, 0.5, 0.9]
     assert levels.round_targets([values], True, False, []) == pytest.approx([0.5, 0.74, 0.86])
 
@@ -161,17 +196,18 @@ def test_methods_of_several_jobs_on_one_problem_stand_in_one_table(found):
 def test_two_methods_of_one_name_in_a_job_are_told_apart(found):
     gd = found[1].runs[0]
     again = replace(gd, file=gd.file.with_name("again-0123456789ab.h5"))
-    both = reach.table("t", [(gd, "two"), (again, "two")], [found[1]], 10)
+    both = reach.table("t", [(gd, "two"), (again, "two")], [found[1]])
     assert len({method.name for method in both.methods}) == 2
 
 
 def test_what_sliders_need_has_fewer_levels_where_it_would_be_too_large(found, monkeypatch):
     ids = render.ids_of(found)
     whole = Tables.of(found, ids).data
-    monkeypatch.setattr("mpi_compress.report.tables.LARGEST", len(whole) - 1)
+    monkeypatch.setattr("mpi_compress.report.reach.CELLS", 1000)
     fewer = Tables.of(found, ids).data
     assert len(fewer) < len(whole)
-    assert json.loads(fewer)["tables"].keys() == json.loads(whole)["tables"].keys()
+    assert json.loads(fewer).keys() == json.loads(whole).keys()
+    assert all(len(column["levels"]) > 1 for own in json.loads(fewer).values() for column in own["columns"])
 
 
 def test_costs_in_bits_are_written_as_bits(found):
