@@ -206,7 +206,7 @@ CORE = (
 )
 
 KERNELS = (
-    M("kernels/losses.py", "return short - 0.5, -y", "return short, -y", LOSSES + "value_is_the_formula_for_any_margin", "the smooth hinge jumps"),
+    M("kernels/losses.py", "(short - 0.5, -y)", "(short, -y)", LOSSES + "value_is_the_formula_for_any_margin", "the smooth hinge jumps"),
     M("kernels/vectors.py", "return peak * np.sqrt(total)", "return np.sqrt(total)", "messages/test_kinds.py::test_a_squared_norm_that_overflows_is_infinite", "the norm of a very long vector is that of its shares"),
     M("kernels/threshold.py", "n += u(not abs(v[j]) < threshold)", "n += u(abs(v[j]) >= threshold)", COMPRESSORS + "what_is_not_finite_is_passed_on", "NaN among the last coordinates is lost"),
     M("kernels/feedback.py", "a = v[i]\n        b = a - values[j]", "a = v[j]\n        b = a - values[j]", "kernels/test_feedback_kernels.py", "the place in the message for the coordinate"),

@@ -74,6 +74,13 @@ def test_a_loss_without_a_kernel_is_refused_in_python_too():
         Mine()
 
 
+def test_a_kernel_without_a_curvature_is_refused_by_the_name_of_its_loss(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "ROWS", [*kernels.ROWS, (lambda y, m: (m, 1.0), None)])
+    complaint = f"^[^\n]*own.toml: objective.loss: 'mine' states kernel = {len(kernels.ROWS) - 1}, whose row has no curvature[^\n]*$"
+    with pytest.raises(UserError, match=complaint):
+        job(tmp_path, LOSS.format(f"kernel = {len(kernels.ROWS) - 1}; solver = 'newton'"))
+
+
 @pytest.mark.parametrize("kernel", ["HINGE", "LOGISTIC"])
 def test_a_loss_without_a_solver_has_no_f_star(tmp_path, kernel):
     run = played(tmp_path, LOSS.format(f"kernel = {kernel}"))
@@ -107,14 +114,14 @@ def test_another_source_of_a_loss_is_another_run_and_has_its_own_optimum(tmp_pat
 
 
 def test_every_kernel_is_that_of_one_loss_and_every_solver_is_stated():
-    assert sorted(losses[name].kernel for name in losses if losses[name].kernel is not None) == list(kernels.CODES)
+    assert sorted(losses[name].kernel for name in losses if losses[name].kernel is not None) == list(range(len(kernels.ROWS)))
     assert {part.solver for part in (*losses.values(), *models.values())} - {None} == set(SOLVERS)
 
 
-def test_a_code_without_a_branch_is_no_loss():
+def test_a_code_without_a_row_gives_nan():
     out = np.empty(1)
-    kernels.curvatures(len(kernels.CODES), np.ones(1), np.ones(1), out)
-    assert np.isnan([*kernels.loss_and_slope(len(kernels.CODES), 1.0, 1.0), *out]).all()
+    kernels.curvatures(len(kernels.ROWS), np.ones(1), np.ones(1), out)
+    assert np.isnan([*kernels.loss_and_slope(len(kernels.ROWS), 1.0, 1.0), *out]).all()
 
 
 def test_a_partition_is_one_class(tmp_path):

@@ -19,12 +19,12 @@ _DIFFERENCE = 1e-6  # of margins, over 1 + |m|: the square root of their roundin
 class Loss(Part):
     """ℓ(y, m) of a sample with label y and margin m = a·x.
 
-    A loss gives its values and slopes on arrays; one with a branch of its own in `mpi_compress.kernels.losses` states its code
+    A loss gives its values and slopes on arrays; one with a row of its own in `mpi_compress.kernels.losses` states its code
     instead, and is then computed in one pass over the rows.
     """
 
     formula: ClassVar[str] = ""
-    kernel: ClassVar[int | None] = None  # the code of its branch in kernels.losses
+    kernel: ClassVar[int | None] = None  # the code of its row in kernels.losses
     curvature: ClassVar[float] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # a loss of a margin draws nothing, as some models do
@@ -33,12 +33,15 @@ class Loss(Part):
 
     def __post_init__(self) -> None:
         own_values = type(self).value_and_slope is not Loss.value_and_slope
-        if self.kernel not in kernels.CODES and not (self.kernel is None and own_values):
-            given = "states no kernel" if self.kernel is None else f"states kernel = {self.kernel}, which does not exist"
-            raise UserError(
-                f"'{self.name}' {given}; it needs value_and_slope(self, y, m), or a branch of mpi_compress.kernels.losses, such as "
-                "kernel = LOGISTIC"
-            )
+        if self.kernel is None:
+            given = "" if own_values else "states no kernel; it needs value_and_slope(self, y, m)"
+        elif self.kernel not in range(len(kernels.ROWS)):
+            given = f"states kernel = {self.kernel}, which does not exist; it needs value_and_slope(self, y, m)"
+        else:
+            lacks = kernels.ROWS[self.kernel][1] is None
+            given = f"states kernel = {self.kernel}, whose row has no curvature; it needs @row(curvature=…)" if lacks else ""
+        if given:
+            raise UserError(f"'{self.name}' {given}, or a row of mpi_compress.kernels.losses, such as kernel = LOGISTIC")
 
     @property
     def smooth(self) -> bool:
