@@ -32,9 +32,8 @@ def add_arguments(parser: Parser) -> None:
 
 def _list(_: Namespace) -> int:
     from mpi_compress.core.tables import plain
-    from mpi_compress.problem.datasets import KNOWN, generators
-    from mpi_compress.problem.datasets.known import how_to_get
-    from mpi_compress.problem.datasets.published import PUBLISHED
+    from mpi_compress.problem.datasets import generators
+    from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
     from mpi_compress.problem.datasets.table import find_set
 
     def where(name: str) -> str:
@@ -115,9 +114,10 @@ def _add_info(parser: ArgumentParser) -> None:
 
 
 def _info(options: Namespace) -> int:
+    from mpi_compress.problem.datasets.cache import digest
+    from mpi_compress.problem.datasets.known import PUBLISHED
     from mpi_compress.problem.datasets.labels import listed
-    from mpi_compress.problem.datasets.published import PUBLISHED
-    from mpi_compress.problem.datasets.table import DataTable, contents_of, digest, find_file
+    from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file
 
     file = find_file(options.file)
     found = contents_of(file, DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None)
@@ -175,8 +175,7 @@ def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
     from mpi_compress.core.registry import parameters
     from mpi_compress.job.loading import parse_job
     from mpi_compress.job.tables import ObjectiveTable
-    from mpi_compress.problem.datasets import KNOWN
-    from mpi_compress.problem.datasets.published import PUBLISHED
+    from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
     from mpi_compress.problem.datasets.table import find_file
 
     file = find_file(given)

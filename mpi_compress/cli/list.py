@@ -72,9 +72,9 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.messages.codecs import codecs
     from mpi_compress.messages.compressors import compressors
     from mpi_compress.messages.costs import costs
-    from mpi_compress.problem.datasets import KNOWN, generators
+    from mpi_compress.problem.datasets import generators
     from mpi_compress.problem.datasets.formats import formats
-    from mpi_compress.problem.datasets.published import PUBLISHED
+    from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
     from mpi_compress.problem.losses import losses
     from mpi_compress.problem.metrics import metrics
     from mpi_compress.problem.models import models

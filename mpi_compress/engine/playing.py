@@ -28,7 +28,7 @@ from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.runs import Prepared, attributes_of
-from mpi_compress.problem.datasets.outcome import outcome
+from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
 from mpi_compress.results.files import checkpoint_of, part_of

@@ -22,11 +22,11 @@ from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.cache import digest
 from mpi_compress.problem.datasets.formats import formats
-from mpi_compress.problem.datasets.known import how_to_get
+from mpi_compress.problem.datasets.known import PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.labels import Labels
-from mpi_compress.problem.datasets.published import PUBLISHED
-from mpi_compress.problem.datasets.table import DataTable, content_id, digest
+from mpi_compress.problem.datasets.table import DataTable, content_id
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model

@@ -16,7 +16,7 @@ from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.job.runs import data_table
 from mpi_compress.problem.datasets.convert import Spool
-from mpi_compress.problem.datasets.published import PUBLISHED, Published
+from mpi_compress.problem.datasets.known import PUBLISHED, Published
 from mpi_compress.problem.datasets.store import open_data, open_test
 from mpi_compress.problem.datasets.table import content_id
 from mpi_compress.problem.partitions import Split

@@ -12,8 +12,7 @@ import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import parse_job
-from mpi_compress.problem.datasets.outcome import outcome
-from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.store import open_data, outcome
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.partitions import Split, partitions
 

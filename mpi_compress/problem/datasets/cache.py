@@ -57,9 +57,24 @@ def make_folder(folder: Path) -> None:
         folder.chmod(stat.S_IMODE(cache.stat().st_mode))
 
 
-def sha256(file: Path) -> str:
+def hash_of(file: Path, algorithm: str = "sha256") -> str:
     with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+        return hashlib.file_digest(content, algorithm).hexdigest()
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file's bytes, kept in the cache by the file's path, size and time of change."""
+    try:
+        stat = file.stat()
+        place = hashlib.sha256(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:24]
+        note = cache_folder() / "digests" / place
+        if note.exists() and len(known := note.read_text()) == 64:
+            return known
+        found = hash_of(file)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    replace(note, lambda part: part.write_text(found))
+    return found
 
 
 def safe(name: str) -> str:

@@ -8,6 +8,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,42 +42,37 @@ class Spool:
 
     folder: Path
 
-    def make(self) -> None:
-        """Make the folder; UserError if it cannot be written to."""
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Makes the folder, if it is not there; UserError if the disk is full or the folder cannot be written to."""
         try:
             make_folder(self.folder)
+            yield
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+
+    def make(self) -> None:
+        with self.writing():
+            pass
 
     def put(self, number: int, samples: Any, labels: Vector) -> None:
-        """Keep a block, a CSR matrix or an array (m, d); UserError if the disk is full or the folder cannot be written to."""
+        """Keep a block, a CSR matrix or an array (m, d)."""
         if samples.shape[0] == 0:
             return
         matrix = scipy.sparse.csr_matrix(samples)
         matrix.sort_indices()
-        try:
-            make_folder(self.folder)
-            np.savez(
-                self.folder / f"{number:08d}.npz",
-                labels=labels.astype(np.float64, copy=False),
-                indptr=matrix.indptr.astype(np.int64),
-                indices=matrix.indices.astype(np.uint32),
-                values=matrix.data.astype(np.float64, copy=False),
-            )
-        except OSError as error:
-            raise self._unwritable(error) from None
+        rows = ParsedRows(
+            labels.astype(np.float64, copy=False), matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32),
+            matrix.data.astype(np.float64, copy=False),
+        )  # fmt: skip
+        with self.writing():
+            np.savez(self.folder / f"{number:08d}.npz", **rows._asdict())
 
     def note(self, dim: int | None, sizes: Mapping[str, int]) -> None:
         """Keep what the format states of the rows, if it does."""
-        if dim is None:
-            return
-        try:
-            (self.folder / "stated.json").write_text(json.dumps([dim, dict(sizes)]))
-        except OSError as error:
-            raise self._unwritable(error) from None
-
-    def _unwritable(self, error: OSError) -> UserError:
-        return UserError(f"{self.folder}: cannot be written to: {error.strerror or error}")
+        if dim is not None:
+            with self.writing():
+                (self.folder / "stated.json").write_text(json.dumps([dim, dict(sizes)]))
 
     def stated(self) -> tuple[int | None, dict[str, int]]:
         """d and the sizes that the format states."""
@@ -88,7 +84,7 @@ class Spool:
         """All blocks, in order."""
         for file in sorted(self.folder.glob("*.npz")):
             with np.load(file) as block:
-                yield ParsedRows(block["labels"], block["indptr"], block["indices"], block["values"])
+                yield ParsedRows(**block)
 
     def outline(self) -> tuple[Vector, NDArray[np.int64], int]:
         """Labels (N,) and lengths (N,) of all rows, and the largest index + 1."""
@@ -127,33 +123,23 @@ class Recipe:
 def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     """Write the data file; UserError if there are no rows, no two classes, or values too large for the dtype."""
     labels, lengths, dim = _outline(spool, recipe)
-    n, classes = labels.size, recipe.classes
-    if classes is None:
-        classes = classes_of(labels, recipe.labels, recipe.positive, recipe.title)
+    n = labels.size
+    classes = recipe.classes or classes_of(labels, recipe.labels, recipe.positive, recipe.title)
     labels = classes.numbers(labels, recipe.title)
     order, cuts = recipe.split.deal(_split_by(spool, recipe, labels, dim))
     indptr = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.uint64)
     nonzeros = int(indptr[-1])
-    scale = recipe.column_norms
-    if scale is None and recipe.normalize == "columns":
-        scale = _column_norms(spool, n, dim)
-    content: dict[str, NDArray[Any]] = {"labels": labels[order]}
+    norms = recipe.column_norms
+    if norms is None and recipe.normalize == "columns":
+        norms = _column_norms(spool, n, dim)
+    arrays: dict[str, Any] = {"labels": labels[order]}
     if nonzeros >= DENSE_FROM * n * dim:
         nonzeros = n * dim
-        arrays: dict[str, Any] = {"labels": ((n,), "f8"), "values": ((n, dim), recipe.dtype)}
+        arrays["values"] = ((n, dim), recipe.dtype)
     else:
-        arrays = {name: ((size,), kind) for name, size, kind in (
-            ("labels", n, "f8"), ("indptr", n + 1, "u8"), ("indices", nonzeros, "u4"), ("values", nonzeros, recipe.dtype),
-        )}  # fmt: skip
-        content["indptr"] = indptr
-    for name, further in (("column_norms", scale), ("cuts", cuts)):
-        if further is not None:
-            arrays[name] = (further.shape, further.dtype.str[1:])
-            content[name] = further
-    places = _laid_out(file, arrays)
-    for name, values in content.items():
-        _mapped(file, places[name])[:] = values
-    _place_rows(spool, recipe, scale, _inverse(order), indptr[:-1].astype(np.int64), file, places)
+        arrays |= {"indptr": indptr, "indices": ((nonzeros,), "u4"), "values": ((nonzeros,), recipe.dtype)}
+    places = _laid_out(file, arrays | {"column_norms": norms, "cuts": cuts})
+    _place_rows(spool, recipe, norms, np.argsort(order), indptr[:-1].astype(np.int64), file, places)
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
@@ -173,13 +159,6 @@ def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], i
     if found > dim:
         raise UserError(f"data.dim: {dim} was given, and {recipe.title} has {found} features; leave it out, or give at least that")
     return labels[: recipe.rows], lengths[: recipe.rows], dim
-
-
-def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place (N,) that each row has in an order (N,)."""
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return place
 
 
 def _split_by(spool: Spool, recipe: Recipe, labels: Vector, dim: int) -> Vector:
@@ -242,18 +221,23 @@ def _column_norms(spool: Spool, n: int, dim: int) -> Vector:
     return peaks * np.sqrt(squares)
 
 
-def _laid_out(file: Path, arrays: dict[str, Any]) -> dict[str, Place]:
-    """Make a file with these arrays, not yet filled; returns where each of them lies in it."""
+def _laid_out(file: Path, arrays: Mapping[str, Any]) -> dict[str, Place]:
+    """Make a file with these arrays: an array, or shape and type of one that is filled later. Returns where each of them lies."""
     places = {}
     with h5py.File(file, "w", alignment_threshold=1, alignment_interval=64) as h5:
         how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         how.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         how.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         how.set_obj_track_times(False)
-        for name, (shape, dtype) in arrays.items():
-            kind = h5py.h5t.py_create(np.dtype(dtype))
-            dataset = h5py.h5d.create(h5.id, name.encode(), kind, h5py.h5s.create_simple(shape), how)
-            places[name] = (dataset.get_offset() if np.prod(shape) else -1, shape, dtype)
+        for name, given in arrays.items():
+            if given is not None:
+                shape, dtype = (given.shape, given.dtype.str[1:]) if isinstance(given, np.ndarray) else given
+                kind = h5py.h5t.py_create(np.dtype(dtype))
+                dataset = h5py.h5d.create(h5.id, name.encode(), kind, h5py.h5s.create_simple(shape), how)
+                places[name] = (dataset.get_offset() if np.prod(shape) else -1, shape, dtype)
+    for name, place in places.items():
+        if isinstance(arrays[name], np.ndarray):
+            _mapped(file, place)[:] = arrays[name]
     return places
 
 
@@ -264,7 +248,7 @@ def _mapped(file: Path, place: Place) -> NDArray[Any]:
 
 
 def _place_rows(
-    spool: Spool, recipe: Recipe, scale: Vector | None, position: NDArray[np.int64], starts: NDArray[np.int64], file: Path,
+    spool: Spool, recipe: Recipe, norms: Vector | None, position: NDArray[np.int64], starts: NDArray[np.int64], file: Path,
     places: dict[str, Place],
 ) -> None:  # fmt: skip
     """Write every block's rows where `position` (N,) says; `starts` (N,) are where sparse rows begin."""
@@ -274,22 +258,13 @@ def _place_rows(
         own = position[seen : seen + here.size]
         here[: own.size] = own
         seen += here.size
-        values = scaled(rows, recipe.normalize, scale)
         with np.errstate(over="ignore"):
-            values = values.astype(recipe.dtype)
+            values = scaled(rows, recipe.normalize, norms).astype(recipe.dtype)
         if not np.isfinite(values).all():
-            raise UserError(
-                f"data: {recipe.title} has a value of magnitude {np.abs(rows.values).max():g}, too large for {recipe.dtype}"
-            )
-        _place_block(rows, values, here, starts, file, places)
-
-
-def _place_block(
-    rows: ParsedRows, values: NDArray[Any], here: NDArray[np.int64], starts: NDArray[np.int64], file: Path, places: dict[str, Place]
-) -> None:
-    """Write a block; the pages of the file are given back with the arrays mapped here."""
-    out = _mapped(file, places["values"])
-    if "indices" in places:
-        kernels.place_sparse(rows.indptr, rows.indices, values, here, starts, _mapped(file, places["indices"]), out)
-    else:
-        kernels.place_dense(rows.indptr, rows.indices, values, here, out)
+            largest = f"{np.abs(rows.values).max():g}"
+            raise UserError(f"data: {recipe.title} has a value of magnitude {largest}, too large for {recipe.dtype}")
+        out = _mapped(file, places["values"])  # a block's pages are given back with the arrays mapped for it
+        if "indices" in places:
+            kernels.place_sparse(rows.indptr, rows.indices, values, here, starts, _mapped(file, places["indices"]), out)
+        else:
+            kernels.place_dense(rows.indptr, rows.indices, values, here, out)

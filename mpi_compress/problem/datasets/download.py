@@ -61,22 +61,24 @@ def download(url: str, file: Path, progress: Progress) -> None:
             break
         except urllib.error.HTTPError as error:
             with error:
-                if error.code < 500:
-                    raise UserError(f"{url}: the server says {error.code} {error.reason}") from None
                 problem: Any = f"the server says {error.code} {error.reason}"
+                if error.code < 500:
+                    raise UserError(f"{url}: {problem}") from None
         except (_Broken, OSError, http.client.HTTPException, ValueError) as error:
             problem = getattr(error, "reason", error)
         failures = 0 if _size(part) > most else failures + 1
         most = max(most, _size(part))
         if failures >= ATTEMPTS:
-            raise UserError(f"{url}: {problem}{_to_go_on_from(part, known)}")
+            of = f" of {known.total}" if known.total is not None else ""
+            there = f"; {_size(part)}{of} bytes are there, and the same command goes on from there" if _size(part) else ""
+            raise UserError(f"{url}: {problem}{there}")
         time.sleep(_WAIT * failures)
     part.replace(file)
     note.unlink(missing_ok=True)
 
 
 def _attempt(url: str, part: Path, note: Path, known: _Partial, progress: Progress) -> None:
-    """One request; returns when the file is whole."""
+    """Make one request; return when the file is whole."""
     have = _size(part)
     if known.total is not None and have > known.total:
         part.unlink()
@@ -85,11 +87,10 @@ def _attempt(url: str, part: Path, note: Path, known: _Partial, progress: Progre
         return
     headers = {"User-Agent": "mpi-compress", "Accept-Encoding": "identity"}
     if have:
-        headers["Range"] = f"bytes={have}-"
-        if known.etag or known.modified:
-            headers["If-Range"] = known.etag or known.modified or ""
+        headers |= {"Range": f"bytes={have}-", "If-Range": known.etag or known.modified or ""}
+    asked = urllib.request.Request(url, headers={name: text for name, text in headers.items() if text})
     try:
-        reply = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
+        reply = urllib.request.urlopen(asked, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code != 416 or not have:
             raise
@@ -102,9 +103,9 @@ def _attempt(url: str, part: Path, note: Path, known: _Partial, progress: Progre
             part.unlink()
             raise _Broken("the file has changed at the server")
         have = have if goes_on else 0
-        known.total, known.etag, known.modified = total, reply.headers.get("ETag"), reply.headers.get("Last-Modified")
-        if known.etag is not None and known.etag.startswith("W/"):
-            known.etag = None  # a weak one does not promise equal bytes
+        etag = reply.headers.get("ETag") or ""
+        known.etag = None if etag.startswith("W/") else etag or None  # a weak one does not promise equal bytes
+        known.total, known.modified = total, reply.headers.get("Last-Modified")
         note.write_text(json.dumps(asdict(known)))
         if total is not None and total - have > (free := shutil.disk_usage(part.parent).free):
             raise UserError(f"{part.parent}: {total - have} bytes are to come, and {free} are free")
@@ -116,14 +117,13 @@ def _attempt(url: str, part: Path, note: Path, known: _Partial, progress: Progre
 
 def _announced(reply: Any, have: int) -> tuple[int | None, bool]:
     """The whole file's length, as the server says, and whether the reply goes on from what is there."""
-    if reply.status == 206:
+    length, goes_on = reply.headers.get("Content-Length", ""), reply.status == 206
+    if goes_on:
         unit, _, rest = reply.headers.get("Content-Range", "").partition(" ")
-        span, _, total = rest.partition("/")
-        if unit == "bytes" and span.split("-")[0] == str(have):
-            return (int(total) if total.isdigit() else None), True
-        raise _Broken("the server sends another part of the file than was asked for")
-    length = reply.headers.get("Content-Length", "")
-    return (int(length) if length.isdigit() else None), False
+        span, _, length = rest.partition("/")
+        if unit != "bytes" or span.split("-")[0] != str(have):
+            raise _Broken("the server sends another part of the file than was asked for")
+    return (int(length) if length.isdigit() else None), goes_on
 
 
 def _copy(reply: Any, out: BinaryIO, have: int, total: int | None, progress: Progress) -> int:
@@ -131,9 +131,8 @@ def _copy(reply: Any, out: BinaryIO, have: int, total: int | None, progress: Pro
         try:
             block = reply.read(_CHUNK)
         except http.client.IncompleteRead as error:
-            block = error.partial
-            out.write(block)
-            raise _Broken(f"the connection ended at {have + len(block)} bytes") from None
+            out.write(error.partial)
+            raise _Broken(f"the connection ended at {have + len(error.partial)} bytes") from None
         if not block:
             return have
         try:
@@ -142,13 +141,6 @@ def _copy(reply: Any, out: BinaryIO, have: int, total: int | None, progress: Pro
             raise UserError(f"{out.name}: cannot be written: {error.strerror}") from None
         have += len(block)
         progress(have, total)
-
-
-def _to_go_on_from(part: Path, known: _Partial) -> str:
-    if not _size(part):
-        return ""
-    of = f" of {known.total}" if known.total is not None else ""
-    return f"; {_size(part)}{of} bytes are there, and the same command goes on from there"
 
 
 def _size(file: Path) -> int:

@@ -4,51 +4,63 @@ import bz2
 import os
 import shutil
 import sys
+import tarfile
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, sha256
-from mpi_compress.problem.datasets.download import download
-from mpi_compress.problem.datasets.known import KNOWN, how_to_get
-from mpi_compress.problem.datasets.published import PUBLISHED, find_published, is_digest_of, unpack
+from mpi_compress.problem.datasets.cache import cache_folder, hash_of, replace
+from mpi_compress.problem.datasets.download import Progress, download
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published, how_to_get
 
 COLLECTION = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+Report = Callable[[str], None]  # takes lines about the progress
 
 
-def collection() -> str:
-    """Where sets are fetched from: $MPI_COMPRESS_DATA_URL, or the LIBSVM collection."""
-    return os.environ.get("MPI_COMPRESS_DATA_URL", COLLECTION).rstrip("/") + "/"
-
-
-def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) -> Path:
+def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
     """The file of a set in the user's cache folder, fetched if it is not there.
 
     Args:
-        url: the collection's address; None for the usual one.
-        report: takes lines about the progress.
+        url: the collection's address; None: $MPI_COMPRESS_DATA_URL, or where the set is published.
 
     Raises:
         UserError: no such set, a server that cannot give it, or content that differs from what was published or fetched before.
     """
-    gettable = {k: v for k, v in KNOWN.items() if v.files}
-    if name not in gettable and not how_to_get(name):
-        raise UserError(f"data get: {nearest(name, {*gettable, *(k for k in PUBLISHED if how_to_get(k))}, 'set')}")
-    if name in PUBLISHED:
-        return _get_published(name, url or os.environ.get("MPI_COMPRESS_DATA_URL"), quiet, report)
-    files, folder = gettable[name].files, cache_folder() / "sets"
-    suffix = Path(files[0]).suffix
-    target, sums = folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
+    if not how_to_get(name):
+        raise UserError(f"data get: {nearest(name, filter(how_to_get, (*KNOWN, *PUBLISHED)), 'set')}")
+    url, folder = url or os.environ.get("MPI_COMPRESS_DATA_URL"), cache_folder() / "sets"
+    found = find_published(name, [folder]) if name in PUBLISHED else _kept(name, folder)
+    if found is not None:
+        report(f"{name}: there already, {found}")
+        return found
+    return (_get_published if name in PUBLISHED else _get_known)(name, url, folder, quiet, report)
+
+
+def _kept(name: str, folder: Path) -> Path | None:
+    """The file of a set of the collection, if it is as it was fetched."""
+    target, sums = _places(name, folder)
+    return target if target.exists() and sums.exists() and sums.read_text()[:64] == hash_of(target) else None
+
+
+def _places(name: str, folder: Path) -> tuple[Path, Path]:
+    """Where a set of the collection is kept, and its SHA-256."""
+    suffix = Path(KNOWN[name].files[0]).suffix
+    return folder / (name + (suffix if suffix in libsvm.SUFFIXES else "")), folder / f"{name}.sha256"
+
+
+def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Report) -> Path:
+    """Fetch a set of the collection."""
+    (target, sums), files = _places(name, folder), KNOWN[name].files
     before = sums.read_text()[:64].strip() if sums.exists() else ""
-    if before and target.exists() and before == sha256(target):
-        report(f"{name}: there already, {target}")
-        return target
-    base = (url or collection()).rstrip("/") + "/"
-    fetched = [_downloaded(file, base, folder / "incoming", quiet, report) for file in files]
+    base = (url or COLLECTION).rstrip("/") + "/"
+    fetched = [_downloaded(file, base, folder, quiet, report) for file in files]
     whole = fetched[0]
     if len(fetched) > 1:
         whole = folder / "incoming" / target.name
@@ -67,39 +79,36 @@ def get(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) 
     return target
 
 
-def _get_published(name: str, url: str | None, quiet: bool, report: Callable[[str], None]) -> Path:
-    """The file to read of a set that is published as an archive, or as compressed files in one folder."""
-    folder, known = cache_folder() / "sets", PUBLISHED[name]
-    found = find_published(name, [folder])
-    if found is not None:
-        report(f"{name}: there already, {found}")
-        return found
+def _remove(*files: Path) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
+def _get_published(name: str, url: str | None, folder: Path, quiet: bool, report: Report) -> Path:
+    """Fetch a set that is published as an archive, or as compressed files in one folder; returns the file to read."""
+    known = PUBLISHED[name]
     base, _, archive = known.source.rpartition("/")
     base = (url or base).rstrip("/") + "/"
     names = (archive,) if archive else tuple(f"{file}.gz" for file in known.files)
     for one, digest in zip(names, known.digests, strict=True):
-        file = _downloaded(one, base, folder / "incoming", quiet, report)
-        if not is_digest_of(file, digest):
+        file = _downloaded(one, base, folder, quiet, report)
+        algorithm, _, wanted = digest.partition(":")
+        if hash_of(file, algorithm) != wanted:
             _remove(file)
-            raise UserError(f"{base}{one}: is not what was published, whose {digest.replace(':', ' is ')}")
-        unpack(file, [m for p in PUBLISHED.values() if p.source == known.source for m in p.files] if archive else [one], folder)
+            raise UserError(f"{base}{one}: is not what was published, whose {algorithm} is {wanted}")
+        _unpack(file, [m for p in PUBLISHED.values() if p.source == known.source for m in p.files] if archive else [one], folder)
         _remove(file)
     unpacked = find_published(name, [folder])
     assert unpacked is not None
     return unpacked
 
 
-def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Callable[[str], None]) -> Path:
-    file = folder / name
+def _downloaded(name: str, base: str, folder: Path, quiet: bool, report: Report) -> Path:
+    file = folder / "incoming" / name
     if not file.exists():
-        with _Transfer(name, quiet, report) as progress:
+        with _progress(name, quiet, report) as progress:
             download(base + name, file, progress)
     return file
-
-
-def _remove(*files: Path) -> None:
-    for file in files:
-        file.unlink(missing_ok=True)
 
 
 def _join(parts: list[Path], whole: Path) -> None:
@@ -120,34 +129,57 @@ def _verified(name: str, file: Path, base: str) -> str:
             samples += labels.size
             largest = max(largest, int(a.indices.max()) + 1 if a.nnz else 0)
     except UserError as error:
-        raise UserError(
-            f"{base}: what came for {name} is no LIBSVM text: {str(error).removeprefix(str(file)).lstrip(': ')}"
-        ) from None
-    mismatch = KNOWN[name].mismatch(samples, largest)
-    if mismatch:
+        why = str(error).removeprefix(str(file)).lstrip(": ")
+        raise UserError(f"{base}: what came for {name} is no LIBSVM text: {why}") from None
+    if mismatch := KNOWN[name].mismatch(samples, largest):
         raise UserError(f"{base}: what came for {name} is not what was published: {mismatch}")
-    return sha256(file)
+    return hash_of(file)
 
 
-class _Transfer:
+def _unpack(file: Path, members: list[str], folder: Path) -> None:
+    """Write members of a .zip or .tar.gz below a folder, by their paths in the archive; any other file becomes the one member.
+
+    Raises:
+        UserError: the archive is damaged, or lacks a member.
+    """
+
+    def write(member: str, source: Any) -> None:
+        with source:
+            replace(folder / member, lambda part: part.write_bytes(source.read()))
+
+    try:
+        if file.suffix == ".zip":
+            with zipfile.ZipFile(file) as archive:
+                for member in members:
+                    write(member, archive.open(member))
+        elif file.name.endswith(".tar.gz"):
+            with tarfile.open(file) as tar:
+                for member in members:
+                    write(member, tar.extractfile(member))
+        else:
+            write(members[0], file.open("rb"))
+    except (zipfile.BadZipFile, tarfile.TarError, KeyError, OSError) as error:
+        raise UserError(f"{file}: cannot be unpacked: {error}") from None
+
+
+@contextmanager
+def _progress(label: str, quiet: bool, report: Report) -> Iterator[Progress]:
     """Shows the progress of a download: a bar on a terminal, otherwise a line a minute."""
+    if sys.stderr.isatty():
+        with tqdm(desc=label, unit="B", unit_scale=True, disable=quiet, leave=False) as bar:
 
-    def __init__(self, label: str, quiet: bool, report: Callable[[str], None]):
-        self._label, self._report = label, report
-        self._bar = tqdm(desc=label, unit="B", unit_scale=True, disable=quiet, leave=False) if sys.stderr.isatty() else None
-        self._reported = time.monotonic()
+            def advance(have: int, total: int | None) -> None:
+                bar.total = total
+                bar.update(have - bar.n)
 
-    def __enter__(self) -> "_Transfer":
-        return self
+            yield advance
+        return
+    reported = time.monotonic()
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    def tell(have: int, total: int | None) -> None:
+        nonlocal reported
+        if time.monotonic() - reported > 60:
+            reported = time.monotonic()
+            report(f"{label}: {have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")
 
-    def __call__(self, have: int, total: int | None) -> None:
-        if self._bar is not None:
-            self._bar.total = total
-            self._bar.update(have - self._bar.n)
-        elif time.monotonic() - self._reported > 60:
-            self._reported = time.monotonic()
-            self._report(f"{self._label}: {have / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")
+    yield tell

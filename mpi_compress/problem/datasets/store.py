@@ -10,11 +10,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
 import h5py
+import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
@@ -28,6 +30,7 @@ from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
+_MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
 _sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified
 
@@ -204,3 +207,25 @@ def _described(file: Path, title: str) -> DataSet:
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
         n, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
         return DataSet(file, title, n, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")))
+
+
+@lru_cache(maxsize=8)
+def outcome(data: DataSet, n: int) -> Mapping[str, NDArray]:
+    """The `rows` (n,) of each worker; and, unless labels take too many values, these as `labels` (K,) and `counts` (n, K) of them.
+
+    Labels of classes are those of the file; those of two classes are −1 and +1.
+    """
+    cuts = data.cuts(n)
+    found = []
+    with h5py.File(data.file, "r", locking=False) as h5:
+        for start, stop in itertools.pairwise(cuts):
+            found.append(np.unique(h5["labels"][start:stop], return_counts=True))
+    rows = {"rows": np.diff(cuts)}
+    labels = np.unique(np.concatenate([values for values, _ in found]))
+    if labels.size > max(2, min(_MOST_LABELS, data.n_samples // 2)):
+        return rows
+    counts = np.zeros((n, labels.size), dtype=np.int64)
+    for own, (values, times) in zip(counts, found, strict=True):
+        own[np.searchsorted(labels, values)] = times
+    each = data.treatment()[0].each
+    return {**rows, "labels": np.array(each)[labels.astype(np.int64)] if each else labels, "counts": counts}

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, replace, sha256
+from mpi_compress.problem.datasets.cache import cache_folder, digest
 from mpi_compress.problem.datasets.formats import HELD_OUT, Format, format_of, formats
 from mpi_compress.problem.datasets.generators import Generator, generators
-from mpi_compress.problem.datasets.known import KNOWN
-from mpi_compress.problem.datasets.published import PUBLISHED, find_published
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published
 
 Normalize = Literal["rows", "columns", "none"]
 
@@ -164,21 +163,6 @@ def _what_would_do(name: str) -> str:
         return f"; `mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
     fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""
     return f", nor in a folder 'deep' there; {fetch}put {PUBLISHED[name].files[0]} into one of them"
-
-
-def digest(file: Path) -> str:
-    """SHA-256 of a file's bytes, kept in the cache by the file's path, size and time of change."""
-    try:
-        stat = file.stat()
-        place = hashlib.sha256(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:24]
-        note = cache_folder() / "digests" / place
-        if note.exists() and len(known := note.read_text()) == 64:
-            return known
-        found = sha256(file)
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    replace(note, lambda part: part.write_text(found))
-    return found
 
 
 @dataclass(frozen=True, eq=False)
