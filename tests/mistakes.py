@@ -146,7 +146,7 @@ PROBLEM = (
     M("problem/partitions/split.py", 'text += f" by {self.seed}" if part.drawn else ""', 'text += " by seed" if part.drawn else ""', "problem/test_keys.py problem/test_splits.py", "one seed's rows serve another seed"),
     M("problem/optimum/__init__.py", "-{float(mu).hex()}.h5", ".h5", KEYS + "an_optimum_is_that_of_its_loss_its_mu_and_its_start", "one µ's optimum serves another µ"),
     M("problem/constants.py", "noise / (batch or 1)", "noise", EF_PARTS + "the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_start", "the noise of one row for any minibatch"),
-    M("problem/smoothness.py", "return float(squares.max()) * weight * len(shard)", "return float(squares.max()) * weight", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_row without the rows of a shard"),
+    M("problem/constants.py", "return float(_squares(shard).max()) * weight * len(shard)", "return float(_squares(shard).max()) * weight", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_row without the rows of a shard"),
     M("problem/datasets/store.py", "table.dtype, table.rows, table.known_dim, split.key", "table.dtype, table.known_dim, split.key", KEYS + "each_setting_of_the_data_has_a_file_of_its_own", "the number of rows is left out of the cache's key"),
     M("problem/objective.py", "return cls(x.copy())", "return cls(x)", LOSSES + "an_evaluation_is_found_again_at_an_equal_point_and_at_no_other", "what is kept belongs to a point that moves on"),
 )

@@ -8,7 +8,7 @@ import numpy as np
 from mpi_compress.kernels import inlined_kernel, kernel, overload
 from mpi_compress.kernels.exponential import LIMIT, exponential, log_of_one_plus
 
-ROWS = []
+ROWS: list[tuple] = []
 _LN2 = np.log(2.0)
 
 

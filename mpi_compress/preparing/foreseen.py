@@ -12,11 +12,11 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.preparing.memory_needs import Shape
 from mpi_compress.preparing.problems import Wanted, unsolved_of
 from mpi_compress.preparing.runs import algorithm_of
+from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.partitions import refuse_idle_workers
-from mpi_compress.problem.smoothness import Smoothness
 
 _SMOOTHNESSES = (1e-4, 1.0, 1e4)  # what is refused with each of these, in the same words, does not depend on L
 

@@ -15,7 +15,7 @@ from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.constants import gram_eigenvalues
+from mpi_compress.problem.constants import Smoothness, estimated, gram_eigenvalues, stated
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, Outline, dim_of
@@ -23,7 +23,6 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import Optimum, lowest, optimum, optimum_file, solver_of
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
-from mpi_compress.problem.smoothness import Smoothness, estimated, stated
 
 T = TypeVar("T")
 

@@ -1,11 +1,13 @@
-"""Constants of a problem: λmax(AᵀA), hence smoothness, and the noise of its gradients.
+"""Constants of a problem: λmax(AᵀA), the Lipschitz constants of ∇f and of the workers' ∇f_i, and the noise of gradients.
 
-λmax(AᵀA) is computed in file order by one process and kept beside the data, so no number of ranks changes a bit of it.
+A smoothness is stated by the loss, given by the job, or estimated. λmax(AᵀA) is computed in file order by one process and kept
+beside the data, so no number of ranks changes a bit of it.
 """
 
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,29 +18,140 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import replace
 from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model, dim_of
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import sampling_noise
 
+_POINTS = 5  # along gradient descent, at which an estimate looks
+_TURNS = 20  # of its direction at each of them
+_SHORT = 1e-4  # the length of a difference, over 1 + ‖x‖
 _SQUARED_UP_TO = 1e150  # the square of a longer gradient, or a sum of such squares, overflows
+_WIDE, _FEW = 2**16, 8  # columns, and how many times as many as rows: from there on AAᵀ is looked at
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """The smoothness of the mean loss, without the regulariser; NaN where it is not known."""
+
+    L: float
+    each: list[float] | None = None  # L_i of every worker, where they are asked for
+    row: float | None = None  # the largest that one sample gives its worker's minibatch of one, likewise
+    variation: float = math.nan  # L_± of the f_i, where it is known and `each` is; it is at most L_rms
+    source: str = "stated"  # by the loss; or "given" by the job, or "estimate", which is a lower bound
+
+    def plus(self, mu: float) -> "Smoothness":
+        """With a regulariser of smoothness mu added to f and to every f_i."""
+        each = None if self.each is None else [L + mu for L in self.each]
+        return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.variation, self.source)
+
+
+def stated(data: DataSet, loss: Loss | Model, n: int, each: bool, row: bool) -> Smoothness:
+    """What the loss or the model states, for n workers."""
+    if isinstance(loss, Model):
+        return _of_model(data, loss, n, each, row)
+    scale = loss.curvature / data.n_samples
+    if not loss.smooth:
+        return Smoothness(math.nan)
+    return Smoothness(
+        scale * gram_eigenvalues(data)[0],
+        [scale * n * eigenvalue for eigenvalue in gram_eigenvalues(data, n)] if each else None,
+        max(loss.curvature * _peak_weight(rows, n / data.n_samples) for rows in data.shards(range(n), n)) if row else None,
+    )
+
+
+def _of_model(data: DataSet, model: Model, n: int, each: bool, row: bool) -> Smoothness:
+    def eigenvalues(shards: int) -> list[float]:
+        return gram_eigenvalues(data, shards) if math.isfinite(model.curvature) else [math.nan] * shards
+
+    L = model.smoothness(data.read(0, data.n_samples), eigenvalues(1)[0])
+    if math.isnan(L):
+        return Smoothness(L)
+    weight = n / data.n_samples
+    shards = list(data.shards(range(n), n)) if each else []
+    of_all = zip(shards, eigenvalues(n) if each else [], strict=True)
+    parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all] if each else None
+    of_one_row = None
+    if row:
+        of_one_row = max(weight * len(rows) * _largest_of_a_row(model, rows) for rows in data.shards(range(n), n))
+    return Smoothness(L, parts, of_one_row, model.variation(shards) if each else math.nan)
+
+
+def _largest_of_a_row(model: Model, rows: Rows) -> float:
+    return max(model.smoothness(rows.cut(j, j + 1), float(square)) for j, square in enumerate(_squares(rows)))
+
+
+def _peak_weight(shard: Rows, weight: float) -> float:
+    """max_j ‖a_j‖² of a shard, times the weight of a sample that stands for all of it."""
+    return float(_squares(shard).max()) * weight * len(shard)
+
+
+def _squares(rows: Rows) -> Vector:
+    """‖a_j‖² (N,)."""
+    squares = np.empty(len(rows))
+    kernels.squared_norms(rows.matrix, squares)
+    return squares
+
+
+def estimated(data: DataSet, loss: Loss | Model, n: int, each: bool) -> Smoothness:
+    """The largest ‖∇f(x) − ∇f(y)‖ / ‖x − y‖ that trial rounds see, of f and of every f_i: lower bounds, hence estimates."""
+    weight = n / data.n_samples
+    whole = Objective(data.read(0, data.n_samples), loss, 1 / data.n_samples, 0.0)
+    start = loss.start(np.random.default_rng(0)) if isinstance(loss, Model) else np.zeros(dim_of(loss, data.dim))
+    L = steepest_change(whole, start)
+    shards = (Objective(rows, loss, weight, 0.0) for rows in (data.shards(range(n), n) if each else ()))
+    return Smoothness(L, [steepest_change(f, start) for f in shards] if each else None, source="estimate")
+
+
+def steepest_change(f: Objective, x: Vector) -> float:
+    """The largest ‖∇f(x) − ∇f(y)‖ / ‖x − y‖ at points of gradient descent from x (d,), y near x.
+
+    At each point the direction y − x becomes the last difference of gradients, which turns it to where ∇f changes most.
+    """
+    x, largest = x.copy(), 0.0
+    u = np.random.default_rng(0).standard_normal(x.size)
+    for _ in range(_POINTS):
+        g = f.value_and_gradient(x)[1].copy()
+        for _ in range(_TURNS):
+            length = norm(u)
+            if not 0 < length < math.inf:
+                break
+            step = _SHORT * (1 + norm(x)) / length * u
+            u = f.value_and_gradient(x + step)[1] - g
+            largest = max(largest, norm(u) / norm(step))
+        if not 0 < largest < math.inf:
+            break
+        x -= g / largest
+    return largest or math.nan
 
 
 def largest_eigenvalue(rows: Rows) -> float:
-    """λmax(AᵀA) by Lanczos's method to machine precision, without forming AᵀA unless d ≤ 2; 0 or ∞ if AᵀA is 0 or overflows."""
+    """λmax(AᵀA) by Lanczos's method to machine precision, without forming AᵀA unless it is 2 × 2; 0 or ∞ if it is 0 or overflows.
+
+    It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as rows.
+    """
+    wide = rows.dim >= max(_WIDE, _FEW * len(rows))
+    rows = rows.on_own_columns() if wide else rows
+    size = len(rows) if wide else rows.dim
     ones = np.ones(len(rows))
 
     def product(v: Vector) -> Vector:
         out = np.empty(rows.dim)
-        kernels.gram_product(rows.matrix, ones, np.ascontiguousarray(v, dtype=np.float64), out)
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        if wide:
+            kernels.weighted_sum(rows.matrix, v, out)
+            return rows.margins(out)
+        kernels.gram_product(rows.matrix, ones, v, out)
         return out
 
-    start = np.random.default_rng(0).standard_normal(rows.dim)
-    size = norm(product(start))
-    if not 0 < size < math.inf:
-        return size
-    if rows.dim <= 2:
-        return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(rows.dim)]))[-1])
-    operator = scipy.sparse.linalg.LinearOperator((rows.dim, rows.dim), matvec=product, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
+    length = norm(product(start))
+    if not 0 < length < math.inf:
+        return length
+    if size <= 2:
+        return float(np.linalg.eigvalsh(np.stack([product(e) for e in np.eye(size)]))[-1])
+    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
     return float(scipy.sparse.linalg.eigsh(operator, k=1, which="LA", v0=start, tol=1e-13, return_eigenvectors=False)[0])
 
 

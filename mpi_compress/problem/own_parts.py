@@ -19,23 +19,23 @@ P = TypeVar("P")
 
 def checked_loss(loss: Loss) -> Loss:
     """The loss; a user's, with every value and slope checked."""
-    return loss if is_ours(loss) else _watching(loss, value_and_slope=_values_and_slopes, second_derivative=_second_derivatives)
+    return _watching(loss, value_and_slope=_values_and_slopes, second_derivative=_second_derivatives)
 
 
 def checked_model(model: Model) -> Model:
     """The model; a user's, with every loss, gradient and result for solvers checked."""
-    if is_ours(model):
-        return model
     return _watching(model, loss_and_gradient=_loss_and_gradient, hessian_product=_of_x, minimise=_minimiser)
 
 
 def checked_penalty(penalty: Penalty) -> Penalty:
     """The penalty; a user's, with every value, gradient and prox checked."""
-    return penalty if is_ours(penalty) else _watching(penalty, value=_value, gradient=_of_x, prox=_of_x)
+    return _watching(penalty, value=_value, gradient=_of_x, prox=_of_x)
 
 
 def _watching(part: P, **checks: Callable[..., Any]) -> P:
-    """A copy of a part whose methods return what a check makes of their results, called with the part and the arguments."""
+    """A copy of a user's part whose methods return what a check makes of their results, called with the part and the arguments."""
+    if is_ours(part):
+        return part
     watched = copy.copy(part)
     for name, check in checks.items():
         object.__setattr__(watched, name, _checked(part, name, check))
@@ -43,7 +43,6 @@ def _watching(part: P, **checks: Callable[..., Any]) -> P:
 
 
 def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a part that returns what a check makes of its result."""
     method = getattr(part, name)
 
     def call(*arguments: Any) -> Any:
@@ -63,34 +62,31 @@ def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., A
 
 def _values_and_slopes(loss: Loss, given: Any, y: Vector, m: Vector) -> tuple[Vector, Vector]:
     values, slopes = _pair(given, "the values and the slopes (N,)")
-    found = (arrays.floats(values, m.shape, "values"), arrays.floats(slopes, m.shape, "slopes"))
-    for what, each in zip(("value", "slope"), found, strict=True):
-        _refuse_nan_of_margins(what, each, y, m)
-    return found
+    return _of_margins("value", values, y, m), _of_margins("slope", slopes, y, m)
 
 
 def _second_derivatives(loss: Loss, given: Any, y: Vector, m: Vector) -> Vector:
-    found = arrays.floats(given, m.shape, "second derivatives")
-    _refuse_nan_of_margins("second derivative", found, y, m)
-    return found
+    return _of_margins("second derivative", given, y, m)
 
 
-def _refuse_nan_of_margins(what: str, values: Vector, y: Vector, m: Vector) -> None:
-    wrong = np.isnan(values) & np.isfinite(m)
+def _of_margins(what: str, given: Any, y: Vector, m: Vector) -> Vector:
+    found = arrays.floats(given, m.shape, f"{what}s")
+    wrong = np.isnan(found) & np.isfinite(m)
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(f"the {what} is NaN for the label {y[i]:g} and the margin {m[i]:g}")
+    return found
 
 
 def _loss_and_gradient(model: Model, given: Any, x: Vector, rows: Any, draw: Any) -> tuple[float, Vector]:
     value, gradient = _pair(given, f"the mean loss and its gradient ({x.size},)")
-    found = arrays.number(value, "the loss"), arrays.floats(gradient, x.shape, "coordinates of the gradient")
-    if np.isfinite(x).all() and not (np.isnan(found[0]) or np.isfinite(found[1]).all() or np.isinf(found[0])):
-        j = int(np.argmin(np.isfinite(found[1])))
-        raise ValueError(f"the gradient is {found[1][j]} at coordinate {j}, where x is finite and the loss {found[0]:g}")
-    if np.isnan(found[0]) and np.isfinite(x).all():
+    loss, g = arrays.number(value, "the loss"), arrays.floats(gradient, x.shape, "coordinates of the gradient")
+    if np.isfinite(x).all() and np.isnan(loss):
         raise ValueError("the loss is NaN, where x is finite")
-    return found
+    if np.isfinite(x).all() and not (np.isfinite(g).all() or np.isinf(loss)):
+        j = int(np.argmin(np.isfinite(g)))
+        raise ValueError(f"the gradient is {g[j]} at coordinate {j}, where x is finite and the loss {loss:g}")
+    return loss, g
 
 
 def _value(penalty: Penalty, given: Any, x: Vector) -> float:

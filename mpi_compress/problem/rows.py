@@ -3,6 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.messages.kinds import Vector
 
@@ -22,7 +23,6 @@ class Rows:
 
     @property
     def nonzeros(self) -> int:
-        """The entries that are held."""
         return self.matrix[-1].size
 
     def margins(self, x: Vector) -> Vector:
@@ -33,10 +33,8 @@ class Rows:
 
     def cut(self, start: int, stop: int) -> "Rows":
         """Rows start … stop − 1, in the same memory."""
-        matrix: tuple[NDArray, ...]
-        if len(self.matrix) == 1:
-            matrix = (self.matrix[0][start:stop],)
-        else:
+        matrix: tuple[NDArray, ...] = (self.matrix[0][start:stop],)
+        if len(self.matrix) == 3:
             indptr, indices, values = self.matrix
             span = slice(int(indptr[start]), int(indptr[stop]))
             matrix = (indptr[start : stop + 1] - indptr[start], indices[span], values[span])
@@ -75,3 +73,27 @@ class Rows:
         out = np.zeros((len(self), self.dim))
         out[np.repeat(np.arange(len(self)), (indptr[1:] - indptr[:-1]).astype(np.int64)), indices] = values
         return out
+
+    def on_own_columns(self) -> "Rows":
+        """These rows with those columns alone of which they hold an entry."""
+        if len(self.matrix) == 1:
+            return self
+        held, places = np.unique(self.matrix[1], return_inverse=True)
+        return Rows((self.matrix[0], places.astype(np.uint32), self.matrix[2]), self.labels, held.size)
+
+    def pairs(self, model: str) -> tuple[NDArray[np.int64], Vector]:
+        """The two features of every row (N, 2), users first, and the products of their values (N,), for a model of pairs.
+
+        Raises:
+            UserError: a row has not two nonzero features.
+        """
+        if len(self.matrix) == 3:
+            indptr, indices, values = self.matrix
+            lengths = (indptr[1:] - indptr[:-1]).astype(np.int64)
+        else:
+            row, indices = np.nonzero(self.matrix[0])
+            values, lengths = self.matrix[0][row, indices], np.bincount(row, minlength=len(self))
+        if not np.all(lengths == 2):
+            wrong = int(np.argmax(lengths != 2))
+            raise UserError(f"{model}: a row has {lengths[wrong]} nonzero features; a rating has two, its user and its item")
+        return indices.reshape(-1, 2).astype(np.int64), np.prod(values.reshape(-1, 2), axis=1, dtype=np.float64)

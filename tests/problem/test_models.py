@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.problem.constants import steepest_change
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.models import Model, Outline, models
@@ -16,7 +17,6 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import minimize
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import hessian_at, sampling_noise
-from mpi_compress.problem.smoothness import steepest_change
 
 
 def rows_of(a, labels, sparse):

@@ -34,7 +34,7 @@ def get(name: str, url: str | None, quiet: bool, report: Report) -> Path:
         UserError: no such set, a server that cannot give it, or content that differs from what was published or fetched before.
     """
     if not how_to_get(name):
-        raise UserError(f"data get: {nearest(name, filter(how_to_get, (*KNOWN, *PUBLISHED)), 'set')}")
+        raise UserError(f"data get: {nearest(name, [s for s in (*KNOWN, *PUBLISHED) if how_to_get(s)], 'set')}")
     url, folder = url or os.environ.get("MPI_COMPRESS_DATA_URL"), cache_folder() / "sets"
     found = find_published(name, [folder]) if name in PUBLISHED else _kept(name, folder)
     if found is not None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-import scipy  # which loads sparse, stats and optimize where they are first used, and they take a second
+import scipy  # which loads what is used of it when it is used, and that takes a second
 from numpy.typing import NDArray
 
 from mpi_compress.core.sums import added
@@ -55,9 +55,8 @@ class _Words(Generator):
         whole = self.stream(0)
         w = whole.standard_normal(self.dim)
         names = self.names(whole)
-        chunk = self._chunk if self.law == "zipf" else self._measured
         for rng, rows in self.blocks(self.samples, self._ROWS):
-            yield chunk(rng, rows, w, names)
+            yield self._chunk(rng, rows, w, names)
 
     def names(self, rng: np.random.Generator) -> NDArray[np.int64] | None:
         """The index (d,) of the j-th most frequent feature; None: j."""
@@ -68,32 +67,25 @@ class _Words(Generator):
         """A value for every drawn feature, by its rank in frequency; rows are scaled to unit norm afterwards."""
 
     def _chunk(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
-        draws = np.maximum(1, np.rint(self._draws * rng.gamma(_SPREAD, 1 / _SPREAD, rows))).astype(np.int64)
-        ranks = np.minimum((np.expm1(rng.random(draws.sum()) * np.log1p(self.dim))).astype(np.int64), self.dim - 1)
-        drawn = np.unique(np.repeat(np.arange(rows), draws) * self.dim + ranks)
-        row, rank = np.divmod(drawn, self.dim)
+        zipf = self.law == "zipf"
+        row, rank = np.divmod(self._drawn(rng, rows) if zipf else self._units.draw(rng, rows), self.dim)
         indptr = np.searchsorted(row, np.arange(rows + 1))
-        values = self.values(rng, rank)
-        unit_rows(indptr, values)
+        values = (self.values if zipf else self.measured_values)(rng, rank)
+        if zipf or self.unit_rows:
+            unit_rows(indptr, values)
         a = scipy.sparse.csr_matrix((values, rank if names is None else names[rank], indptr), shape=(rows, self.dim))
         a.sort_indices()
-        return a, np.where(a @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
-
-    def _measured(self, rng: np.random.Generator, rows: int, w: Vector, names: NDArray[np.int64] | None) -> Chunk:
-        row, rank = np.divmod(self._units.draw(rng, rows), self.dim)
-        indptr = np.searchsorted(row, np.arange(rows + 1))
-        values = self.measured_values(rng, rank)
-        if self.unit_rows:
-            unit_rows(indptr, values)
-        column = rank if names is None else names[rank]
-        a = scipy.sparse.csr_matrix((values, column, indptr), shape=(rows, self.dim))
-        a.sort_indices()
-        margins = a @ w - values.sum() / max(rows, 1) * self._mean_weight(w, names)
+        margins = a @ w
+        if not zipf:  # less b
+            mean_weight = float(self._units.shares @ (w if names is None else w[names])) / self.nonzeros
+            margins -= values.sum() / max(rows, 1) * mean_weight
         return a, np.where(margins + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
 
-    def _mean_weight(self, w: Vector, names: NDArray[np.int64] | None) -> float:
-        """The mean of w over the features of a row."""
-        return float(self._units.shares @ (w if names is None else w[names])) / self.nonzeros
+    def _drawn(self, rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
+        """The features of so many rows by Zipf's law, as row · d + feature, increasing."""
+        draws = np.maximum(1, np.rint(self._draws * rng.gamma(_SPREAD, 1 / _SPREAD, rows))).astype(np.int64)
+        ranks = np.minimum((np.expm1(rng.random(draws.sum()) * np.log1p(self.dim))).astype(np.int64), self.dim - 1)
+        return np.unique(np.repeat(np.arange(rows), draws) * self.dim + ranks)
 
     @abstractmethod
     def measured_values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:

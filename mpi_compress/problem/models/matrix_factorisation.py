@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from mpi_compress.kernels import factorisation as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
-from mpi_compress.problem.models.pairs import pairs_of
 from mpi_compress.problem.rows import Rows
 
 
@@ -42,14 +41,14 @@ class MatrixFactorisation(Model):
         return x
 
     def loss_and_gradient(self, x: Vector, rows: Rows, draw: Generator | None) -> tuple[float, Vector]:
-        pairs, scales = pairs_of(rows, self.name)
+        pairs, scales = rows.pairs(self.name)
         blocks, gradient = self.split(x), np.zeros(x.size)
         errors = _predictions(pairs, scales, blocks) - rows.labels
         kernels.add_gradient(pairs, scales, errors / len(rows), blocks["F"], *self.split(gradient).values())
         return 0.5 * float(np.mean(np.square(errors))), gradient
 
     def scores(self, x: Vector, rows: Rows) -> Vector:
-        return _predictions(*pairs_of(rows, self.name), self.split(x))
+        return _predictions(*rows.pairs(self.name), self.split(x))
 
 
 def _predictions(pairs: NDArray[np.int64], scales: Vector, blocks: Mapping[str, Vector]) -> Vector:

@@ -20,7 +20,7 @@ from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, dim_of
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import exact, hinge, newton
+from mpi_compress.problem.optimum import base, hinge, newton
 from mpi_compress.problem.optimum.base import Optimum
 from mpi_compress.problem.optimum.lowest import lowest_seen
 from mpi_compress.problem.penalties import Penalty
@@ -38,7 +38,7 @@ class Solver(NamedTuple):
 SOLVERS = {
     "newton": Solver(newton.minimize, "gradient"),
     "hinge-dual": Solver(hinge.minimize, "duality gap"),
-    "exact": Solver(exact.minimize, "gradient"),
+    "exact": Solver(base.minimize, "gradient"),
 }
 
 

@@ -1,4 +1,4 @@
-"""x* and f* of the hinge SVM. It has no gradient to bring to zero; a duality gap bounds the error.
+"""x* and f* of the hinge SVM, which has no gradient to bring to zero; a duality gap bounds the error.
 
     P(x) = (1/N) Σ max(1 − y_i a_i·x, 0) + (µ/2)‖x‖²
     D(α) = Σ α_i − (µ/2)‖x(α)‖²,   x(α) = (1/µ) Σ α_i y_i a_i,   0 ≤ α_i ≤ 1/N
@@ -16,7 +16,7 @@ from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import Optimum
+from mpi_compress.problem.optimum.base import EPS, Optimum
 from mpi_compress.problem.second_order import dense_hessian
 
 GAP = 1e-10  # of P(0) = 1
@@ -24,7 +24,6 @@ _INTERIOR_UP_TO = 2500  # d for which a dense (d, d) system is formed
 _INTERIOR_STEPS = 100
 _PASSES = 20_000
 _LOOK_EVERY = 10
-_EPS = np.finfo(float).eps
 
 
 def minimize(f: Objective) -> Optimum:
@@ -34,7 +33,7 @@ def minimize(f: Objective) -> Optimum:
         x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
         best = _bracket(f, alpha, x)
         best = best if best.gap <= GAP else _coordinate_ascent(f, alpha, best)
-    return Optimum(best.x, best.value, best.gap + 4 * _EPS * best.value, best.gap)
+    return Optimum(best.x, best.value, best.gap + 4 * EPS * best.value, best.gap)
 
 
 class _Bracket(NamedTuple):

@@ -1,6 +1,7 @@
-"""The lowest f that a long run of ours sees, where no solver is known: an upper bound on f*, and nothing more."""
+"""The lowest f that a long run sees, where no solver is known: an upper bound on f*, and nothing more."""
 
 import math
+from functools import partial
 
 import numpy as np
 import scipy  # which loads optimize where it is first used
@@ -8,7 +9,7 @@ import scipy  # which loads optimize where it is first used
 from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import Optimum
+from mpi_compress.problem.optimum.base import Optimum, value_and_gradient
 from mpi_compress.problem.penalties import Penalty
 
 _STEPS = 5000
@@ -16,9 +17,9 @@ _PAIRS = 20  # that L-BFGS keeps
 
 
 def lowest_seen(f: Objective, x0: Vector, apart: Penalty | None = None) -> Optimum:
-    """The best point of 5000 steps from x0 (d,): of L-BFGS, or of FISTA where a penalty that is not smooth is added to f.
+    """Takes 5000 steps of L-BFGS from x0 (d,), or of FISTA where a penalty that is not smooth is added to f.
 
-    Its accuracy is NaN: f* may be lower.
+    The accuracy is NaN: f* may be lower.
     """
     first = norm(f.value_and_gradient(x0)[1])
     x = _by_lbfgs(f, x0) if apart is None else _by_fista(f, x0, apart)
@@ -27,20 +28,15 @@ def lowest_seen(f: Objective, x0: Vector, apart: Penalty | None = None) -> Optim
 
 
 def _by_lbfgs(f: Objective, x0: Vector) -> Vector:
-    def value_and_gradient(x: Vector) -> tuple[float, Vector]:
-        value, g = f.value_and_gradient(x)
-        return value, g.copy()
-
     options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": _PAIRS, "ftol": 0.0, "gtol": 0.0}
-    return scipy.optimize.minimize(value_and_gradient, x0, jac=True, method="L-BFGS-B", options=options).x
+    return scipy.optimize.minimize(partial(value_and_gradient, f), x0, jac=True, method="L-BFGS-B", options=options).x
 
 
 def _by_fista(f: Objective, x0: Vector, r: Penalty) -> Vector:
     """Beck and Teboulle (2009), with backtracking, and a restart where the step turns against the last one."""
     x, y, t, L = x0.copy(), x0.copy(), 1.0, 1.0
     for _ in range(_STEPS):
-        value, g = f.value_and_gradient(y)
-        g = g.copy()
+        value, g = value_and_gradient(f, y)
         while True:
             new = r.prox(y - g / L, 1.0 / L)
             step = new - y

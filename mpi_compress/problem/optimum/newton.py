@@ -10,7 +10,7 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import Optimum
+from mpi_compress.problem.optimum.base import EPS, Optimum, value_and_gradient
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_at
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
@@ -18,7 +18,6 @@ DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
 _SHORTEST = 1e-10  # share of a step
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
-_EPS = np.finfo(float).eps
 
 
 def minimize(f: Objective) -> Optimum:
@@ -28,7 +27,7 @@ def minimize(f: Objective) -> Optimum:
     where f* is not attained.
     """
     x = np.zeros(f.dim)
-    value, g = _at(f, x)
+    value, g = value_and_gradient(f, x)
     first = size = norm(g)
     decrement = 0.0
     for _ in range(_STEPS):
@@ -43,7 +42,7 @@ def minimize(f: Objective) -> Optimum:
         size = norm(g)
     if size > 0:
         decrement = -float(_newton_step(f, x, g, 1e-8) @ g)
-    return Optimum(x, value, abs(decrement) + 4 * _EPS * abs(value), size / first if first else 0.0)
+    return Optimum(x, value, abs(decrement) + 4 * EPS * abs(value), size / first if first else 0.0)
 
 
 def _search(
@@ -53,22 +52,16 @@ def _search(
 
     The step is halved until f falls enough or, once f has stopped falling because of rounding, until ‖∇f‖ does.
     """
-    rounding = 8 * _EPS * abs(value)
+    rounding = 8 * EPS * abs(value)
     t = 1.0
     while t > _SHORTEST:
         new_x = x + t * step
-        new_value, g = _at(f, new_x)
+        new_value, g = value_and_gradient(f, new_x)
         falls = new_value <= value - 1e-4 * t * decrement and decrement > rounding
         if falls or (new_value <= value + rounding and norm(g) < _STILL_FALLING * size):
             return new_x, new_value, g
         t /= 2
     return None
-
-
-def _at(f: Objective, x: Vector) -> tuple[float, Vector]:
-    """f(x), and ∇f(x) (d,) in memory of its own; x is not changed afterwards."""
-    value, g = f.value_and_gradient(x)
-    return value, g.copy()
 
 
 def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:

@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
 Blocks = Iterator[tuple[int, Any, Vector]]  # numbers of blocks, samples (a CSR matrix or an array), labels
 HELD_OUT = "held-out"  # the name, in `test`, of the rows that a format leaves out of the training set
+_ROWS = 4096  # of a block of images
 _DECOMPRESSED = {".xz": lzma.decompress, ".bz2": bz2.decompress, ".gz": gzip.decompress}
 
 
@@ -52,6 +56,12 @@ class Format(Part, ABC):
 
 
 formats: Registry[Any] = Registry("format", Format)
+
+
+def blocks_of_images(pixels: NDArray[np.uint8], labels: NDArray[Any]) -> Blocks:
+    """Blocks of images (N, pixels) as numbers from 0 to 1, with their labels (N,)."""
+    for number, start in enumerate(range(0, len(pixels), _ROWS)):
+        yield number, pixels[start : start + _ROWS] / 255.0, labels[start : start + _ROWS].astype(float)
 
 
 def content(path: Path) -> bytes:

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.problem.datasets.formats.base import Format, Reading, content, formats
-from mpi_compress.problem.datasets.formats.images import blocks_of
+from mpi_compress.problem.datasets.formats.base import Format, Reading, blocks_of_images, content, formats
 
 _RECORD = 1 + 3 * 32 * 32
 _NAME = re.compile(r"(data_batch_\d+|test_batch)\.bin(\.gz|\.xz|\.bz2)?$")
@@ -32,7 +31,7 @@ class Cifar10(Format):
             return Reading(iter(()))
         records = np.concatenate([_records(file) for file in self.files(path)])
         colours = records[:, 1:].reshape(-1, 3, 32 * 32).transpose(0, 2, 1).reshape(len(records), -1)
-        return Reading(blocks_of(colours, records[:, 0]), {"height": 32, "width": 32, "channels": 3}, colours.shape[1])
+        return Reading(blocks_of_images(colours, records[:, 0]), {"height": 32, "width": 32, "channels": 3}, colours.shape[1])
 
 
 def is_cifar(path: Path) -> bool:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.problem.datasets.formats.base import Format, Reading, content, formats
-from mpi_compress.problem.datasets.formats.images import blocks_of
+from mpi_compress.problem.datasets.formats.base import Format, Reading, blocks_of_images, content, formats
 
 _NAME = re.compile(r"images[-.]idx3-ubyte(\.gz|\.xz|\.bz2)?$")
 
@@ -32,7 +31,7 @@ class Idx(Format):
         pixels, sizes = images.reshape(len(images), -1), _sizes(images)
         if dim is not None and pixels.shape[1] > dim:
             raise UserError(f"{path}: images have {pixels.shape[1]} pixels, more than d = {dim}")
-        return Reading(blocks_of(pixels, labels), sizes, pixels.shape[1])
+        return Reading(blocks_of_images(pixels, labels), sizes, pixels.shape[1])
 
 
 def is_idx(path: Path) -> bool:

@@ -10,7 +10,6 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
 from mpi_compress.problem.models.deep.framework import jax, jnp
 from mpi_compress.problem.models.deep.network import Array, Dropout, Network
-from mpi_compress.problem.models.pairs import pairs_of
 from mpi_compress.problem.rows import Rows
 
 
@@ -64,7 +63,7 @@ class NCF(Network):
 
     def inputs(self, rows: Rows) -> NDArray[np.int64]:
         users = self.outline.sizes["users"]
-        return pairs_of(rows, self.name)[0] - np.array([0, users])
+        return rows.pairs(self.name)[0] - np.array([0, users])
 
     def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
         """s (chunk,)."""
