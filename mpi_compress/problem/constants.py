@@ -156,7 +156,6 @@ def largest_eigenvalue(rows: Rows) -> float:
 
 
 def eigenvalues_file(data: DataSet, n_shards: int = 1) -> Path:
-    """The file that keeps λmax of every shard."""
     return data.beside(f"eigenvalues-{n_shards}.json")
 
 

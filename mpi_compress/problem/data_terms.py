@@ -27,7 +27,6 @@ class DataTerm(ABC):
 
     @property
     def dim(self) -> int:
-        """d."""
         return self.rows.dim
 
     @property
@@ -55,46 +54,27 @@ class DataTerm(ABC):
 class FusedMargins(DataTerm):
     """A loss with a kernel: one pass over the rows."""
 
-    loss: Loss
-
-    def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
-        super().__init__(rows, loss, weight, mu)
-        self._cuts = np.array([0, len(rows)], dtype=np.uint64)
-        self._value = np.zeros(1)
-
     @cached_property
-    def _matrix(self) -> tuple[NDArray, ...]:
-        return self.rows.compact()
+    def _shard(self) -> tuple[tuple[NDArray, ...], Vector, NDArray[np.uint64]]:
+        return self.rows.compact(), self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
 
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
-        shards.losses_and_gradients(
-            self._matrix, self.rows.labels, self._cuts, self.loss.kernel, self.weight, self.mu, x, self._value,
-            gradient.reshape(1, -1),
-        )  # fmt: skip
-        return float(self._value[0])
+        value = np.zeros(1)
+        shards.losses_and_gradients(*self._shard, self.loss.kernel, self.weight, self.mu, x, value, gradient.reshape(1, -1))
+        return float(value[0])
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
-        z, scale = _parts(x)
         weight = self.weight * len(self.rows) / rows.size
-        kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, z, scale, out)
+        kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, *_parts(x), out)
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
-        z, scale = _parts(x)
-        indptr, indices, values = self.rows.matrix
         weight = self.weight * len(self.rows) / rows.size
-        held, growth = kernels.add_touching(
-            indptr, indices, values, self.rows.labels, rows, self.loss.kernel, weight, z, scale, out
-        )
+        held, growth = kernels.add_touching(*self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, *_parts(x), out)
         return (held if rows.size == 1 else np.unique(held)), growth
 
 
 class Margins(DataTerm):
     """A loss without a kernel: A x, its slopes on arrays, Aᵀ slopes."""
-
-    loss: Loss
-
-    def __init__(self, rows: Rows, loss: Loss, weight: float, mu: float):
-        super().__init__(rows, checked_loss(loss), weight, mu)
 
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
         values, slopes = self._values_and_slopes(self.rows, x)
@@ -133,11 +113,7 @@ class Margins(DataTerm):
 class ModelRows(DataTerm):
     """A model: the mean loss of rows at a flat x."""
 
-    loss: Model
     is_sparse = False
-
-    def __init__(self, rows: Rows, loss: Model, weight: float, mu: float):
-        super().__init__(rows, checked_model(loss), weight, mu)
 
     @property
     def dim(self) -> int:
@@ -159,8 +135,8 @@ class ModelRows(DataTerm):
 def data_term(rows: Rows, loss: Loss | Model, weight: float, mu: float) -> DataTerm:
     """The term of a loss or a model on these rows, for f = the sum over workers' terms / n."""
     if isinstance(loss, Model):
-        return ModelRows(rows, loss, weight, mu)
-    return (Margins if loss.kernel is None else FusedMargins)(rows, loss, weight, mu)
+        return ModelRows(rows, checked_model(loss), weight, mu)
+    return Margins(rows, checked_loss(loss), weight, mu) if loss.kernel is None else FusedMargins(rows, loss, weight, mu)
 
 
 def _add_ridge(mu: float, x: Vector, gradient: Vector) -> float:

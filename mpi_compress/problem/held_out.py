@@ -1,5 +1,7 @@
 """Loss and accuracy on samples that no worker has."""
 
+from typing import Any
+
 import numpy as np
 
 from mpi_compress.kernels import losses as kernels
@@ -36,27 +38,20 @@ class HeldOut:
 
     def _at(self, x: Vector) -> tuple[Vector, dict[str, float], Vector | None]:
         if self._seen is None or not are_equal(self._seen[0], x):
-            loss = self._loss
-            found = self._of_model(loss, x) if isinstance(loss, Model) else (self._of_loss(loss, x), None)
-            self._seen = (x.copy(), *found)
+            self._seen = (x.copy(), *(self._of_model if isinstance(self._loss, Model) else self._of_loss)(self._loss, x))
         return self._seen
 
-    def _of_loss(self, loss: Loss, x: Vector) -> dict[str, float]:
+    def _of_loss(self, loss: Any, x: Vector) -> tuple[dict[str, float], None]:
         margins(self._rows.matrix, x, self._margins)
         if loss.kernel is None:
             value = float(np.mean(loss.value_and_slope(self._rows.labels, self._margins)[0]))
             accuracy = float(np.mean((self._margins > 0) == (self._rows.labels > 0)))
         else:
             value, accuracy = kernels.mean_loss_and_accuracy(loss.kernel, self._rows.labels, self._margins)
-        return {"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}
+        return ({"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}), None
 
-    def _of_model(self, model: Model, x: Vector) -> tuple[dict[str, float], Vector | None]:
+    def _of_model(self, model: Any, x: Vector) -> tuple[dict[str, float], Vector | None]:
         found, scores = {"test_loss": model.mean_loss(x, self._rows)}, model.scores(x, self._rows)
         if scores is not None and model.labels == "class":
-            found["test_accuracy"] = accuracy(scores, self._rows.labels)
+            found["test_accuracy"] = float(np.mean(np.argmax(scores, axis=1) == self._rows.labels))
         return found, scores
-
-
-def accuracy(scores: Vector, labels: Vector) -> float:
-    """The share of rows whose label (N,) is the class of the largest score (N, classes)."""
-    return float(np.mean(np.argmax(scores, axis=1) == labels))

@@ -88,9 +88,7 @@ class Objective:
 
     def at(self, point: Point) -> tuple[float, Vector]:
         """f_i and ∇f_i (d,) at a point, off the algorithm's count."""
-        kept = self._found(point.x)
-        if kept is None:
-            kept = self._evaluated_by_neighbours(point, charged=False)
+        kept = self._found(point.x) or self._evaluated_by_neighbours(point, charged=False)
         if kept is None:
             start = now()
             value = self._compute(point.x)
@@ -107,12 +105,11 @@ class Objective:
         return self._gradient
 
     def _full_gradient(self, x: Vector) -> Vector:
-        draw = self._draw()
-        kept = self._found(x) if draw is None else None
-        if kept is not None and kept.taken:
-            kept = None
-        if kept is None and draw is None and self.neighbours is not None:
-            kept = self._evaluated_by_neighbours(Point.at(x), charged=True)
+        draw, kept = self._draw(), None
+        if draw is None:
+            kept = self._found(x)
+            if kept is None or kept.taken:
+                kept = self._evaluated_by_neighbours(Point.at(x), charged=True) if self.neighbours is not None else None
         if kept is None:
             start = now()
             self._compute(x, draw)
@@ -150,7 +147,7 @@ class Objective:
         return held, growth
 
     def sparse_gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> Sparse:
-        """`gradient` where `gradients_are_sparse`, as a sparse vector."""
+        """`gradient` where `gradients_are_sparse`."""
         if self._work.size == 0:
             self._work = np.zeros(self.dim)
         held, _ = self.add_sparse_gradient(self._work, x, rows)
@@ -169,7 +166,6 @@ class Objective:
         return evaluated
 
     def has(self, x: Vector) -> bool:
-        """True if value and gradient at x are kept."""
         return self._found(x) is not None
 
     @property
@@ -201,7 +197,6 @@ class Objective:
         return self.round.model_draw() if self.loss.random and self.round is not None else None
 
     def _compute(self, x: Vector, draw: Generator | None = None) -> float:
-        """The value at x; the gradient goes to its buffer."""
         self._kept = None
         _refuse_other_lengths(self.dim, x)
         value = self.term.evaluate(x, self._gradient, draw)

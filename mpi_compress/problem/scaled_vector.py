@@ -17,7 +17,6 @@ class ScaledVector:
 
     @property
     def size(self) -> int:
-        """d."""
         return self.v.size
 
     def shrink(self, factor: float, at_once: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Second derivatives of f_i, and the noise of its sampled gradients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,28 +18,23 @@ _ROWS_AT_ONCE = 8192
 
 def sampling_noise(f: Objective, x: Vector) -> float:
     """E‖g − ∇f_i(x)‖² for g the gradient of one row drawn uniformly."""
+    n = len(f.rows)
     if isinstance(f.loss, Model):
-        return _noise_of_rows(f, x)
+        mean, total = f.value_and_gradient(x)[1], 0.0
+        for j in range(n):
+            g = np.zeros(f.dim)
+            f.term.add_gradient(g, x, np.array([j], dtype=np.uint64), None)
+            total += squared_norm(g - mean) / n
+        return total
     slopes = f.term.loss.value_and_slope(f.rows.labels, f.rows.margins(x))[1]
     second_moment = 0.0
-    for start in range(0, len(f.rows), _ROWS_AT_ONCE):
-        a, s = _block(f.rows, slice(start, start + _ROWS_AT_ONCE)), slopes[start : start + _ROWS_AT_ONCE]
+    for part, a in _blocks(f.rows):
         squares = a.multiply(a).sum(axis=1) if scipy.sparse.issparse(a) else np.einsum("ij,ij->i", a, a)
-        second_moment += float(np.square(f.weight * len(f.rows) * s) @ np.ravel(squares)) / len(f.rows)
+        second_moment += float(np.square(f.weight * n * slopes[part]) @ np.ravel(squares)) / n
     mean = f.value_and_gradient(x)[1] - f.mu * x
     if f.penalty is not None:
         mean -= f.penalty.gradient(x)
     return max(second_moment - float(mean @ mean), 0.0)
-
-
-def _noise_of_rows(f: Objective, x: Vector) -> float:
-    """`sampling_noise` of a model, by the gradients of all rows one by one."""
-    mean, total = f.value_and_gradient(x)[1], 0.0
-    for j in range(len(f.rows)):
-        g = np.zeros(f.dim)
-        f.term.add_gradient(g, x, np.array([j], dtype=np.uint64), None)
-        total += squared_norm(g - mean) / len(f.rows)
-    return total
 
 
 def curvature_at(f: Objective, x: Vector) -> Vector:
@@ -67,23 +62,24 @@ def hessian_product(f: Objective, curvature: Vector, v: Vector) -> Vector:
 def dense_hessian(f: Objective, curvature: Vector) -> Vector:
     """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
     total = np.zeros((f.dim, f.dim))
-    for start in range(0, len(f.rows), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        a = _block(f.rows, rows)
+    for part, a in _blocks(f.rows):
         if scipy.sparse.issparse(a):
-            total += (a.T @ scipy.sparse.diags(curvature[rows]) @ a).toarray()
+            total += (a.T @ scipy.sparse.diags(curvature[part]) @ a).toarray()
         else:
-            total += (a.T * curvature[rows]) @ a
+            total += (a.T * curvature[part]) @ a
     total[np.diag_indices(f.dim)] += f.mu
     return total
 
 
-def _block(rows: Rows, part: slice) -> Any:
-    """Some rows as a SciPy matrix or a dense array."""
-    if len(rows.matrix) == 1:
-        return rows.matrix[0][part].astype(np.float64, copy=False)
-    indptr, indices, values = rows.matrix
-    ends = indptr[part.start : part.stop + 1].astype(np.int64)
-    span = slice(ends[0], ends[-1])
-    columns = indices[span].astype(np.int64)
-    return scipy.sparse.csr_matrix((values[span], columns, ends - ends[0]), shape=(ends.size - 1, rows.dim))
+def _blocks(rows: Rows) -> Iterator[tuple[slice, Any]]:
+    """Blocks of rows, each a SciPy matrix or a dense array."""
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        if len(rows.matrix) == 1:
+            yield part, rows.matrix[0][part].astype(np.float64, copy=False)
+            continue
+        indptr, indices, values = rows.matrix
+        ends = indptr[start : part.stop + 1].astype(np.int64)
+        span = slice(ends[0], ends[-1])
+        arrays = (values[span], indices[span].astype(np.int64), ends - ends[0])
+        yield part, scipy.sparse.csr_matrix(arrays, shape=(ends.size - 1, rows.dim))

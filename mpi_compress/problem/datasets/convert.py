@@ -69,19 +69,16 @@ class Spool:
             np.savez(self.folder / f"{number:08d}.npz", **rows._asdict())
 
     def note(self, dim: int | None, sizes: Mapping[str, int]) -> None:
-        """Keep what the format states of the rows, if it does."""
         if dim is not None:
             with self.writing():
                 (self.folder / "stated.json").write_text(json.dumps([dim, dict(sizes)]))
 
     def stated(self) -> tuple[int | None, dict[str, int]]:
-        """d and the sizes that the format states."""
         file = self.folder / "stated.json"
         dim, sizes = json.loads(file.read_text()) if file.exists() else (None, {})
         return dim, sizes
 
     def blocks(self) -> Iterator[ParsedRows]:
-        """All blocks, in order."""
         for file in sorted(self.folder.glob("*.npz")):
             with np.load(file) as block:
                 yield ParsedRows(**block)
@@ -149,7 +146,6 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
 
 
 def _outline(spool: Spool, recipe: Recipe) -> tuple[Vector, NDArray[np.int64], int]:
-    """Labels (N,) and lengths (N,) of the rows that are taken, and d."""
     labels, lengths, found = spool.outline()
     if labels.size == 0:
         raise UserError(f"data: {recipe.title} holds no samples")

@@ -78,7 +78,6 @@ def download(url: str, file: Path, progress: Progress) -> None:
 
 
 def _attempt(url: str, part: Path, note: Path, known: _Partial, progress: Progress) -> None:
-    """Make one request; return when the file is whole."""
     have = _size(part)
     if known.total is not None and have > known.total:
         part.unlink()

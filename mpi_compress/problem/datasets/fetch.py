@@ -56,7 +56,6 @@ def _places(name: str, folder: Path) -> tuple[Path, Path]:
 
 
 def _get_known(name: str, url: str | None, folder: Path, quiet: bool, report: Report) -> Path:
-    """Fetch a set of the collection."""
     (target, sums), files = _places(name, folder), KNOWN[name].files
     before = sums.read_text()[:64].strip() if sums.exists() else ""
     base = (url or COLLECTION).rstrip("/") + "/"

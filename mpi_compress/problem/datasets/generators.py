@@ -71,6 +71,5 @@ def _complaint(generator: Generator, made: Any) -> str:
 
 
 def positive_sizes(samples: int, dim: int) -> None:
-    """Refuse sets without two samples or without features."""
     if samples < 2 or dim < 1:
         raise ValueError(f"samples = {samples} must be at least 2 and dim = {dim} at least 1")

@@ -9,8 +9,6 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
 
 MOST_CLASSES = 10_000
-
-
 Labels = Literal["sign", "class", "number"]
 
 
@@ -34,40 +32,38 @@ class Classes:
 
 
 def classes_of(labels: Vector, kind: Labels, positive: list[float] | None, title: str) -> Classes:
-    """What the labels (N,) of a training set stand for; UserError if they are not of that kind."""
+    """What the labels (N,) of a training set stand for; UserError if they are not of that kind.
+
+    Args:
+        positive: the labels that are +1, the rest are −1; None: the larger of two is +1.
+    """
     if kind == "number":
         return Classes()
-    if kind == "sign":
-        return two_classes(labels, positive, title)
     found = np.unique(labels)
+    if kind == "sign" and positive is not None:
+        return _in_two(found, positive, title)
     if found.size < 2:
         raise UserError(f"data: {title} has one class only, label {found[0]:g}; two are needed")
+    if kind == "sign" and found.size > 2:
+        which = f"say which count as +1: positive = [{found[0]:g}, …]"
+        raise UserError(f"data: {title} has {found.size} labels, {listed(found)}; {which}")
     if found.size > MOST_CLASSES:
         raise UserError(f"data: {title} has {found.size} different labels, {listed(found)}; they are numbers rather than classes")
-    return Classes(each=tuple(found.tolist()))
+    each = tuple(found.tolist())
+    return Classes(each[1:], each[:1]) if kind == "sign" else Classes(each=each)
 
 
-def two_classes(labels: Vector, positive: list[float] | None, title: str) -> Classes:
-    """The labels in `positive` against the rest, or the larger of two labels against the smaller; UserError if there are no two."""
-    found = np.unique(labels)
-    if positive is not None:
-        unknown = sorted(set(positive) - set(found))
-        if unknown:
-            raise UserError(f"data.positive: {title} has no label {unknown[0]:g}; it has {listed(found)}")
-        rest = sorted(set(found.tolist()) - set(positive))
-        if not rest or not positive:
-            which = "no" if not positive else "all"
-            raise UserError(f"data.positive: {which} labels of {title} are in it; two classes are needed of {listed(found)}")
-        return Classes(tuple(sorted(positive)), tuple(rest))
-    if found.size == 1:
-        raise UserError(f"data: {title} has one class only, label {found[0]:g}; two are needed")
-    if found.size > 2:
-        raise UserError(
-            f"data: {title} has {found.size} labels, {listed(found)}; say which count as +1: positive = [{found[0]:g}, …]"
-        )
-    return Classes((float(found[1]),), (float(found[0]),))
+def _in_two(found: Vector, positive: list[float], title: str) -> Classes:
+    """The labels in `positive` against the rest."""
+    unknown = sorted(set(positive) - set(found))
+    if unknown:
+        raise UserError(f"data.positive: {title} has no label {unknown[0]:g}; it has {listed(found)}")
+    rest = sorted(set(found.tolist()) - set(positive))
+    if not rest or not positive:
+        which = "no" if not positive else "all"
+        raise UserError(f"data.positive: {which} labels of {title} are in it; two classes are needed of {listed(found)}")
+    return Classes(tuple(sorted(positive)), tuple(rest))
 
 
 def listed(values: Any, most: int = 8) -> str:
-    """The first values of a list as text."""
     return ", ".join(f"{v:g}" for v in values[:most]) + (", …" if len(values) > most else "")

@@ -173,7 +173,6 @@ class _Parsed(NamedTuple):
 
 
 def _parsed(block: Block, path: Path, dim: int | None) -> tuple[int, Any, Vector]:
-    """A block's number, its samples and its labels."""
     text = block.text if block.text.endswith(b"\n") else block.text + b"\n"
     m, n = text.count(b"\n"), text.count(b":")
     rows = _Parsed(np.empty(m), np.empty(m, np.int64), np.empty(n, np.int32), np.empty(n))

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -50,7 +51,7 @@ class DataSet:
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
-        with h5py.File(self.file, "r", locking=False) as h5:
+        with _opened(self.file) as h5:
             return self._read(h5, start, stop)
 
     def cuts(self, n: int) -> tuple[int, ...]:
@@ -63,7 +64,7 @@ class DataSet:
     def shards(self, workers: Iterable[int], n: int) -> Iterator[Rows]:
         """The rows of some of n workers, one after another."""
         cuts = self.cuts(n)
-        with h5py.File(self.file, "r", locking=False) as h5:
+        with _opened(self.file) as h5:
             for i in workers:
                 yield self._read(h5, cuts[i], cuts[i + 1])
 
@@ -87,10 +88,14 @@ class DataSet:
 
     def treatment(self) -> tuple[Classes, Normalize, Vector | None]:
         """How the samples were prepared, to prepare a test set alike: labels' meaning, normalisation, column norms (d,)."""
-        with h5py.File(self.file, "r", locking=False) as h5:
+        with _opened(self.file) as h5:
             plus, minus, each = (tuple(h5.attrs[a].tolist()) if a in h5.attrs else () for a in ("plus", "minus", "classes"))
             norms = h5["column_norms"][:] if "column_norms" in h5 else None
             return Classes(plus, minus, each), cast(Normalize, str(h5.attrs["normalize"])), norms
+
+
+def _opened(file: Path) -> h5py.File:
+    return h5py.File(file, "r", locking=False)
 
 
 def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, ranks: Ranks | None = None) -> DataSet:
@@ -112,7 +117,7 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
         recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
         if table.generator is None:
             ranks.first_on_each_host(libsvm.rehearse)
-        _build(file, recipe, ranks, partial(_parsed, table, folder), table.rows)
+        _build(file, recipe, ranks, partial(_parsed, table, folder))
     return ranks.on_root(lambda: _described(file, table.title))
 
 
@@ -138,27 +143,20 @@ def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) ->
 
 
 def _is_sound(file: Path) -> bool:
-    """True if a cached file exists and is as it was written."""
     if not file.exists():
         return False
     stat = file.stat()
     seen = (file, stat.st_size, stat.st_mtime_ns)
-    if seen not in _sound:
-        try:
-            with h5py.File(file, "r", locking=False) as h5:
-                if h5.attrs["checksum"] != checksum(h5) or not {"n_samples", "dim", "nonzeros", "plus", "minus"} <= set(h5.attrs):
-                    return False
-        except (OSError, KeyError, RuntimeError, ValueError):
-            return False
-        _sound.add(seen)
-    return True
+    with suppress(OSError, KeyError, RuntimeError, ValueError):
+        if seen not in _sound:
+            with _opened(file) as h5:
+                if h5.attrs["checksum"] == checksum(h5) and {"n_samples", "dim", "nonzeros", "plus", "minus"} <= set(h5.attrs):
+                    _sound.add(seen)
+    return seen in _sound
 
 
-def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Reading], rows: int | None = None) -> None:
-    """Make a cached file; ranks that see rank 0's cache parse a share each, and stop after `rows` rows.
-
-    `parsed` reads a share, by its number and the number of shares.
-    """
+def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int], Reading]) -> None:
+    """Make a cached file. Ranks that see rank 0's cache parse a share each: `parsed` of its number and of how many there are."""
     spool = Spool(ranks.on_root(lambda: file.with_name(f"{file.name}.{os.getpid()}.rows")))
 
     def parse() -> None:
@@ -169,7 +167,7 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
             for number, samples, labels in reading.blocks:
                 spool.put(number, samples, labels)
                 taken += labels.size
-                if rows is not None and taken >= rows:
+                if recipe.rows is not None and taken >= recipe.rows:
                     break
 
     try:
@@ -184,13 +182,13 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
 
 def _parsed(table: DataTable, folder: Path, part: int, parts: int) -> Reading:
     """A share of the rows. A generator, or a file of which only the first rows are wanted, is one share."""
-    if table.generator is not None or table.rows is not None:
-        if part > 0:
-            return Reading(iter(()))
-        part, parts = 0, 1
-    if table.generator is not None:
+    how = table.build_format(folder) if table.generator is None else None
+    alone = how is None or table.rows is not None or not how.in_shares
+    if alone and part > 0:
+        return Reading(iter(()))
+    if how is None:
         return Reading((i, *chunk) for i, chunk in enumerate(table.build_generator().chunks()))
-    return table.build_format(folder).read(table.file(folder), table.known_dim, part, parts)
+    return how.read(table.file(folder), table.known_dim, *((0, 1) if alone else (part, parts)))
 
 
 def _test_reading(table: DataTable, folder: Path, dim: int) -> Reading:
@@ -202,7 +200,7 @@ def _test_reading(table: DataTable, folder: Path, dim: int) -> Reading:
 
 
 def _described(file: Path, title: str) -> DataSet:
-    with h5py.File(file, "r", locking=False) as h5:
+    with _opened(file) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None
         n, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
@@ -217,7 +215,7 @@ def outcome(data: DataSet, n: int) -> Mapping[str, NDArray]:
     """
     cuts = data.cuts(n)
     found = []
-    with h5py.File(data.file, "r", locking=False) as h5:
+    with _opened(data.file) as h5:
         for start, stop in itertools.pairwise(cuts):
             found.append(np.unique(h5["labels"][start:stop], return_counts=True))
     rows = {"rows": np.diff(cuts)}

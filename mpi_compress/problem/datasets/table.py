@@ -56,7 +56,6 @@ class DataTable:
 
     @property
     def shown(self) -> str:
-        """The title, as results and figures give it."""
         return f"{self.title}, a stand-in for {self.stand_in_for}" if self.stand_in_for else self.title
 
     def is_here(self, folder: Path) -> bool:
@@ -83,7 +82,6 @@ class DataTable:
         return self.format or (PUBLISHED[self.name].format if self.name in PUBLISHED else None)
 
     def build_format(self, folder: Path) -> Format:
-        """How the file of samples is read."""
         if self.stated_format is None:
             return format_of(self.file(folder))
         return formats.build({"name": self.stated_format, **self.parameters}, "data")
@@ -125,7 +123,6 @@ def test_digest(table: DataTable, folder: Path) -> str:
 
 
 def content_digest(file: Path, how: Format) -> str:
-    """The digests of all files that hold a set's samples."""
     return "".join(digest(part) for part in how.files(file))
 
 
@@ -158,7 +155,6 @@ def find_set(name: str, key: str) -> Path:
 
 
 def _what_would_do(name: str) -> str:
-    """The rest of the line about a set that is nowhere: how to get it."""
     if name not in PUBLISHED:
         return f"; `mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
     fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""

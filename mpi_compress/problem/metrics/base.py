@@ -47,7 +47,6 @@ class Metric(Part, ABC):
 
     @property
     def column(self) -> str:
-        """The column's name: the metric's, with `_` for `-`."""
         return self.name.replace("-", "_")
 
     @abstractmethod

@@ -80,7 +80,6 @@ def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Pe
 
 
 def _whole(data: DataSet, loss: Loss | Model, mu: float, penalty: Penalty | None = None) -> Objective:
-    """f on all samples."""
     rows = data.read(0, data.n_samples)
     return Objective(rows, loss, 1 / len(rows), mu, penalty)
 

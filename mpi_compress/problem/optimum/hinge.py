@@ -138,7 +138,6 @@ def _direction(f: Objective, p: _Point, theta: Vector, factor: Any, to_s: Any, t
 
 
 def _combined(f: Objective, weights: Vector) -> Vector:
-    """Bᵀ weights (d,)."""
     out = np.empty(f.dim)
     kernels.weighted_sum(f.rows.matrix, f.rows.labels * weights, out)
     return out

@@ -101,7 +101,6 @@ class Sized(Partition):
 
 
 def _log_normal(sigma: float, n: int, rng: Generator) -> Vector:
-    """exp(σ ξ_i) (n,), divided by the largest."""
     exponents = sigma * rng.standard_normal(n)
     return np.exp(exponents - exponents.max())
 

@@ -83,7 +83,6 @@ class Split:
 
 
 def refuse_idle_workers(n: int, rows: int) -> None:
-    """UserError if there are more workers than rows."""
     if n > rows:
         raise UserError(f"workers.count: {n} workers are more than the {rows} samples")
 
@@ -113,7 +112,6 @@ def _row_numbers(part: Partition, given: Any, verb: str) -> RowNumbers:
 
 
 def _refuse_wrong_rows(part: Partition, rows: RowNumbers, N: int) -> None:
-    """Refuse rows that are not 0 … N − 1, each once."""
     beyond = rows[(rows < 0) | (rows >= N)]
     if beyond.size:
         raise UserError(f"{_WHERE}: '{part.name}' deals row {beyond[0]}; the {N} rows are numbered from 0 to {N - 1}")

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class Reading:
 @dataclass(frozen=True)
 class Format(Part, ABC):
     """How files are read; its fields are keys of a job's [data] table."""
+
+    in_shares: ClassVar[bool] = True  # False: one process reads all, and `read` is asked for part 0 of 1 alone
 
     def files(self, path: Path) -> tuple[Path, ...]:
         """All files that hold the samples."""

@@ -19,12 +19,12 @@ _NAME = re.compile(r"images[-.]idx3-ubyte(\.gz|\.xz|\.bz2)?$")
 class Idx(Format):
     """Grey images in an IDX file, as MNIST and Fashion-MNIST are published: pixels from 0 to 1; a file beside it has the labels."""
 
+    in_shares = False
+
     def files(self, path: Path) -> tuple[Path, ...]:
         return path, labels_of(path)
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
-        if part > 0:
-            return Reading(iter(()))
         images, labels = _array(path, 3), _array(labels_of(path), 1)
         if len(images) != len(labels):
             raise UserError(f"{path}: has {len(images)} images, and {labels_of(path).name} has {len(labels)} labels")
@@ -35,7 +35,6 @@ class Idx(Format):
 
 
 def is_idx(path: Path) -> bool:
-    """True if a file's name is that of IDX images."""
     return _NAME.search(path.name) is not None
 
 

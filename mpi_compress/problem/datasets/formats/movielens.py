@@ -42,6 +42,7 @@ class MovieLens(Format):
     test = "held-out" is these, each followed by `test_negatives` items that the user has not rated; an item may be drawn twice.
     """
 
+    in_shares = False
     negatives: int = 4  # unrated items for each rating, of label 0
     test_negatives: int = 99  # unrated items among which the left-out one is ranked
     seed: int = 0  # of the draws of unrated items
@@ -51,8 +52,6 @@ class MovieLens(Format):
             raise ValueError(f"negatives = {self.negatives} must be 0 or more, test_negatives = {self.test_negatives} at least 1")
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
-        if part > 0:
-            return Reading(iter(()))
         found = _ratings(path)
         return self._reading(path, found, found.users, found.items, self.negatives, 0)
 

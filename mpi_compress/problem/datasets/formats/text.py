@@ -23,6 +23,7 @@ class Text(Format):
     row is its last word. Words after the last whole row are left out.
     """
 
+    in_shares = False
     vocabulary: int = 10000  # V, how many different words there are, word 0 included
     window: int = 30  # T, words that are predicted in a row
     held_out: float = 0.0  # share of the words, at the end of the text, that test = "held-out" names
@@ -34,8 +35,6 @@ class Text(Format):
             raise ValueError(f"held_out = {self.held_out} must be at least 0 and below 1")
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
-        if part > 0:
-            return Reading(iter(()))
         training = self._parts(path)[0]
         return self._reading(path, training, self._numbers(training))
 
@@ -46,13 +45,11 @@ class Text(Format):
         return self._reading(test or path, rest if test is None else _words(test), self._numbers(training))
 
     def _parts(self, path: Path) -> tuple[list[str], list[str]]:
-        """The words for training, and those held out."""
         words = _words(path)
         end = len(words) - int(self.held_out * len(words))
         return words[:end], words[end:]
 
     def _numbers(self, words: list[str]) -> dict[str, int]:
-        """The numbers of the known words."""
         counts = Counter(words)
         counts.pop("<unk>", None)
         most = sorted(counts, key=lambda word: (-counts[word], word))[: self.vocabulary - 1]

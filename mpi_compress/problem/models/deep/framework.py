@@ -57,7 +57,6 @@ def provenance() -> dict[str, str]:
 
 @cache
 def _instruction_set() -> str:
-    """The machine's name and its vector extensions, where the system names them."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

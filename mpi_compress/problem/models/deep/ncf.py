@@ -66,7 +66,6 @@ class NCF(Network):
         return rows.pairs(self.name)[0] - np.array([0, users])
 
     def outputs(self, p: Mapping[str, Array], a: Array, real: Array, drop: Dropout) -> Array:
-        """s (chunk,)."""
         user, item = a[:, 0], a[:, 1]
         h = jnp.concatenate([p["deep users"][user], p["deep items"][item]], axis=1)
         for i in range(1, len(self.layers)):

@@ -104,7 +104,6 @@ class Network(Model):
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Attributes of a run: framework, version, device and instruction set."""
         return provenance()
 
     def _chunks(self, rows: Rows) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]]:
@@ -155,5 +154,4 @@ def _single(x: Vector) -> NDArray[np.float32]:
 
 
 def _words(draw: Generator | None) -> NDArray[np.uint32]:
-    """The key of a chunk's dropout."""
     return np.zeros(2, dtype=np.uint32) if draw is None else draw.integers(0, 2**32, 2, dtype=np.uint32)

@@ -72,5 +72,4 @@ class ResNet18(ResNet8):
 
 
 def _convolution(name: str, size: int, before: int, after: int) -> dict[str, tuple[int, ...]]:
-    """The blocks of a convolution with its batch normalisation."""
     return {f"{name}.w": (size, size, before, after), f"{name}.scale": (after,), f"{name}.shift": (after,)}
