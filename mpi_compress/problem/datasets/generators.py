@@ -30,21 +30,23 @@ class Generator(Part, ABC):
     def chunks(self) -> Iterator[Chunk]:
         """The set in chunks of rows, in order; UserError if `make` gives no such rows."""
         made = self.make()
-        chunks = [made] if isinstance(made, tuple) else made
-        if not isinstance(chunks, Iterable):
-            raise UserError(f"data.generator: {_complaint(self, made)}")
         width = None
-        for chunk in chunks:
+        for chunk in [made] if isinstance(made, tuple) or not isinstance(made, Iterable) else made:
             if not (isinstance(chunk, tuple) and len(chunk) == 2):
-                raise UserError(f"data.generator: {_complaint(self, chunk)}")
-            samples = chunk[0] if scipy.sparse.issparse(chunk[0]) else np.asarray(chunk[0])
-            labels = np.asarray(chunk[1])
+                raise self._complaint(chunk)
+            samples, labels = chunk[0] if scipy.sparse.issparse(chunk[0]) else np.asarray(chunk[0]), np.asarray(chunk[1])
             width = samples.shape[-1] if width is None and samples.ndim else width
             if samples.ndim == 2 and samples.shape[1] != width:
                 raise UserError(f"data.generator: make of {self.name} gives chunks of {width} and of {samples.shape[1]} columns")
             if samples.ndim != 2 or labels.shape != samples.shape[:1] or any(a.dtype.kind not in "fiub" for a in (samples, labels)):
-                raise UserError(f"data.generator: {_complaint(self, (samples, labels))}")
+                raise self._complaint((samples, labels))
             yield samples, labels
+
+    def _complaint(self, made: Any) -> UserError:
+        parts = made if isinstance(made, tuple) else (made,)
+        given = ", ".join(f"{p.dtype} {p.shape}" if hasattr(p, "dtype") else type(p).__name__ for p in parts)
+        wanted = "numbers (m, d), an array or a CSR matrix, with their labels (m,)"
+        return UserError(f"data.generator: make of {self.name} gives {given}; it should be {wanted}")
 
     def size(self) -> tuple[int, int, float] | None:
         """N, d and an estimate of the nonzeros (N·d unless overridden), if they are known before anything is made."""
@@ -62,12 +64,6 @@ class Generator(Part, ABC):
 
 
 generators: Registry[Generator] = Registry("generator", Generator)
-
-
-def _complaint(generator: Generator, made: Any) -> str:
-    parts = made if isinstance(made, tuple) else (made,)
-    given = ", ".join(f"{p.dtype} {p.shape}" if hasattr(p, "dtype") else type(p).__name__ for p in parts)
-    return f"make of {generator.name} gives {given}; it should be numbers (m, d), an array or a CSR matrix, with their labels (m,)"
 
 
 def positive_sizes(samples: int, dim: int) -> None:

@@ -6,6 +6,7 @@ holds the lines that begin in it, so neither blocks nor ranks change what is rea
 
 import bz2
 import gzip
+import itertools
 import lzma
 import math
 import os
@@ -82,20 +83,17 @@ def write(out: BinaryIO, samples: Any, labels: Vector) -> None:
 
 
 def _blocks(path: Path, part: int, parts: int) -> Iterator[Block]:
-    if path.suffix in _OPENERS:
-        return _stream(path) if part == 0 else iter(())
-    count = -(-path.stat().st_size // BLOCK_BYTES)
-    return (_cut(path, b) for b in range(part * count // parts, (part + 1) * count // parts))
-
-
-def _stream(path: Path) -> Iterator[Block]:
-    lines, number = 0, 0
-    with open_text(path) as file:
-        while text := file.read(BLOCK_BYTES):
-            text += file.readline()
-            yield Block(number, text, partial(int, lines))
-            lines += text.count(b"\n")
-            number += 1
+    """The blocks of a share: those of a plain file by their place, those of a compressed one as it is decompressed."""
+    if path.suffix not in _OPENERS:
+        count = -(-path.stat().st_size // BLOCK_BYTES)
+        yield from (_cut(path, b) for b in range(part * count // parts, (part + 1) * count // parts))
+    elif part == 0:
+        lines, numbers = 0, itertools.count()
+        with open_text(path) as file:
+            while text := file.read(BLOCK_BYTES):
+                text += file.readline()
+                yield Block(next(numbers), text, partial(int, lines))
+                lines += text.count(b"\n")
 
 
 def _cut(path: Path, number: int) -> Block:
@@ -154,8 +152,8 @@ class _Parsed(NamedTuple):
 
     def put(self, line: bytes, counts: NDArray[np.int64]) -> None:
         """Append a line that is right."""
-        label, *features = line.split(b"#")[0].split()
-        pairs = [feature.split(b":") for feature in (features[1:] if features and features[0].startswith(b"qid:") else features)]
+        label, features = _fields(line)
+        pairs = [feature.split(b":") for feature in features]
         row, start = counts[kernels.ROWS], counts[kernels.ENTRIES]
         stop = start + len(pairs)
         self.labels[row], self.ends[row] = float(label), stop
@@ -205,19 +203,24 @@ def _first_complaint(block: Block, path: Path, dim: int | None) -> UserError:
     return UserError(f"{path}:{block.lines_before() + at}: {complaint}")
 
 
+def _fields(line: bytes) -> tuple[bytes, list[bytes]]:
+    """A line's label, b"" where it holds no sample, and its features; `qid:…` is left out."""
+    label, *features = line.split(b"#")[0].split() or [b""]
+    return label, features[1:] if features and features[0].startswith(b"qid:") else features
+
+
 def complaint_about(line: bytes, dim: int | None) -> str | None:
     """The first mistake in a line `label index:value … # comment`; None if there is none."""
-    fields = line.split(b"#")[0].split()
-    if not fields:
+    label, features = _fields(line)
+    if not label:
         return None
-    label, *features = fields
     try:
         if not math.isfinite(float(_plain(label))):
             return f"label {_shown(label)} is not a finite number"
     except ValueError:
         return f"{_shown(label)} was given for a label; it should be a number, as in `label index:value …`"
     last = 0
-    for feature in features[1:] if features and features[0].startswith(b"qid:") else features:
+    for feature in features:
         index, _, value = feature.partition(b":")
         try:
             i, v = int(_plain(index)), float(_plain(value))

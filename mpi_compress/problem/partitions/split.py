@@ -60,8 +60,7 @@ class Split:
             rows, cuts = self._ordered(labels), np.asarray(part.cuts(N, self.n, rng))
         else:
             shards = self._shards(_asked(part, lambda: part.deal(labels, self.n, rng)))
-            rows, cuts = np.concatenate(shards), np.cumsum([0, *(shard.size for shard in shards)])
-            _refuse_wrong_rows(part, rows, N)
+            rows, cuts = _each_once(part, np.concatenate(shards), N), np.cumsum([0, *(shard.size for shard in shards)])
         if (idle := np.flatnonzero(np.diff(cuts) <= 0)).size:
             raise UserError(f"{_WHERE}: '{part.name}' gives worker {idle[0]} of {self.n} no rows, of {N}")
         return rows, cuts
@@ -69,8 +68,7 @@ class Split:
     def _ordered(self, labels: Vector) -> RowNumbers:
         part = self.partition
         order = _row_numbers(part, _asked(part, lambda: part.order(labels, self.seed)), "puts in order")
-        _refuse_wrong_rows(part, order, labels.size)
-        return order
+        return _each_once(part, order, labels.size)
 
     def _shards(self, dealt: Any) -> list[RowNumbers]:
         """What `deal` returns, as an array for each worker."""
@@ -111,7 +109,8 @@ def _row_numbers(part: Partition, given: Any, verb: str) -> RowNumbers:
     return rows.astype(np.int64)
 
 
-def _refuse_wrong_rows(part: Partition, rows: RowNumbers, N: int) -> None:
+def _each_once(part: Partition, rows: RowNumbers, N: int) -> RowNumbers:
+    """The rows; UserError unless they are 0 … N − 1, each once."""
     beyond = rows[(rows < 0) | (rows >= N)]
     if beyond.size:
         raise UserError(f"{_WHERE}: '{part.name}' deals row {beyond[0]}; the {N} rows are numbered from 0 to {N - 1}")
@@ -120,3 +119,4 @@ def _refuse_wrong_rows(part: Partition, rows: RowNumbers, N: int) -> None:
         if wrong.any():
             which = f"{wrong.sum()} of {N} rows, such as row {wrong.argmax()}"
             raise UserError(f"{_WHERE}: '{part.name}' {verb} {which}; every row goes to one worker")
+    return rows
