@@ -102,7 +102,7 @@ def test_svm_on_a9a_is_the_same_on_three_ranks_test_columns_included(real_data, 
         assert one.trace["test_accuracy"][-1] > 0.77
 
 
-def test_least_squares_job_runs(tmp_path):
+def test_runs_on_least_squares_bring_the_suboptimality_below_a_tenth(tmp_path):
     runs = mc.run(mc.load_job(JOBS / "least-squares.toml", {"stop.rounds": 200}), out=tmp_path)
     assert [r.label for r in runs] == ["GD", "top-10", "CAT"]
     for run in runs:

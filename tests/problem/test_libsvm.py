@@ -73,7 +73,7 @@ def test_a_number_is_the_nearest_float(texts):
         "8.41e21", "9007199254740992e22", "0.000000000000000000000000000001", "1.7976931348623158e308", "179769313486231570e291", "1.e1", ".5",
     ],
 )  # fmt: skip
-def test_numbers_that_are_hard_to_round(text):
+def test_a_number_that_is_hard_to_round_is_the_nearest_float(text):
     samples, labels = parsed(f"{text} 1:{text}".encode())
     assert samples.data.tobytes() == labels.tobytes() == np.float64(float(text)).tobytes()
 

@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse
 from helpers.objectives import problem
 from sklearn.svm import LinearSVC
 
-from mpi_compress.problem.constants import gradient_noise, gram_eigenvalues
+from mpi_compress.problem.constants import gradient_noise, gram_eigenvalues, largest_eigenvalue
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import hinge, minimize, optimum, optimum_file
 from mpi_compress.problem.partitions import Split
+from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
 
@@ -147,6 +149,16 @@ def test_the_accuracy_is_the_square_of_the_newton_decrement(name, monkeypatch):
     assert best.f - f_star <= best.accuracy
     if name == "least-squares":
         assert best.accuracy == pytest.approx(2 * (best.f - f_star), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "dim"), [(6, 70_000), (2, 70_000), (6, 900)])
+def test_wide_rows_have_the_eigenvalue_of_all_columns(n, dim, monkeypatch):
+    a = scipy.sparse.random_array((n, dim), density=0.002, format="csr", rng=np.random.default_rng(n))
+    rows = Rows((a.indptr.astype(np.uint64), a.indices.astype(np.uint32), a.data), np.ones(n), dim)
+    assert largest_eigenvalue(rows) == pytest.approx(np.linalg.eigvalsh((a @ a.T).toarray())[-1], rel=1e-13)
+    there = largest_eigenvalue(rows)
+    monkeypatch.setattr("mpi_compress.problem.constants._WIDE", 2**40)
+    assert largest_eigenvalue(rows) == pytest.approx(there, rel=1e-12)
 
 
 def test_noise_whose_squares_overflow_is_infinite(tmp_path):

@@ -322,7 +322,7 @@ class TestShow:
         assert main(["show", str(run.file), *options]) == 0
         return run, capsys.readouterr().out
 
-    def test_a_line_a_worker(self, tmp_path, capsys):
+    def test_there_is_a_line_for_each_worker(self, tmp_path, capsys):
         run, out = self.of(tmp_path, capsys, partition={"name": "by-label", "sizes": [1, 2, 3]})
         minus, plus = run.split["counts"].sum(axis=0)
         wanted = f"""
@@ -335,7 +335,7 @@ class TestShow:
         assert plus >= 30
         assert textwrap.indent(textwrap.dedent(wanted).strip(), "  ") in out
 
-    def test_the_first_of_many_workers(self, tmp_path, capsys):
+    def test_of_many_workers_the_first_are_printed(self, tmp_path, capsys):
         _, out = self.of(tmp_path, capsys, partition="contiguous", count=20)
         assert "contiguous: 3 rows a worker" in out
         assert "… and 14 workers more, of 3 rows" in out
@@ -344,7 +344,7 @@ class TestShow:
         assert "  split " not in self.of(tmp_path, capsys, partition="shuffled", count=1)[1]
 
     @pytest.mark.parametrize("kind", ["png", "svg"])
-    def test_a_picture(self, tmp_path, capsys, kind):
+    def test_a_picture_is_drawn_in_the_format_of_its_name(self, tmp_path, capsys, kind):
         picture = tmp_path / f"split.{kind}"
         _, out = self.of(tmp_path, capsys, "--split", str(picture), partition={"name": "dirichlet", "alpha": 1.0, "least": 1})
         assert out == f"{picture}\n"
