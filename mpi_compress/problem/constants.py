@@ -42,7 +42,7 @@ class Smoothness:
     source: str = "stated"  # by the loss; or "given" by the job, or "estimate", which is a lower bound
 
     def plus(self, mu: float) -> "Smoothness":
-        """With a regulariser of smoothness mu added to f and to every f_i."""
+        """The smoothness after a regulariser of smoothness mu is added to f and to every f_i."""
         each = None if self.each is None else [L + mu for L in self.each]
         return Smoothness(self.L + mu, each, None if self.row is None else self.row + mu, self.variation, self.source)
 

@@ -42,10 +42,9 @@ class ByLabel(Sized):
 
 @partitions.register("sorted")
 @dataclass(frozen=True)
-class Sorted(Sized):
+class Sorted(ByLabel):
     """Rows by increasing label, or by increasing value of a feature; rows of equal values stay in the order of the file."""
 
-    seeded = False
     by: Literal["label"] | int = "label"  # or a feature, counted from 1 as in LIBSVM text
 
     def __post_init__(self) -> None:
@@ -56,6 +55,3 @@ class Sorted(Sized):
     @property
     def feature(self) -> int | None:
         return self.by if isinstance(self.by, int) else None
-
-    def order(self, labels: Vector, seed: int) -> RowNumbers:
-        return np.argsort(labels, kind="stable")

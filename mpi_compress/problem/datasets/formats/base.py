@@ -37,6 +37,7 @@ class Format(Part, ABC):
     """How files are read; its fields are keys of a job's [data] table."""
 
     in_shares: ClassVar[bool] = True  # False: one process reads all, and `read` is asked for part 0 of 1 alone
+    names: ClassVar[str] = ""  # a pattern of such files' names; "": no name shows this format
 
     def files(self, path: Path) -> tuple[Path, ...]:
         """All files that hold the samples."""

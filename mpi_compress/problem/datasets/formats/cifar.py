@@ -1,4 +1,3 @@
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets.formats.base import Format, Reading, blocks_of_images, content, formats
 
 _RECORD = 1 + 3 * 32 * 32
-_NAME = re.compile(r"(data_batch_\d+|test_batch)\.bin(\.gz|\.xz|\.bz2)?$")
 
 
 @formats.register("cifar-10")
@@ -17,11 +15,12 @@ _NAME = re.compile(r"(data_batch_\d+|test_batch)\.bin(\.gz|\.xz|\.bz2)?$")
 class Cifar10(Format):
     """Colour images in the binary version of CIFAR-10 (Krizhevsky 2009): a byte of label, then 32 × 32 of red, green and blue each.
 
-    Of data_batch_1.bin all data_batch_….bin beside it are read too. A row holds its pixels from 0 to 1, the three colours of a
-    pixel together.
+    data_batch_1.bin stands for all data_batch_….bin beside it. A row holds its pixels from 0 to 1, the three colours of a pixel
+    together.
     """
 
     in_shares = False
+    names = r"(data_batch_\d+|test_batch)\.bin(\.gz|\.xz|\.bz2)?$"
 
     def files(self, path: Path) -> tuple[Path, ...]:
         if not path.name.startswith("data_batch_1."):
@@ -32,10 +31,6 @@ class Cifar10(Format):
         records = np.concatenate([_records(file) for file in self.files(path)])
         colours = records[:, 1:].reshape(-1, 3, 32 * 32).transpose(0, 2, 1).reshape(len(records), -1)
         return Reading(blocks_of_images(colours, records[:, 0]), {"height": 32, "width": 32, "channels": 3}, colours.shape[1])
-
-
-def is_cifar(path: Path) -> bool:
-    return _NAME.search(path.name) is not None
 
 
 def _records(path: Path) -> NDArray[np.uint8]:

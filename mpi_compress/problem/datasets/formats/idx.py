@@ -1,5 +1,4 @@
 import math
-import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets.formats.base import Format, Reading, blocks_of_images, content, formats
 
-_NAME = re.compile(r"images[-.]idx3-ubyte(\.gz|\.xz|\.bz2)?$")
-
 
 @formats.register("idx")
 @dataclass(frozen=True)
@@ -20,6 +17,7 @@ class Idx(Format):
     """Grey images in an IDX file, as MNIST and Fashion-MNIST are published: pixels from 0 to 1; a file beside it has the labels."""
 
     in_shares = False
+    names = r"images[-.]idx3-ubyte(\.gz|\.xz|\.bz2)?$"
 
     def files(self, path: Path) -> tuple[Path, ...]:
         return path, labels_of(path)
@@ -32,10 +30,6 @@ class Idx(Format):
         if dim is not None and pixels.shape[1] > dim:
             raise UserError(f"{path}: images have {pixels.shape[1]} pixels, more than d = {dim}")
         return Reading(blocks_of_images(pixels, labels), sizes, pixels.shape[1])
-
-
-def is_idx(path: Path) -> bool:
-    return _NAME.search(path.name) is not None
 
 
 def labels_of(path: Path) -> Path:

@@ -66,8 +66,8 @@ def normalised(h: Array, scale: Array, shift: Array, real: Array) -> Array:
 def pooled(h: Array) -> Array:
     """The maxima of squares of 2 × 2; an odd last line is left out.
 
-    Of two numbers at a time: the derivative of a maximum over an axis looks for the entries that equal it. Where XLA computes the
-    entries a second time and rounds them otherwise, none do, and the derivative is NaN.
+    Two numbers are compared at a time, since the derivative of a maximum over an axis looks for the entries that equal it. Where
+    XLA computes the entries a second time and rounds them otherwise, none does, and the derivative is NaN.
     """
     _, height, width, _ = h.shape
     even = h[:, : height // 2 * 2, : width // 2 * 2]

@@ -69,7 +69,7 @@ class LSTM(Network):
 
 
 def _recurrent(into: Array, w: Array) -> Array:
-    """The states (n, T, h) of an LSTM layer, of what comes into its gates (n, T, 4h) from below."""
+    """The states (n, T, h) of an LSTM layer whose gates get `into` (n, T, 4h) from the layer below."""
 
     def step(before: tuple[Array, Array], now: Array) -> tuple[tuple[Array, Array], Array]:
         h, c = before

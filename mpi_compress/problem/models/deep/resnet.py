@@ -64,7 +64,7 @@ class ResNet8(ImageNetwork):
 @models.register("resnet-18")
 @dataclass(frozen=True)
 class ResNet18(ResNet8):
-    """As `resnet-8` with 18 layers, which the hard-threshold paper trains on CIFAR-10: d = 11,173,962."""
+    """`resnet-8` with 18 layers, as the hard-threshold paper trains it on CIFAR-10: d = 11,173,962."""
 
     width: int = 64  # channels of the first stage
     stages: int = 4  # each with half the height and width of the one before
