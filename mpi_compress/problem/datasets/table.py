@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,21 +130,24 @@ def content_digest(file: Path, how: Format) -> str:
 def find_path(path: str, folder: Path, key: str) -> Path:
     """A file by its path, here or beside the job; UserError if there is none."""
     places = (Path(path), folder / path)
-    for file in places:
-        if file.is_file():
-            return file
-    for file in places:
+    for file in sorted(places, key=Path.is_file, reverse=True):
         if file.exists():
-            raise UserError(f"{key}: {file} is {'a folder' if file.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
+            return _plain(file, f"{key}: {file}")
     raise UserError(f"{key}: there is no file '{path}', neither here nor beside the job")
+
+
+def _plain(file: Path, what: str) -> Path:
+    """The file; UserError, which begins with `what`, if it is a folder or a pipe."""
+    if not file.is_file():
+        raise UserError(f"{what} is {'a folder' if file.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
+    return file
 
 
 def find_set(name: str, key: str) -> Path:
     """A set by its name, where sets are looked for; UserError, which says how to get it, if it is nowhere."""
     if "/" in name or "\\" in name:
-        raise UserError(
-            f"{key}: '{name}' is a path" + (f'; write path = "{name}"' if key == "data.name" else ", and there is no such file")
-        )
+        remedy = f'; write path = "{name}"' if key == "data.name" else ", and there is no such file"
+        raise UserError(f"{key}: '{name}' is a path{remedy}")
     given = os.environ.get("MPI_COMPRESS_DATA")
     places = [*([Path(given)] if given else []), Path("data"), cache_folder() / "sets"]
     files = (place / f"{name}{suffix}" for place in places for suffix in libsvm.SUFFIXES)
@@ -177,9 +181,7 @@ def find_file(given: str) -> Path:
     """A file by its path, or a set by its name; UserError if there is none, or it is no plain file."""
     path = Path(given)
     if path.exists():
-        if not path.is_file():
-            raise UserError(f"{path}: is {'a folder' if path.is_dir() else 'no plain file'}; a file of LIBSVM text is wanted")
-        return path
+        return _plain(path, f"{path}:")
     if path.suffix in libsvm.SUFFIXES[1:] or len(path.parts) > 1:
         raise UserError(f"{path}: there is no such file")
     return find_set(given, "data")
@@ -187,12 +189,11 @@ def find_file(given: str) -> Path:
 
 def contents_of(file: Path, how: Format | None = None) -> Contents:
     """The contents of a file, read in blocks; UserError if it holds no samples, or cannot be read as what its name shows."""
-    labels: dict[float, int] = {}
+    labels: Counter[float] = Counter()
     lengths, norms, features, low, high = [], [], 0, np.inf, -np.inf
     for _, samples, of_rows in (how or format_of(file)).read(file, None, 0, 1).blocks:
         a = scipy.sparse.csr_matrix(samples)
-        for label, count in zip(*np.unique(of_rows, return_counts=True), strict=True):
-            labels[float(label)] = labels.get(float(label), 0) + int(count)
+        labels.update(of_rows.tolist())
         lengths.append(np.diff(a.indptr))
         norms.append(np.sqrt(np.asarray(a.multiply(a).sum(axis=1)).ravel()))
         if a.nnz:
