@@ -60,7 +60,7 @@ def _compared(runs: "Sequence[Run]") -> Iterator[str]:
 
 
 def _fastest(runs: "Sequence[Run]") -> Iterator[str]:
-    """Which is fastest on links of a model with a clock, to the lowest loss that all of them reach."""
+    """Says which run is fastest to the lowest loss that all of them reach, on links of a model with a clock."""
     from mpi_compress.evidence.crossings import statements
     from mpi_compress.results.targets import Target
 

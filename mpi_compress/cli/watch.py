@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mpi_compress.job.tables import FigureTable
     from mpi_compress.results.live import Seen
 
-_HOME, _REST = "\x1b[H", "\x1b[J"  # of a terminal: go to its first letter, clear what follows
+_HOME, _REST = "\x1b[H", "\x1b[J"  # a terminal goes to its first letter, and clears what follows
 _NAP = 0.1  # seconds
 
 

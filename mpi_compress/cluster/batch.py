@@ -14,7 +14,7 @@ from mpi_compress.core.signals import EXIT_STOPPED
 
 OUTPUT = "slurm-%A_%a.out"
 _LONGEST_NAME = 100  # letters of a name in SLURM's queue
-_RESTARTS = 200  # of a task that is never done; after so many it is not queued again
+_RESTARTS = 200  # after so many a task is not queued again
 
 
 @dataclass(frozen=True)

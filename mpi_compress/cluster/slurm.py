@@ -61,7 +61,7 @@ class Try:
 
     begun: bool  # False if no line says where it starts: the script is of an earlier version
     status: int | None  # exit status; None if it was killed
-    lines: list[str]  # of the output, without those of the script
+    lines: list[str]  # the output, without the lines of the script
 
 
 @dataclass(frozen=True)

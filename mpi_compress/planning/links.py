@@ -70,9 +70,9 @@ class Link:
 class LinkCosts:
     """A link in seconds and bits, as the model of scale takes it."""
 
-    c0: float = 0.0  # of a message
-    c1: float = 0.0  # a bit
-    message: float = 0.0  # of the processor that sends and receives a message: where many meet, it takes them in turn
+    c0: float = 0.0  # seconds of a message
+    c1: float = 0.0  # seconds a bit
+    message: float = 0.0  # seconds of the processor for a message: where many meet, it takes them in turn
 
     @classmethod
     def of(cls, file: Path) -> "LinkCosts":

@@ -36,10 +36,10 @@ from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 
 _WORKERS = 32  # in the larger play
-_NONZEROS, _ROWS_OF_A_MODEL = 5_000_000, 256  # of the rows that are played, at most
-_COORDINATES = 12_500_000  # of all workers' points, at most
+_NONZEROS, _ROWS_OF_A_MODEL = 5_000_000, 256  # the rows that are played have at most as many
+_COORDINATES = 12_500_000  # all workers' points have at most as many
 _UNDISTURBED = 0.25  # quantile of rounds
-_TURNS = 3  # of each play, in turns with the others: a machine may be slow for a second
+_TURNS = 3  # each play has so many, in turns with the others: a machine may be slow for a second
 _LEAST, _MOST, _SECONDS = 3, 30, 0.2  # rounds of a turn, and how long it lasts between these
 
 
@@ -81,13 +81,13 @@ class PartCosts:
     samples: Curve  # that a worker's gradient takes, of the rows of its shard
     packing: Curve  # seconds of so many workers' compression and coding
     fold: Curve  # seconds in which the master decodes and adds so many messages, and answers, and a rank hears it
-    bits_up: float  # of a worker's message on the wire
-    bits_down: Curve  # of the master's answer to so many workers
+    bits_up: float  # a worker's message on the wire
+    bits_down: Curve  # the master's answer to so many workers
     n_samples: int  # N
     nonzeros: float  # of a row
     dim: int  # d
-    share: float = 1.0  # of the workers that take part in a round
-    coordinates: float = math.inf  # of a worker's message
+    share: float = 1.0  # the part of the workers that take part in a round
+    coordinates: float = math.inf  # in a worker's message
     merge: float = 0.0  # seconds in which a rank reads a sum of d floats of 64 bits and adds it to another
 
     def bits(self, m: int) -> float:

@@ -23,7 +23,7 @@ from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.table import find_set
 
-_SHARE = 0.9  # of the memory that is free may be used
+_SHARE = 0.9  # jobs may use so much of the free memory
 _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXIT_STOPPED: "stopped, and saved"}
 
 

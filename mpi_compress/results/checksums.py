@@ -104,7 +104,7 @@ def _crc(blocks: Iterator[bytes]) -> int:
 
 
 def _text(dtype: np.dtype[Any], shape: tuple[int, ...], crc: int) -> str:
-    """What bytes are read as belongs to their checksum."""
+    """Type and shape belong to the checksum: they say how the bytes are read."""
     return f"{dtype.str} {'x'.join(map(str, shape))} {crc:08x}"
 
 

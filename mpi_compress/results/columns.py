@@ -76,7 +76,7 @@ def _both(name: str) -> Callable[[Result], NDArray]:
 
 def _squared(name: str) -> Callable[[Result], NDArray]:
     def derive(run: Result) -> NDArray:
-        with np.errstate(over="ignore"):  # of a run that diverges
+        with np.errstate(over="ignore"):  # a run may diverge
             return np.square(run.column(name))
 
     return derive

@@ -72,7 +72,7 @@ class Recorder:
         self.file, self.part = file, part_of(file)
         self._rows: list[Row] = []
         self._flushed = time.monotonic()
-        self._lock = -1  # none
+        self._lock = -1  # there is none yet
         self._h5: Any = None
         self._written = 0  # rows
         self._columns: dict[str, GrowingDataset] = {}

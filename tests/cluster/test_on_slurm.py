@@ -133,7 +133,7 @@ def test_three_runs_of_five_ranks(launcher, slurm, job, tmp_path):
     assert "nothing to submit: all runs are done" in told(slurm, "submit", job)
 
 
-def test_on_two_nodes(slurm, job, tmp_path):
+def test_a_run_on_two_nodes_has_the_numbers_of_one_process(slurm, job, tmp_path):
     told(slurm, "submit", job, "--nodes", 2, "--launcher", "srun", "--only", "GD", "--sbatch=--ntasks-per-node=3")
     wait_until(lambda: queue_is_empty(slurm), 100)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))

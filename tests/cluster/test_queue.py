@@ -60,7 +60,7 @@ def test_any_name_of_a_job_is_queued_found_and_logged(name, slurm, tmp_path, cap
     assert not Path("made").exists()
 
 
-def test_ranges_of_tasks():
+def test_tasks_are_written_as_the_ranges_that_sbatch_takes():
     assert Array(0, [0, 1, 2, 4, 7, 8]).text() == "0-2,4,7-8"
     assert Array(0, [3]).text(2) == "3%2"
     assert arrays([0, 1, 5, 12], 5) == [Array(0, [0, 1]), Array(5, [0]), Array(10, [2])]

@@ -96,7 +96,7 @@ def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_
         ("", ""),
     ],
 )
-def test_why_a_task_ended(log, words, tmp_path):
+def test_the_last_words_of_a_task_say_why_it_ended(log, words, tmp_path):
     file = tmp_path / "slurm-1_0.out"
     file.write_text(log)
     assert Task("1_0", "", "", file).last_words() == words

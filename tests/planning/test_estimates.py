@@ -45,7 +45,7 @@ def test_time_follows_from_the_rounds_at_the_usual_size_and_what_is_done_takes_n
     assert [*text([*estimates([file], tmp_path, True)])] == [f"{file}: done", "all is done"]
 
 
-def test_lines_can_be_read(tmp_path):
+def test_an_estimate_is_a_line_a_job_and_one_for_all(tmp_path):
     file = tmp_path / "job.toml"
     file.write_text(JOB)
     first, last = text([*estimates([file], tmp_path, True)])

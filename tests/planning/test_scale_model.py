@@ -30,7 +30,7 @@ points = { bits = [1], seconds = [1] }
 """
 
 
-def test_a_star_by_hand():
+def test_a_round_by_a_star_takes_what_it_takes_by_hand():
     r = Scale(COSTS, LINK).round("star", 100)
     assert (r.bits_up, r.bits_down, r.largest) == (1e5, 646_400.0, "exchange")
     assert r.gradient == pytest.approx(2e-9 * 100 * 100 + 1e-6)  # 100 rows of 100 nonzeros
@@ -52,7 +52,7 @@ def test_fewer_ranks_play_their_workers_one_after_another():
     assert (alone.exchange, alone.gradient) == (0.0, pytest.approx(100 * (2e-9 * 700 + 1e-6)))
 
 
-def test_allgather_by_hand():
+def test_a_round_by_allgather_takes_what_it_takes_by_hand():
     r = Scale(COSTS, LINK, master_hosts=True).round("allgather", 100)
     assert (r.bits_down, r.fold) == (0.0, pytest.approx(1.1e-3))
     assert r.exchange == pytest.approx(2 * 7 * 1e-3 + 1e-8 * 99_000)
@@ -61,7 +61,7 @@ def test_allgather_by_hand():
     assert few.exchange == pytest.approx(2 * 3 * 1e-3 + 1e-8 * 80_000)
 
 
-def test_a_tree_by_hand():
+def test_a_round_by_a_tree_takes_what_it_takes_by_hand():
     """Of 64 workers, in 4 leaves of 16, a rank adds up 32; of 100 workers, in 4 leaves of 25, the rank of 3 ranks' leaves."""
     costs = PartCosts(**{**vars(COSTS), "merge": 1e-6, "coordinates": 2.0})
     sum_of_32 = 96 + 96 * 32 * 2  # bits, of 2 coordinates each; below 64·100
@@ -104,7 +104,7 @@ def test_what_was_measured_goes_on_as_it_ends():
     assert Curve([(1, 7.0)], True, 99.0)(50) == pytest.approx(7.0)
 
 
-def test_a_table_of_80_columns():
+def test_the_table_of_a_model_has_80_columns():
     assert scale.workers_of("10:1000") == [10, 20, 50, 100, 200, 500, 1000]
     assert scale.workers_of("7:60") == [7, 10, 20, 50, 60]
     assert scale.workers_of("1000") == [1000]
