@@ -192,7 +192,7 @@ COMMANDS = (
     M("cli/check.py", "v.holds is False", "not v.holds", VERDICTS + "a_claim_without_results_has_not_failed", "a claim without results counts as failed"),
     M("cli/run.py", '("complete", "stopped")', '("complete", "stopped", "diverged")', "engine/test_diverged.py::test_the_status_of_a_run_that_explodes_is_that_of_divergence", "a run that diverged ends with status 0"),
     M("cli/plan.py", "memory_needs.text(spec, options.ranks, shapes)", "memory_needs.text(spec, None, shapes)", CLI + "plan_counts_the_memory_of_as_many_ranks_as_are_asked_for", "--ranks is ignored"),
-    M("cli/show.py", '/ run.attrs["n_workers"]\n    yield "sent', '\n    yield f"  sent', CLI + "show_prints_the_coordinates_of_one_message", "coordinates of all workers under the name of one"),
+    M("cli/show.py", '/ run.attrs["n_workers"]\n    yield "sent', '\n    yield "sent', CLI + "show_prints_the_coordinates_of_one_message", "coordinates of all workers under the name of one"),
     M("cli/reproduce.py", "return EXIT_FAILED if failed else 0", "return 0", REPORT + "reproduce_runs_what_is_not_done_and_one_failure_stops_no_other", "a job that failed leaves status 0"),
 )
 
