@@ -7,6 +7,7 @@ their name is their label.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -16,14 +17,22 @@ from mpi_compress.core.errors import UserError
 
 
 class Result(Protocol):
-    """A result that was read, as `reader.Run`: what columns are derived from."""
+    """A result that was read, as `reader.Run`, for modules that the reader itself needs."""
 
+    @property
+    def file(self) -> Path: ...
     @property
     def attrs(self) -> Mapping[str, Any]: ...
     @property
     def trace(self) -> Mapping[str, NDArray]: ...
     @property
     def workers(self) -> Mapping[str, NDArray]: ...
+    @property
+    def timing(self) -> Mapping[str, NDArray]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def written(self) -> dict[str, Any]: ...
     @property
     def theory(self) -> Mapping[str, NDArray]: ...
     def column(self, name: str) -> NDArray: ...

@@ -1,34 +1,17 @@
 """A result in one line, and as a table of HTML for notebooks."""
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from collections.abc import Iterator, Sequence
 
 from mpi_compress.core import tables
+from mpi_compress.results.columns import Result
 
 _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
 
 
-class Shown(Protocol):
-    """What is shown of a result."""
-
-    @property
-    def file(self) -> Path: ...
-    @property
-    def attrs(self) -> Mapping[str, Any]: ...
-    @property
-    def trace(self) -> Mapping[str, NDArray]: ...
-    @property
-    def timing(self) -> Mapping[str, NDArray]: ...
-
-
-def line(run: Shown) -> str:
+def line(run: Result) -> str:
     """Its label, status, last row and file, in one line."""
     numbers = (
-        "no rows" if not _rows(run) else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
+        "no rows" if not run.rows else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
     )
     return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
@@ -36,13 +19,13 @@ def line(run: Shown) -> str:
 _ENDS = ("loss", "suboptimality", "grad_norm", "relative_distance")
 
 
-def why_ended(run: Shown) -> str:
+def why_ended(run: Result) -> str:
     """Why a run ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
     if reason := str(run.attrs.get("reason", "")):
         return reason
-    if run.attrs.get("status") != "complete" or not _rows(run):
+    if run.attrs.get("status") != "complete" or not run.rows:
         return ""
-    stop = tomllib.loads(run.attrs.get("job", "")).get("stop", {})
+    stop = run.written.get("stop", {})
     last = {name: float(values[-1]) for name, values in run.trace.items()}
     last["relative_distance"] = last.get("distance", 1.0) / (float(run.trace["distance"][0]) or 1.0) if "distance" in last else 1.0
     for name in _ENDS:
@@ -55,16 +38,16 @@ def why_ended(run: Shown) -> str:
     return f"{stop['seconds']:g} s" if isinstance(stop.get("seconds"), int | float) else str(stop.get("seconds", ""))
 
 
-def html(run: Shown) -> str:
+def html(run: Result) -> str:
     """A table of its setting and its last row."""
     reason, file = run.attrs.get("reason", ""), {"file": run.file}
     shown = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
     shown |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
-    shown |= {f"{name}, last of {_rows(run)} rows" if name == "round" else name: value for name, value in _last(run)}
+    shown |= {f"{name}, last of {run.rows} rows" if name == "round" else name: value for name, value in _last(run)}
     return tables.html((), [[name, str(value)] for name, value in (shown | file).items()], str(run.attrs["label"]))
 
 
-def html_of_many(runs: Sequence[Shown]) -> str:
+def html_of_many(runs: Sequence[Result]) -> str:
     """A table with a row for each result."""
     rows = []
     for run in runs:
@@ -74,13 +57,9 @@ def html_of_many(runs: Sequence[Shown]) -> str:
     return tables.html(("label", "status", "round", *_SHOWN, "seconds", "file"), rows)
 
 
-def _rows(run: Shown) -> int:
-    return len(run.trace.get("round", ()))
-
-
-def _last(run: Shown) -> Iterator[tuple[str, str]]:
+def _last(run: Result) -> Iterator[tuple[str, str]]:
     """Some columns, each with its last value as text."""
-    if _rows(run):
+    if run.rows:
         for name in ("round", *_SHOWN):
             if name in run.trace:
                 yield name, f"{run.trace[name][-1]:,d}" if run.trace[name].dtype.kind == "i" else f"{run.trace[name][-1]:.6g}"

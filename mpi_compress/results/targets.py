@@ -2,15 +2,15 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.columns import COLUMNS, column_of
+from mpi_compress.results.columns import COLUMNS, Result, column_of
 
 _COUNTED = ("counter", "convention", "model", "clock")
 _GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
@@ -35,18 +35,6 @@ def entry_at(column: NDArray, falling: NDArray, level: float) -> float:
     """The entry of the first row where another column has come down to a level; infinite where it never does."""
     row = first_row(falling, level)
     return math.inf if row is None else float(column[row])
-
-
-class Result(Protocol):
-    """A result that was read, as `reader.Run`."""
-
-    @property
-    def attrs(self) -> Mapping[str, Any]: ...
-    @property
-    def trace(self) -> Mapping[str, NDArray]: ...
-    @property
-    def timing(self) -> Mapping[str, NDArray]: ...
-    def column(self, name: str) -> NDArray: ...
 
 
 @dataclass(frozen=True)
