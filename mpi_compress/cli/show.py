@@ -102,7 +102,8 @@ def summary(run: "Run") -> Iterator[str]:
     if run.x is not None and not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     yield f"  {run.label}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
-    yield from _aligned(_setting_lines(run))
+    yield from _aligned(_problem(run))
+    yield from _aligned(_settings(run))
     yield from split.summary(run)
     if not run.rows:
         yield "  no rows yet"
@@ -118,8 +119,8 @@ def _aligned(lines: Iterator[Line]) -> Iterator[str]:
     return (f"  {name:9s} {text}" for name, text in lines)
 
 
-def _setting_lines(run: "Run") -> Iterator[Line]:
-    """The problem, and every setting that the job wrote, in the order of its tables."""
+def _problem(run: "Run") -> Iterator[Line]:
+    """The data, and what is known of the problem."""
     a = run.attrs
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
     yield "data", f"{a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
@@ -128,14 +129,18 @@ def _setting_lines(run: "Run") -> Iterator[Line]:
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
     optimum = "f* is not known" if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
     yield "problem", f"{L}, mu = {a['mu']:.6g}, {optimum}"
+
+
+def _settings(run: "Run") -> Iterator[Line]:
+    """Every setting that the job wrote, in the order of its tables."""
     written = run.written
     for key in ("algorithm", "up", "down", "objective", "cost", "start", "stop", "log", "tune", "workers"):
         if table := written.get(key):
             yield key, _table(table)
     if isinstance(seed := written.get("seed", 0), int):
         yield "seed", str(seed)
-    if a.get("overridden"):
-        yield "--set", _table(json.loads(a["overridden"]))
+    if run.attrs.get("overridden"):
+        yield "--set", _table(json.loads(run.attrs["overridden"]))
 
 
 def _table(table: Any) -> str:

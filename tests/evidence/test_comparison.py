@@ -8,7 +8,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
-from mpi_compress.cli.show import summary
+from mpi_compress.cli.show import _settings as shown_settings
 from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, endings, names_apart
 from mpi_compress.results.summary import why_ended
@@ -152,4 +152,4 @@ def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, 
     run = written(tmp_path, "GD", [1.0])
     run.attrs["overridden"] = '{"stop.rounds": 3, "seed": 2}'
     assert names_apart([run]) == ["GD, rounds = 3"]
-    assert any("--set     stop.rounds = 3, seed = 2" in line for line in summary(run))
+    assert ("--set", "stop.rounds = 3, seed = 2") in [*shown_settings(run)]
