@@ -149,7 +149,8 @@ class DoubleEncoding(Algorithm):
             known["range"] = "sent"
         elif link.compressor.bounds_range:
             known["radius"] = rounded_up(self.L * moved + old * self.sigma(k - 1))
-        return link.at_once(**known)
+        own = {name: value for name, value in known.items() if hasattr(link.compressor, name)}  # the identity has none of them
+        return link.at_once(**own)
 
     @cached_property
     def quantises(self) -> bool:

@@ -19,6 +19,9 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 }  # fmt: skip
 
 
+_LONGEST, _DEEPEST = 1000, 50  # characters and levels of a formula
+
+
 class DomainError(ValueError):
     """A formula has no real value, such as log(0)."""
 
@@ -34,14 +37,14 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     if not isinstance(text, str):
         return float(text)
     try:
-        value = calculate(_parse(text), names)
+        value = float(calculate(_parse(text), names))
     except ZeroDivisionError:
         raise ValueError(f"'{text}' divides by zero (with {_shown(text, names)})") from None
     except OverflowError:
         raise ValueError(f"'{text}' is too large a number (with {_shown(text, names)})") from None
     if not math.isfinite(value):
         raise ValueError(f"'{text}' is {value}, not a finite number (with {_shown(text, names)})")
-    return float(value)
+    return value
 
 
 def names_in(text: str | float) -> set[str]:
@@ -52,11 +55,25 @@ def names_in(text: str | float) -> set[str]:
 
 
 def _parse(text: str) -> ast.expr:
+    if len(text) > _LONGEST:
+        raise ValueError(f"a formula of {len(text)} characters is too long; up to {_LONGEST} can be read")
     with_products = re.sub(r"(?<![A-Za-z_0-9])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+(?=[A-Za-z_(])", r"\1*", text.strip())
     try:
-        return ast.parse(with_products, mode="eval").body
+        formula = ast.parse(with_products, mode="eval").body
     except (SyntaxError, ValueError):
         raise ValueError(f'\'{text}\' cannot be read as a formula, such as "1/L" or "1e-4 L"') from None
+    except (RecursionError, MemoryError):  # of Python's parser
+        raise ValueError(_too_deep(text)) from None
+    level: list[ast.AST] = [formula]
+    for _ in range(_DEEPEST):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    if level:
+        raise ValueError(_too_deep(text))
+    return formula
+
+
+def _too_deep(text: str) -> str:
+    return f"'{text:.40}…' has more than {_DEEPEST} levels, one inside the other"
 
 
 def calculate(node: ast.expr, names: Mapping[str, float], call: Callable[[ast.Call], float] | None = None) -> Any:

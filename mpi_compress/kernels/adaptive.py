@@ -11,18 +11,8 @@ import numpy as np
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length
 from mpi_compress.kernels.range_coder import (
-    CORRUPT,
-    FULL,
-    LEAST_CHANCE,
-    ONE,
-    big_endian,
-    end_of,
-    put_bit,
-    put_number,
-    settle,
-    take_bit,
-    take_number,
-)
+    CORRUPT, FULL, LEAST_CHANCE, ONE, big_endian, end_of, put_bit, put_number, settle, take_bit, take_number,
+)  # fmt: skip
 
 u = np.uint64
 ROOM = 48  # digits that one number can need, and the coder's slack
@@ -77,11 +67,16 @@ def take_size(depth, tree, bits, chance, seen, data, code, width, at):
 
 
 @kernel
-def expected_gaps(count, dim, chance, seen):
-    """Set the initial chances to those of geometric gaps with mean d / T, as in a uniformly random set. Returns the trees' depth.
+def expected_gaps(count, dim):
+    """The initial `chance` and `seen`: those of geometric gaps with mean d / T, as in a uniformly random set.
 
     The bits of a geometric variable are independent: bit i is 0 with chance 1 / (1 + θ^(2^i)), θ = 1 − T / d.
+
+    Returns:
+        chance, seen, the trees' depth, and the bit length of a usual gap.
     """
+    chance = np.empty(3 * TREE + BITS, dtype=np.int64)
+    seen = np.full(3 * TREE + BITS, PRIOR, dtype=np.int64)
     depth = bit_length(bit_length(u(dim)) - u(1))
     decay = np.log1p(-count / dim)
     leaves = 1 << depth
@@ -98,8 +93,7 @@ def expected_gaps(count, dim, chance, seen):
             share = clamped(1 / (1 + np.exp(decay * 2.0 ** (length - 2 - i))))
             for node in range(1 << i, 2 << i):
                 chance[3 * TREE + 8 * length + node] = share
-    seen[:] = PRIOR
-    return depth
+    return chance, seen, depth, bit_length(u(dim // count))
 
 
 @kernel
@@ -117,10 +111,7 @@ def gap_context(length, usual):
 @kernel
 def write_set(indices, dim, digits, out):
     """Write an increasing index set (T,) uint32, 0 < T < dim. Returns its length in bytes."""
-    chance = np.empty(3 * TREE + BITS, dtype=np.int64)
-    seen = np.empty(3 * TREE + BITS, dtype=np.int64)
-    depth = expected_gaps(indices.size, dim, chance, seen)
-    usual = bit_length(u(dim // indices.size))
+    chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
     low, width, at = u(0), u(FULL), u(1)
     before = u(0)
@@ -141,17 +132,14 @@ def read_set(data, start, dim, indices):
 
     `data` uint8 has 8 bytes or more.
     """
-    chance = np.empty(3 * TREE + BITS, dtype=np.int64)
-    seen = np.empty(3 * TREE + BITS, dtype=np.int64)
-    depth = expected_gaps(indices.size, dim, chance, seen)
-    usual = bit_length(u(dim // indices.size))
+    chance, seen, depth, usual = expected_gaps(indices.size, dim)
     context = u(TREE)
     code, width, at = big_endian(data, u(start)), u(FULL), u(start + 8)
     before = u(0)
     for j in range(indices.size):
         gap, length, code, width, at = take_size(depth, context, u(3 * TREE), chance, seen, data, code, width, at)
         before += gap
-        if before > u(dim):
+        if before > u(dim) or at > u(data.size) + u(8):
             return np.int64(CORRUPT)
         indices[j] = np.uint32(before - u(1))
         context = gap_context(length, usual)

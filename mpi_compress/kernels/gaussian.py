@@ -11,21 +11,12 @@ from mpi_compress.kernels import kernel
 from mpi_compress.kernels.adaptive import ROOM, put_low, rounded, take_low
 from mpi_compress.kernels.bits import bit_length
 from mpi_compress.kernels.range_coder import (
-    CORRUPT,
-    FULL,
-    ONE,
-    big_endian,
-    end_of,
-    narrow,
-    put_number,
-    settle,
-    shift_in,
-    take_number,
-)
+    CORRUPT, FULL, ONE, big_endian, end_of, narrow, put_number, settle, shift_in, take_number,
+)  # fmt: skip
 
 u = np.uint64
 REACH = 7  # standard deviations; integers beyond are written as escapes
-ESCAPE = 2**8  # of ONE: 20 bits, where the Gaussian would ask for 35 and more
+ESCAPE = 2**8  # the share of ONE for escapes: an escape costs 20 bits, where the Gaussian alone would cost 35 and more
 NARROW = 16  # ONE / 2^NARROW entries in the decoder's table
 
 

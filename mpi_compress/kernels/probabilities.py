@@ -139,7 +139,7 @@ def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, 
         return found, np.ones(found.size, dtype=np.bool_), 0.0
     m = level / size.scale
     if 0 < m < np.inf:
-        level = m * size.scale  # of the m that is sent, rounded if it is denormal
+        level = m * size.scale  # the m that is sent is rounded if it is denormal
     lift = 2.0**500 if level < 2.0**-500 else 1.0  # 1/level must be a number
     scale, per_level = size.scale * lift, 256 / (level * lift)
     u = random_bytes(rng, v.size)

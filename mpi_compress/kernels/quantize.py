@@ -91,7 +91,7 @@ def round_to_nearest(v, step, out):
 
 @kernel
 def bucket_sizes(v, bucket, euclidean, out):
-    """out_b: ‖·‖ of bucket b, where `euclidean`, else its largest magnitude; NaN and infinity propagate."""
+    """out_b: the 2-norm of bucket b if `euclidean`, else its largest magnitude; NaN and infinity propagate."""
     for b in range(out.size):
         part = v[b * bucket : min((b + 1) * bucket, v.size)]
         out[b], _, _, squares = measure(part, 1.0)

@@ -17,19 +17,15 @@ def best_parameter(indices):
     """The k that makes the set (T,) uint32 shortest, searched downhill from the mean gap, and the bits that the set takes."""
     if indices.size == 0:
         return u(0), u(0)
-    k = bit_length((u(indices[indices.size - 1]) + u(1)) // u(indices.size))
-    best = set_length(indices, k)
-    while k < u(31):
-        bits = set_length(indices, k + u(1))
-        if bits >= best:
-            break
-        k, best = k + u(1), bits
-    while k > u(0):
-        bits = set_length(indices, k - u(1))
-        if bits >= best:
-            break
-        k, best = k - u(1), bits
-    return k, best
+    k = np.int64(bit_length((u(indices[indices.size - 1]) + u(1)) // u(indices.size)))
+    best = set_length(indices, u(k))
+    for step in (1, -1):
+        while 0 <= k + step <= 31:
+            bits = set_length(indices, u(k + step))
+            if bits >= best:
+                break
+            k, best = k + step, bits
+    return u(k), best
 
 
 @kernel

@@ -4,8 +4,17 @@ What writes to an array compares lengths first, and raises ValueError where they
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.kernels import cgutils, inlined_kernel, intrinsic, ir, kernel, types
+from mpi_compress.kernels.hits import take
+
+
+def taken(v: NDArray[np.float64], indices: NDArray[np.uint32]) -> NDArray[np.float64]:
+    """v[indices] as a new array (T,) of float64."""
+    out = np.empty(indices.size)
+    take(v, indices, out)
+    return out
 
 
 @kernel

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.core.fields import parameters
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import BulkCodec
-from mpi_compress.messages.codecs.fields import number_bytes, read_number
+from mpi_compress.messages.codecs.fields import Reader, number_bytes
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, SparseRows, Vector, WithScalar, no_coordinates
@@ -51,8 +52,9 @@ class Message:
         return self.data is REFUSED
 
 
+_parameters = cache(parameters)
 REFUSED = np.empty(0, dtype=np.uint8)
-"""In place of the bytes of a message whose values could not be encoded; it is told by what it is, not by its length."""
+"""The bytes of a message whose values could not be encoded; the array itself says so, not its length."""
 
 SILENT = Message(np.empty(0, dtype=np.uint8))
 """The message of a node that says nothing, on any link: 4 bytes on the wire, its length 0; it decodes to the vector 0."""
@@ -77,9 +79,13 @@ class Link:
     def at(self, **known: Any) -> "Link":
         """This link with compressor parameters that both ends know in this round, such as `sigma`; they cost no bits.
 
-        A name that is no parameter of the compressor is ignored, so that an exact link can stand in for a quantiser.
+        Raises:
+            UserError: the compressor has no such parameter.
         """
         kind = type(self.compressor)
+        for name in known:
+            if name not in (has := _parameters(kind)):
+                raise UserError(f"{self.compressor.name} has no parameter {name}; it has {', '.join(has) or 'none'}")
         compressor = object.__new__(kind)  # many times faster than copy.copy
         for name in kind.__dataclass_fields__:  # `makes` is one of them: parameters may decide it
             if hasattr(self.compressor, name):  # an unregistered compressor has no `name`
@@ -200,8 +206,8 @@ class Link:
         return self.codec.paper_bits(content)
 
 
-class ScalarLink(Link):
-    """A link whose messages begin with a number, a float as the codec writes it; then comes a message of the link `vectors`."""
+class AroundLink(Link):
+    """A link whose messages hold messages of the link `vectors`."""
 
     vectors: Link
 
@@ -209,8 +215,12 @@ class ScalarLink(Link):
         super().__init__(vectors.compressor, vectors.codec, vectors.dim)
         object.__setattr__(self, "vectors", vectors)
 
-    def at(self, **known: Any) -> "ScalarLink":
-        return ScalarLink(self.vectors.at(**known))
+    def at(self, **known: Any) -> Self:
+        return type(self)(self.vectors.at(**known))
+
+
+class ScalarLink(AroundLink):
+    """A link whose messages begin with a number, a float as the codec writes it; then comes a message of the link `vectors`."""
 
     @property
     def silence(self) -> WithScalar:
@@ -225,8 +235,9 @@ class ScalarLink(Link):
         return None if bits is None else bits + self.codec.float_format.bits
 
     def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
-        scalar, at = read_number(data, at, self.codec.float_format)
-        vector, end = self.vectors.read(data, at)
+        r = Reader(data, at, self.codec.float_format)
+        scalar = r.number()
+        vector, end = self.vectors.read(data, r.at)
         return WithScalar(scalar, vector), end
 
 

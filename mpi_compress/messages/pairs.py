@@ -6,20 +6,11 @@ import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Bytes, Compressed, Pair, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.link import AroundLink, Message
 
 
-class PairLink(Link):
+class PairLink(AroundLink):
     """A link whose messages are two messages of the link `vectors`, one after the other, with one length before both."""
-
-    vectors: Link
-
-    def __init__(self, vectors: Link):
-        super().__init__(vectors.compressor, vectors.codec, vectors.dim)
-        object.__setattr__(self, "vectors", vectors)
-
-    def at(self, **known: Any) -> "PairLink":
-        return PairLink(self.vectors.at(**known))
 
     def pack_two(self, first: Vector | Compressed, second: Vector | Compressed, t: Round) -> Message:
         """Compress two vectors (dim,), in this order, and encode the results; raises OverflowError where `pack` does."""

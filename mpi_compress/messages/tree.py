@@ -67,7 +67,7 @@ class Sum:
     the same coordinates.
     """
 
-    held: int  # coordinates of the vectors that were added, of each again; of one that is not sparse, all dim
+    held: int  # the sum of how many coordinates each added vector holds; one that is not sparse holds all dim
     vector: Compressed
 
     @classmethod
@@ -93,6 +93,8 @@ class Sum:
             return cls(dim, Dense(data.data[_HEAD:].copy().view(np.float64)))
         cut = _HEAD + 8 * (size // 12)
         values, indices = data.data[_HEAD:cut].copy().view(np.float64), data.data[cut:].copy().view(np.uint32)
+        if np.any(indices[1:] <= indices[:-1]) or np.any(indices[-1:] >= dim):
+            raise CorruptMessage(f"the indices of a sum are no increasing ones below {dim}")
         return cls(held, Sparse(dim, indices, values))
 
 

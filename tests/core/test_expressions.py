@@ -1,4 +1,5 @@
 import math
+import time
 
 import pytest
 
@@ -32,6 +33,28 @@ def test_what_is_no_formula_is_refused_with_the_reason(text, complaint):
     with pytest.raises(ValueError) as refusal:
         evaluate(text, NAMES)
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1" + "0" * 400, "too large a number"), ("-" * 3000 + "1", "3001 characters"), ("7" * 30_000, "30000 characters"),
+        ("-" * 60 + "1", "more than 50 levels"), ("(" * 400 + "1" + ")" * 400, "cannot be read"), ("+".join("1" * 300), "50 levels"),
+        ("-" * 999 + "1", "50 levels"),
+    ],
+)  # fmt: skip
+def test_long_and_deep_formulas_are_refused_at_once_in_one_line(text, complaint):
+    begun = time.perf_counter()
+    for read in (lambda: evaluate(text, NAMES), lambda: names_in(text)):
+        try:
+            read()
+        except ValueError as error:
+            assert "\n" not in str(error)
+        else:
+            assert read() == set()  # a number has no names
+    with pytest.raises(ValueError, match=complaint):
+        evaluate(text, NAMES)
+    assert time.perf_counter() - begun < 1
 
 
 def test_names_that_a_formula_needs():

@@ -1,6 +1,8 @@
 """Bytes that nobody wrote: an error or a well-formed vector, whatever they are, and in bounded time and memory."""
 
+import time
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from helpers.kinds import KINDS, known_of, messages
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
+from mpi_compress.messages.kinds import Blocks, Compressed, Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary
 
 CASES = [(name, kind) for name in sorted(codecs) for kind in KINDS if codecs[name]().writes(kind)]
 
@@ -108,6 +110,25 @@ def test_every_truncation_is_noticed(name, kind, bits):
             for size in range(message.size):
                 with pytest.raises(CorruptMessage):
                     codec.decode(message[:size].copy(), 0, c.dim, kind, known_of(c))
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@pytest.mark.parametrize("byte", [1, 2, 3, 128, 255])
+def test_the_length_of_a_message_bounds_the_work_whatever_dimension_is_asked_for(name, kind, byte):
+    """40 bytes cannot be a message of 2³² numbers, but for one of a few coordinates or of zeros."""
+    dim = 2**32 - 1
+    c = next(c for c in messages(50, np.random.default_rng(2)) if type(c) is kind)
+    known = known_of(c) | ({"bucket": dim} if kind is Levels else {})
+    if kind is Blocks:
+        known["blocks"] = ((dim, *known["blocks"][0][1:]),)
+    codec, data = codecs[name](), np.full(40, byte, dtype=np.uint8)
+    codec.encode(c)  # kernels are compiled
+    for count in (byte, 2**32 - 2, 2**31):  # where a count stands first
+        data[:5] = [count >> 7 * i & 127 | 128 * (i < 4) for i in range(5)]
+        begun = time.perf_counter()
+        with suppress(CorruptMessage):
+            codec.decode(data, 0, dim, kind, known)
+        assert time.perf_counter() - begun < 5
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -218,10 +218,10 @@ def test_blocks_that_do_not_fit_the_vector_are_refused():
         ("packed", Powers, {"fraction": 0}, [3, 255, 3, 254, 255], "the largest number is 1"),
         ("packed", Powers, {"fraction": 0}, [3, 0], "an exponent ends"),
         ("packed", Dithered, {"most": 4}, [0] * 8 + [14, 0], "a field holds 7; the largest number is 4"),
-        ("packed", BlockSigns, {"block": 2}, [0] * 8, "2 signs end at byte 9"),
+        ("packed", BlockSigns, {"block": 2}, [0] * 8, "2 signs ends at byte 9"),
         ("packed", BlockSigns, {"block": 1}, [0] * 9, "floats"),
         ("seeded", Permuted, {"parts": 4}, [0, 0, 0, 0, 4], "no count up to 3"),
-        ("seeded", Permuted, {"parts": 4}, [0, 0], "a seed needs"),
+        ("seeded", Permuted, {"parts": 4}, [0, 0], "a seed ends"),
         ("seeded", Sketch, {"rows": 1, "columns": 2}, [0] * 19, "floats"),
     ],
 )

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from helpers.kinds import lattice, same
 
-from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.stochastic import Stochastic
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
 from mpi_compress.messages.link import Link, Message, ScalarLink
+from mpi_compress.messages.pairs import PairLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
 
@@ -43,9 +44,15 @@ def test_parameters_of_a_round_are_set_for_that_round_and_cost_no_bits():
     assert sent.compressor == Nearest(sigma=0.1)
 
 
-def test_a_name_that_a_compressor_has_no_use_for_is_passed_over():
-    link = Link(compressors["identity"](), codecs["dense"](), 3)
-    assert link.at(sigma=0.1) == link
+def test_a_parameter_of_a_round_that_the_compressor_lacks_is_refused_by_its_name():
+    with pytest.raises(UserError, match="identity has no parameter sigma; it has none"):
+        Link(compressors["identity"](), codecs["dense"](), 3).at(sigma=0.1)
+    link = Link(compressors["qsgd"](levels=4), codecs["elias-omega"](), 3)
+    for wrong in (link, ScalarLink(link), PairLink(link)):
+        with pytest.raises(UserError, match="qsgd has no parameter k; it has levels, norm, bucket"):
+            wrong.at(k=2)
+    with pytest.raises(UserError, match="no parameter makes"):  # a class's constant is none
+        link.at(makes=Sparse)
 
 
 def test_a_link_of_a_round_keeps_the_kind_of_message_that_parameters_decide():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.messages.codecs.fields import Reader
 from mpi_compress.messages.codecs.formats import FORMATS, FloatFormat, Setting
 from mpi_compress.messages.kinds import Bytes, Compressed, Known, SparseRows
 
@@ -85,6 +86,26 @@ def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
         return decode(self, data, *where, **named)
 
     return refusing
+
+
+class FieldCodec(Codec):
+    """A codec whose messages are read field by field.
+
+    `kinds` are those that it writes.
+    """
+
+    kinds: ClassVar[tuple[type[Compressed], ...]]
+
+    def writes(self, kind: type[Compressed]) -> bool:
+        return kind in self.kinds
+
+    @abstractmethod
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
+        """Read the message that `r` is at; raises CorruptMessage where `decode` does."""
+
+    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
+        r = Reader(data, at, self.float_format)
+        return self.read(r, dim, kind, known), r.at
 
 
 class BulkCodec(ABC):

@@ -6,6 +6,7 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits
 from mpi_compress.messages.codecs.base import Bytes, codecs
+from mpi_compress.messages.codecs.fields import Reader
 from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Indices
 
@@ -20,15 +21,9 @@ class Bitmap(IndexCodec):
         bits.write_bitmap(indices, out[ahead:])
         return out
 
-    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        end = at + (dim + 7) // 8
-        indices = np.empty(count, dtype=np.uint32)
-        if end > data.size or not bits.read_bitmap(data, at, dim, indices):
-            raise CorruptMessage(f"no bitmap of {count} among {dim} indices from byte {at} of {data.size} on")
-        return indices, end
-
-    def set_bytes(self, indices: Indices, dim: int) -> int:
-        return self.planned_set_bytes(indices.size, dim)
+    def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
+        if not bits.read_bitmap(r.take((dim + 7) // 8, f"a bitmap of {dim} bits"), 0, dim, indices):
+            raise CorruptMessage(f"no bitmap of {indices.size} among {dim} indices ends at byte {r.at}")
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (dim + 7) // 8

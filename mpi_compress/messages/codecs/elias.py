@@ -3,10 +3,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import elias as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Decoded, Known, codecs
-from mpi_compress.messages.codecs.fields import count_bytes, float_bytes, read_count, read_scales, readable, within
+from mpi_compress.messages.codecs.base import Bytes, Known, codecs
+from mpi_compress.messages.codecs.fields import NO_BYTES, Reader, count_bytes, float_bytes
 from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Compressed, Indices, Levels
 
@@ -22,9 +21,7 @@ class Elias(IndexCodec):
     """
 
     omega: ClassVar[bool]
-
-    def writes(self, kind: type[Compressed]) -> bool:
-        return kind is Levels or super().writes(kind)
+    kinds = (*IndexCodec.kinds, Levels)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if not isinstance(compressed, Levels):
@@ -38,36 +35,30 @@ class Elias(IndexCodec):
         else:
             kernels.write_dense_levels(levels, self.omega, out)
         form = np.array([SPARSE if sparse else DENSE], dtype=np.uint8)
-        head = count_bytes(at.size) if sparse else form[:0]
+        head = count_bytes(at.size) if sparse else NO_BYTES
         return np.concatenate([form, float_bytes(compressed.scales, self.float_format), head, out])
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
         if kind is not Levels:
-            return super().decode(data, at, dim, kind, known)
-        if at >= data.size or data[at] > SPARSE:
-            raise CorruptMessage(f"byte {at} of {data.size} names no form of levels")
-        sparse = data[at] == SPARSE
-        scales, bucket, at = read_scales(data, at + 1, dim, known, self.float_format)
-        if sparse:
-            count, at = read_count(data, at, most=dim)
-            levels = np.zeros(dim, dtype=np.int32)
-            end = kernels.read_sparse_levels(readable(data), 8 * at, self.omega, count, levels)
+            return super().read(r, dim, kind, known)
+        form = r.byte(SPARSE, "form of levels")
+        scales = r.floats(-(-dim // Levels.known_grid(dim, known)[0]))
+        count = r.count(most=dim) if form == SPARSE else dim
+        r.room_for(count, 1, "levels")
+        levels = np.zeros(dim, dtype=np.int32)
+        if form == SPARSE:
+            r.goes_to_bit(kernels.read_sparse_levels(r.readable, 8 * r.at, self.omega, count, levels))
         else:
-            levels = np.empty(dim, dtype=np.int32)
-            end = kernels.read_dense_levels(readable(data), 8 * at, self.omega, levels)
-        return Levels(levels, scales, bucket), within((end + 7) // 8 if end >= 0 else end, data)
+            r.goes_to_bit(kernels.read_dense_levels(r.readable, 8 * r.at, self.omega, levels))
+        return Levels.on_grid(levels, scales, known)
 
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)
         kernels.write_set(indices, self.omega, out[ahead:])
         return out
 
-    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        indices = np.empty(count, dtype=np.uint32)
-        end = kernels.read_set(data, 8 * at, self.omega, dim, indices)
-        if end == kernels.CORRUPT:
-            raise CorruptMessage(f"no {count} Elias codes of indices below {dim} from byte {at} of {data.size} on")
-        return indices, (end + 7) // 8
+    def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
+        r.goes_to_bit(kernels.read_set(r.readable, 8 * r.at, self.omega, dim, indices))
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
         return (kernels.set_length(indices, self.omega) + 7) // 8

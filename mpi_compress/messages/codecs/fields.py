@@ -1,4 +1,7 @@
-"""The fields that several codecs share: counts, floats, scales, and integers by the adaptive range coder."""
+"""The fields that several codecs share: counts, floats, signs, and integers by the adaptive range coder.
+
+Functions write a field as bytes; a `Reader` reads the fields of a message one after another.
+"""
 
 import struct
 from collections.abc import Callable
@@ -12,10 +15,118 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels.floats import put_count, put_floats, shorten, take_floats
 from mpi_compress.messages.codecs.formats import FloatFormat, that_hold
-from mpi_compress.messages.kinds import Bytes, Known, Vector
+from mpi_compress.messages.kinds import Bytes, Flags, Vector
+from mpi_compress.messages.kinds.grids import LEAST, MOST
 
 _NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
 _LEARNED = 31  # bits of a magnitude, by the range coder with learned chances
+LEAST_BITS = 2.0**-16  # of an outcome in the range coder, whose chance is up to 1 − 2⁻¹⁶
+NO_BYTES: Bytes = np.empty(0, dtype=np.uint8)
+
+
+class Reader:
+    """Reads a message, which begins at data[at], field by field.
+
+    Every method raises CorruptMessage where the field is not there, or is none that the writing function can have written.
+    """
+
+    __slots__ = ("at", "data", "form")
+
+    def __init__(self, data: Bytes, at: int, form: FloatFormat):
+        self.data, self.at, self.form = data, at, form
+
+    def take(self, nbytes: int, what: str) -> Bytes:
+        """The next bytes, which are said to be `what`."""
+        start, self.at = self.at, self.at + nbytes
+        if self.at > self.data.size:
+            raise CorruptMessage(f"{what} ends at byte {self.at}; there are {self.data.size}")
+        return self.data[start : self.at]
+
+    def byte(self, most: int, what: str) -> int:
+        """A byte up to `most`, which says `what`."""
+        if self.at >= self.data.size or (byte := self.data.item(self.at)) > most:
+            raise CorruptMessage(f"byte {self.at} of {self.data.size} names no {what}")
+        self.at += 1
+        return byte
+
+    def whole(self, dtype: str, what: str) -> int:
+        """A whole number of some NumPy type."""
+        return int(self.take(int(dtype[-1]), what).view(dtype)[0])
+
+    def count(self, most: int) -> int:
+        """The count that `count_bytes` wrote, at most `most`."""
+        at, size = self.at, self.data.size
+        count = shift = 0
+        while at < size:
+            group = self.data.item(at)
+            at += 1
+            count |= (group & 127) << shift
+            if count > most:
+                break
+            if group < 128:
+                self.at = at
+                return count
+            shift += 7
+        raise CorruptMessage(f"no count up to {most} ends before byte {at} of {size}")
+
+    def floats(self, count: int) -> Vector:
+        """`count` floats that `float_bytes` wrote, as a new array of float64."""
+        at = self.at
+        self.take(count * self.form.nbytes, f"the last of {count} floats of {self.form.bits} bits")
+        values = np.empty(count)
+        take_floats(self.data, at, self.form.precision, values)
+        return values
+
+    def number(self) -> float:
+        """The float that `number_bytes` wrote."""
+        if self.form.bits == 16:
+            return self.floats(1).item()
+        return _NUMBERS[self.form.bits].unpack_from(self.take(self.form.nbytes, f"a float of {self.form.bits} bits").data)[0]
+
+    def signs(self, count: int) -> Flags:
+        """`count` signs that `sign_bytes` wrote."""
+        data = self.take((count + 7) // 8, f"the last of {count} signs")
+        return np.unpackbits(data, count=count, bitorder="little").view(np.bool_)
+
+    def integers(self, count: int, most: int) -> NDArray[Any]:
+        """`count` integers up to `most` in size that `write_integers` wrote; int32, or int64 where `most` is more."""
+        n = self.byte(most.bit_length(), f"bit length up to {most.bit_length()}")
+        if n:
+            self.room_for(count, LEAST_BITS, "integers")
+        integers: NDArray[Any] = np.zeros(count, dtype=np.int32 if most < 2**31 else np.int64)
+        if n:
+            self.goes_to(adaptive.read_integers(self.readable, self.at, *split(n), integers))
+            if max(int(integers.max()), -int(integers.min())) > most:
+                raise CorruptMessage(f"an integer is beyond {most} in size")
+        return integers
+
+    def room_for(self, count: int, least_bits: float, what: str) -> None:
+        """Refuse a message that is too short for `count` of `what`, each of so many bits at least, before work is done for them."""
+        if count * least_bits > 8 * (self.data.size - self.at):
+            raise CorruptMessage(f"{self.data.size - self.at} bytes are too few for {count} {what}")
+
+    @property
+    def readable(self) -> Bytes:
+        """The data with at least 8 bytes, for kernels that read whole words; they find themselves where a message ends."""
+        return self.data if self.data.size >= 8 else np.concatenate([self.data, np.zeros(8, dtype=np.uint8)])
+
+    def goes_to(self, end: int) -> None:
+        """Go on where a kernel found that a field ends; that is below 0 if there is none."""
+        if not 0 <= end <= self.data.size:
+            raise CorruptMessage(f"no message of this codec begins the {self.data.size} bytes")
+        self.at = end
+
+    def goes_to_bit(self, end: int) -> None:
+        """The same for an end in bits; the rest of the last byte is padding."""
+        self.goes_to(-(-end // 8) if end >= 0 else end)
+
+
+def read_exponent(r: Reader, other: int = 0) -> int:
+    """The exponent of a float's power of two in two bytes, or `other`."""
+    exponent = r.whole("<i2", "an exponent")
+    if not (LEAST <= exponent <= MOST or exponent == other):
+        raise CorruptMessage(f"2^{exponent} is no float")
+    return exponent
 
 
 def count_bytes(count: int) -> Bytes:
@@ -33,27 +144,6 @@ def count_length(count: int) -> int:
 def count_lengths(counts: Any) -> Any:
     """The same for an array of counts."""
     return 1 + sum(np.asarray(counts) >= 1 << group for group in range(7, 63, 7))
-
-
-def read_count(data: Bytes, at: int, most: int) -> tuple[int, int]:
-    """The count that starts at data[at], at most `most`, and where it ends.
-
-    Raises:
-        CorruptMessage: no such count is there.
-    """
-    if at < data.size and (count := data.item(at)) < 128 and count <= most:
-        return count, at + 1
-    count = shift = 0
-    while at < data.size:
-        group = data.item(at)
-        at += 1
-        count |= (group & 127) << shift
-        if count > most:
-            break
-        if group < 128:
-            return count, at
-        shift += 7
-    raise CorruptMessage(f"no count up to {most} ends before byte {at} of {data.size}")
 
 
 def float_bytes(values: Vector, form: FloatFormat) -> Bytes:
@@ -81,23 +171,6 @@ def refuse(values: Vector, form: FloatFormat) -> NoReturn:
     raise OverflowError(f"a value of magnitude {worst:g} overflows a {form.text}; use float = {that_hold(worst)}")
 
 
-def read_floats(data: Bytes, at: int, count: int, form: FloatFormat) -> tuple[Vector, int]:
-    """`count` floats from data[at] on, as a new array of float64, and where they end."""
-    end = at + count * form.nbytes
-    if end > data.size:
-        raise CorruptMessage(f"{count} floats of {form.bits} bits need {end} bytes; there are {data.size}")
-    values = np.empty(count)
-    take_floats(data, at, form.precision, values)
-    return values, end
-
-
-def read_scales(data: Bytes, at: int, dim: int, known: Known, form: FloatFormat) -> tuple[Vector, int, int]:
-    """The scales of levels from data[at] on, the coordinates that share one (all if no `bucket` is known), and where they end."""
-    bucket = known.get("bucket") or dim
-    scales, end = read_floats(data, at, -(-dim // bucket), form)
-    return scales, bucket, end
-
-
 def number_bytes(value: float, form: FloatFormat) -> Bytes:
     """One float, as `float_bytes` writes it."""
     if form.bits == 16:
@@ -115,40 +188,19 @@ def rounded_up(value: float, form: FloatFormat) -> float:
         OverflowError: it would be infinite.
     """
     data = number_bytes(value, form)
-    nearest, _ = read_number(data, 0, form)
+    nearest = Reader(data, 0, form).number()
     if nearest >= value:
         return nearest
     above = int.from_bytes(data.tobytes(), "little") + 1  # floats above 0 are in the order of their bits
-    least, _ = read_number(np.frombuffer(above.to_bytes(form.nbytes, "little"), dtype=np.uint8), 0, form)
+    least = Reader(np.frombuffer(above.to_bytes(form.nbytes, "little"), dtype=np.uint8), 0, form).number()
     if least > form.largest:
         refuse(np.array([value]), form)
     return least
 
 
-def read_number(data: Bytes, at: int, form: FloatFormat) -> tuple[float, int]:
-    """One float from data[at] on, and where it ends."""
-    end = at + form.nbytes
-    if end > data.size:
-        raise CorruptMessage(f"a float of {form.bits} bits ends at byte {end}; there are {data.size}")
-    if form.bits == 16:
-        return read_floats(data, at, 1, form)[0].item(), end
-    return _NUMBERS[form.bits].unpack_from(data.data, at)[0], end
-
-
-def readable(data: Bytes) -> Bytes:
-    """The same data with at least 8 bytes, for kernels that read whole words; they find themselves where a message ends."""
-    return data if data.size >= 8 else np.concatenate([data, np.zeros(8, dtype=np.uint8)])
-
-
-def within(end: int, data: Bytes) -> int:
-    """`end`, where a kernel found that a message ends.
-
-    Raises:
-        CorruptMessage: there is no message, or it ends beyond the data.
-    """
-    if not 0 <= end <= data.size:
-        raise CorruptMessage(f"no message of this codec begins the {data.size} bytes")
-    return end
+def sign_bytes(negative: Flags) -> Bytes:
+    """Signs as bits."""
+    return np.packbits(negative, bitorder="little")
 
 
 def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
@@ -173,21 +225,6 @@ def write_integers(integers: NDArray[Any], longest: int | None = None, ahead: in
     out = coded(partial(adaptive.write_integers, integers, *split(n)), integers.size * (n + 4) // 16, ahead + 1)
     out[ahead] = n
     return out
-
-
-def read_integers(data: Bytes, at: int, integers: NDArray[Any], longest: int) -> int:
-    """Fill `integers` (d,) from data[at] on. Returns where they end.
-
-    Raises:
-        CorruptMessage: bytes that `write_integers` cannot have written, or magnitudes of more than `longest` bits.
-    """
-    if at >= data.size or (n := data.item(at)) > longest:
-        raise CorruptMessage(f"no bit length up to {longest} stands at byte {at} of {data.size}")
-    if n == 0:
-        integers[:] = 0
-        return at + 1
-    low_bits, high = split(n)
-    return within(adaptive.read_integers(readable(data), at + 1, low_bits, high, integers), data)
 
 
 def split(longest: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, floats
 from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, Decoded, Known, codecs
-from mpi_compress.messages.codecs.fields import count_length, float_bytes, read_floats, refuse
+from mpi_compress.messages.codecs.fields import Reader, count_length, float_bytes, refuse
 from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
 
@@ -21,8 +21,7 @@ class Fixed(IndexCodec, BulkCodec):
     64 bits and T floats.
     """
 
-    def writes(self, kind: type[Compressed]) -> bool:
-        return kind in (Dense, Drawn) or super().writes(kind)
+    kinds = (*IndexCodec.kinds, Dense, Drawn)
 
     def encode(self, compressed: Compressed) -> Bytes:
         if type(compressed) is Sparse:  # the most frequent kind first
@@ -40,11 +39,6 @@ class Fixed(IndexCodec, BulkCodec):
         return super().encode(compressed)
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        if kind is Dense:
-            values, end = read_floats(data, at, dim, self.float_format)
-            return Dense(values), end
-        if kind is Drawn:
-            return self._drawn(data, at, dim, known["kappa"])
         # a short message is read by one call
         if kind is Sparse and at < data.size >= 8 and (count := data.item(at)) <= min(dim, 127):
             width = index_bits(dim)
@@ -53,6 +47,16 @@ class Fixed(IndexCodec, BulkCodec):
             if end <= data.size and floats.take_pairs(data, at + 1, width, self.float_format.precision, dim, indices, values):
                 return Sparse(dim, indices, values), end
         return super().decode(data, at, dim, kind, known)
+
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
+        if kind is Dense:
+            return Dense(r.floats(dim))
+        if kind is not Drawn:
+            return super().read(r, dim, kind, known)
+        seed, expected = r.whole("<u8", "a seed"), known["kappa"] * dim
+        r.room_for(int(expected - 20 * expected**0.5), self.float_format.bits, "floats")  # 20 standard deviations below the mean
+        drawn = Drawn(dim, seed, known["kappa"], np.empty(0))
+        return replace(drawn, values=r.floats(drawn.indices.size))
 
     def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
         data, ends, right = floats.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float_format.precision)
@@ -64,27 +68,16 @@ class Fixed(IndexCodec, BulkCodec):
             raise CorruptMessage(f"indices are no increasing ones below {dim}")
         return SparseRows(dim, indices, values, stops)
 
-    def _drawn(self, data: Bytes, at: int, dim: int, kappa: float) -> tuple[Compressed, int]:
-        if at + 8 > data.size:
-            raise CorruptMessage(f"a seed needs 8 bytes; there are {data.size - at}")
-        seed = int(data[at : at + 8].view("<u8")[0])
-        drawn = Drawn(dim, seed, kappa, np.empty(0))
-        values, end = read_floats(data, at + 8, drawn.indices.size, self.float_format)
-        return Drawn(dim, seed, kappa, values), end
-
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         out = np.empty(ahead + self.set_bytes(indices, dim), dtype=np.uint8)
         bits.pack_fields(indices, index_bits(dim), out, ahead)
         return out
 
-    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        indices = np.empty(count, dtype=np.uint32)
-        if not bits.read_fields(data, at, index_bits(dim), dim, indices):
-            raise CorruptMessage(f"the {count} indices are no increasing ones below {dim}")
-        return indices, at + self.set_bytes(indices, dim)
-
-    def set_bytes(self, indices: Indices, dim: int) -> int:
-        return self.planned_set_bytes(indices.size, dim)
+    def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
+        start = r.at
+        r.take(self.set_bytes(indices, dim), f"the last of {indices.size} indices")
+        if not bits.read_fields(r.readable, start, index_bits(dim), dim, indices):
+            raise CorruptMessage(f"the {indices.size} indices are no increasing ones below {dim}")
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         return (T * index_bits(dim) + 7) // 8

@@ -2,19 +2,20 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, floats
 from mpi_compress.messages.codecs import fields
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known
-from mpi_compress.messages.kinds import Compressed, Flags, Hybrid, Indices, SignSparse, Sparse
+from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known
+from mpi_compress.messages.codecs.fields import NO_BYTES, Reader
+from mpi_compress.messages.kinds import Compressed, Hybrid, Indices, SignSparse, Sparse
 
 
 @dataclass(frozen=True)
-class IndexCodec(Codec):
+class IndexCodec(FieldCodec):
     """Writes index sets in its own way, and around them:
 
         Sparse        T, T values, the set
@@ -24,23 +25,24 @@ class IndexCodec(Codec):
     with counts in seven-bit groups, and floats of the codec's format.
     """
 
+    kinds: ClassVar[tuple[type[Compressed], ...]] = (Sparse, SignSparse, Hybrid)
+
     @abstractmethod
     def write_set(self, indices: Indices, dim: int, ahead: int = 0) -> Bytes:
         """Write the set (T,), after `ahead` free bytes."""
 
     @abstractmethod
-    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        """Read the set of `count` ≤ dim indices that starts at data[at], and where it ends; data has at least 8 bytes.
-
-        The end may lie beyond the data: missing bits are read as 0.
+    def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
+        """Fill `indices` (T,), T ≤ dim, with the set that `r` is at, and take its bytes.
 
         Raises:
-            CorruptMessage: no set of `count` increasing indices below dim.
+            CorruptMessage: no set of T increasing indices below dim is there.
         """
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
         """The number of bytes that `write_set` writes."""
-        return self.write_set(indices, dim).size
+        planned = self.planned_set_bytes(indices.size, dim)
+        return self.write_set(indices, dim).size if planned is None else planned
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:
         """The number of bytes of any set of T indices; None if T alone does not decide it."""
@@ -53,72 +55,39 @@ class IndexCodec(Codec):
         values = T * self.float_format.nbytes if kind is Sparse else self.float_format.nbytes + (T + 7) // 8
         return fields.count_lengths(T) + values + set_bytes
 
-    def writes(self, kind: type[Compressed]) -> bool:
-        return kind in (Sparse, SignSparse, Hybrid)
-
     def encode(self, compressed: Compressed) -> Bytes:
-        if isinstance(compressed, Sparse):
-            T = compressed.indices.size
-            out = self.write_set(compressed.indices, compressed.dim, ahead=fields.count_length(T) + T * self.float_format.nbytes)
-            if not floats.put_count_and_floats(compressed.values, self.float_format.precision, out):
-                fields.refuse(compressed.values, self.float_format)
+        form, c = self.float_format, compressed
+        if isinstance(c, Sparse):
+            T = c.indices.size
+            out = self.write_set(c.indices, c.dim, ahead=fields.count_length(T) + T * form.nbytes)
+            if not floats.put_count_and_floats(c.values, form.precision, out):
+                fields.refuse(c.values, form)
             return out
-        if isinstance(compressed, SignSparse):
-            parts = [
-                fields.count_bytes(compressed.indices.size),
-                fields.number_bytes(compressed.magnitude, self.float_format),
-                self.write_set(compressed.indices, compressed.dim),
-                sign_bytes(compressed.negative),
-            ]
-        else:
-            assert isinstance(compressed, Hybrid)
-            parts = [
-                fields.count_bytes(compressed.indices.size),
-                fields.count_bytes(compressed.sign_indices.size),
-                fields.float_bytes(compressed.values, self.float_format),
-                fields.number_bytes(compressed.magnitude, self.float_format),
-                self.write_set(compressed.indices, compressed.dim),
-                self.write_set(compressed.sign_indices, compressed.dim),
-                sign_bytes(compressed.negative),
-            ]
-        return np.concatenate(parts)
+        assert isinstance(c, SignSparse | Hybrid)
+        sets = (c.indices, c.sign_indices) if isinstance(c, Hybrid) else (c.indices,)
+        counts, written = [fields.count_bytes(each.size) for each in sets], [self.write_set(each, c.dim) for each in sets]
+        values = fields.float_bytes(c.values, form) if isinstance(c, Hybrid) else NO_BYTES
+        return np.concatenate([*counts, values, fields.number_bytes(c.magnitude, form), *written, fields.sign_bytes(c.negative)])
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        count, at = fields.read_count(data, at, most=dim)
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
+        count = r.count(most=dim)
         if kind is Sparse:
-            values, at = fields.read_floats(data, at, count, self.float_format)
-            indices, at = self._set(data, at, dim, count)
-            return Sparse(dim, indices, values), at
+            values = r.floats(count)
+            return Sparse(dim, self._set(r, dim, count), values)
         if kind is SignSparse:
-            magnitude, at = fields.read_number(data, at, self.float_format)
-            indices, at = self._set(data, at, dim, count)
-            negative, at = read_signs(data, at, count)
-            return SignSparse(dim, indices, negative, magnitude), at
-        sign_count, at = fields.read_count(data, at, most=dim - count)
-        values, at = fields.read_floats(data, at, count, self.float_format)
-        magnitude, at = fields.read_number(data, at, self.float_format)
-        indices, at = self._set(data, at, dim, count)
-        sign_indices, at = self._set(data, at, dim, sign_count)
-        negative, at = read_signs(data, at, sign_count)
+            magnitude = r.number()
+            r.room_for(count, 1, "signs")
+            indices = self._set(r, dim, count)
+            return SignSparse(dim, indices, r.signs(count), magnitude)
+        sign_count = r.count(most=dim - count)
+        values, magnitude = r.floats(count), r.number()
+        r.room_for(sign_count, 1, "signs")
+        indices, sign_indices = self._set(r, dim, count), self._set(r, dim, sign_count)
         if not bits.disjoint(indices, sign_indices):
             raise CorruptMessage("an index stands in both sets")
-        return Hybrid(dim, indices, values, sign_indices, negative, magnitude), at
+        return Hybrid(dim, indices, values, sign_indices, r.signs(sign_count), magnitude)
 
-    def _set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        indices, end = self.read_set(data if data.size >= 8 else fields.readable(data), at, dim, count)
-        if end > data.size:
-            raise CorruptMessage(f"{count} indices end at byte {end}; there are {data.size}")
-        return indices, end
-
-
-def sign_bytes(negative: Flags) -> Bytes:
-    """Signs as bits."""
-    return np.packbits(negative, bitorder="little")
-
-
-def read_signs(data: Bytes, at: int, count: int) -> tuple[Flags, int]:
-    """`count` signs from data[at] on, and where they end."""
-    end = at + (count + 7) // 8
-    if end > data.size:
-        raise CorruptMessage(f"{count} signs end at byte {end}; there are {data.size}")
-    return np.unpackbits(data[at:end], count=count, bitorder="little").view(np.bool_), end
+    def _set(self, r: Reader, dim: int, count: int) -> Indices:
+        indices = np.empty(count, dtype=np.uint32)
+        self.read_set(r, dim, indices)
+        return indices

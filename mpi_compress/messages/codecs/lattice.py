@@ -9,11 +9,11 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
 from mpi_compress.messages.codecs import fields
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
+from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
+from mpi_compress.messages.codecs.fields import LEAST_BITS, NO_BYTES, Reader
 from mpi_compress.messages.codecs.formats import FloatFormat
 from mpi_compress.messages.kinds import Compressed, Lattice
 
-NO_BYTES = np.empty(0, dtype=np.uint8)
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)
 MOST_BITS = 62  # of an integer
 FINE = 9  # the Gaussian's standard deviation is below 2^(FINE + 1) units; finer bits are sent as they are
@@ -22,7 +22,7 @@ STEPS = 64  # standard deviations in a factor of 2, rounded up to: costs 4e-5 bi
 
 @codecs.register("lattice")
 @dataclass(frozen=True)
-class LatticePoints(Codec):
+class LatticePoints(FieldCodec):
     """Lattice points by a range coder: one byte for the form, the radius M where it is sent, and the shorter of
 
         gaussian   the integers with the chances of a Gaussian of standard deviation (M + σ)/√d, stochastic (M + 2σ)/√d:
@@ -33,8 +33,7 @@ class LatticePoints(Codec):
     are. A radius is rounded up to the codec's floats.
     """
 
-    def writes(self, kind: type[Compressed]) -> bool:
-        return kind is Lattice
+    kinds = (Lattice,)
 
     def encode(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, Lattice)
@@ -43,10 +42,8 @@ class LatticePoints(Codec):
         head = fields.number_bytes(radius, self.float_format) if c.radius_sent else NO_BYTES
         ahead = 1 + head.size
         longest = adaptive.longest(c.integers, 0)
-        if not isfinite(radius):
-            form, out = NOT_FINITE, np.empty(ahead, dtype=np.uint8)
-        elif longest == 0:
-            form, out = ZERO, np.empty(ahead, dtype=np.uint8)
+        if longest == 0 or not isfinite(radius):
+            form, out = ZERO if isfinite(radius) else NOT_FINITE, np.empty(ahead, dtype=np.uint8)
         elif longest > MOST_BITS:
             raise OverflowError("lattice points beyond 2^62: σ is too small for this vector")
         else:
@@ -60,28 +57,25 @@ class LatticePoints(Codec):
         out[1:ahead] = head
         return out
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        if at >= data.size or (form := data.item(at)) > NOT_FINITE:
-            raise CorruptMessage(f"byte {at} of {data.size} names no form of lattice points")
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Lattice:
+        form = r.byte(NOT_FINITE, "form of lattice points")
         sigma, stochastic = known["sigma"], known.get("stochastic", False)
         sent = known.get("radius") is None
-        radius, at = fields.read_number(data, at + 1, self.float_format) if sent else (known["radius"], at + 1)
-        if form == NOT_FINITE and not sent:
-            radius = nan
+        radius = r.number() if sent else nan if form == NOT_FINITE else known["radius"]
         if isfinite(radius) == (form == NOT_FINITE):
             raise CorruptMessage(f"the radius {radius} does not go with the form {form}")
         if form in (ZERO, NOT_FINITE):
-            return Lattice(np.zeros(dim, dtype=np.int64), sigma, radius, sent, stochastic), at
+            return Lattice(np.zeros(dim, dtype=np.int64), sigma, radius, sent, stochastic)
         try:
             low_bits, below, guesses = model(spread(sigma, radius, stochastic))
         except OverflowError as error:
             raise CorruptMessage(str(error)) from None
+        if form == ADAPTIVE:
+            return Lattice(r.integers(dim, 2**MOST_BITS - 1), sigma, radius, sent, stochastic)
+        r.room_for(dim, LEAST_BITS, "lattice points")
         integers = np.empty(dim, dtype=np.int64)
-        if form == GAUSSIAN:
-            at = fields.within(kernels.read_gaussian(fields.readable(data), at, low_bits, below, guesses, integers), data)
-        else:
-            at = fields.read_integers(data, at, integers, MOST_BITS)
-        return Lattice(integers, sigma, radius, sent, stochastic), at
+        r.goes_to(kernels.read_gaussian(r.readable, r.at, low_bits, below, guesses, integers))
+        return Lattice(integers, sigma, radius, sent, stochastic)
 
 
 def sent_radius(radius: float, form: FloatFormat) -> float:

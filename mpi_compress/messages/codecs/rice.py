@@ -2,9 +2,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import rice as kernels
 from mpi_compress.messages.codecs.base import Bytes, codecs
+from mpi_compress.messages.codecs.fields import Reader
 from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Indices
 
@@ -21,14 +21,9 @@ class Rice(IndexCodec):
         kernels.write_set(indices, np.uint64(k), out[ahead + 1 :])
         return out
 
-    def read_set(self, data: Bytes, at: int, dim: int, count: int) -> tuple[Indices, int]:
-        if at >= data.size or (k := data.item(at)) > 31:
-            raise CorruptMessage(f"no Rice parameter stands at byte {at} of {data.size}")
-        indices = np.empty(count, dtype=np.uint32)
-        end = kernels.read_set(data, 8 * (at + 1), np.uint64(k), dim, indices)
-        if end == kernels.CORRUPT:
-            raise CorruptMessage(f"no {count} Rice codes of indices below {dim} from byte {at} of {data.size} on")
-        return indices, (end + 7) // 8
+    def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
+        k = np.uint64(r.byte(31, "Rice parameter"))
+        r.goes_to_bit(kernels.read_set(r.readable, 8 * r.at, k, dim, indices))
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
         return 1 + (kernels.best_parameter(indices)[1] + 7) // 8

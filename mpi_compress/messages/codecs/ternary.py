@@ -4,18 +4,17 @@ import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import ternary as kernels
-from mpi_compress.messages.codecs.base import NOTHING, Bytes, Codec, Decoded, Known, codecs
-from mpi_compress.messages.codecs.fields import number_bytes, read_number, readable
+from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
+from mpi_compress.messages.codecs.fields import Reader, number_bytes
 from mpi_compress.messages.kinds import Compressed, Ternary
 
 
 @codecs.register("ternary")
 @dataclass(frozen=True)
-class TernaryDigits(Codec):
+class TernaryDigits(FieldCodec):
     """The magnitude, and the signs as ternary digits, 17 of them in 27 bits: 1.588 bits each, where log2 3 = 1.585."""
 
-    def writes(self, kind: type[Compressed]) -> bool:
-        return kind is Ternary
+    kinds = (Ternary,)
 
     def encode(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, Ternary)
@@ -24,15 +23,13 @@ class TernaryDigits(Codec):
         kernels.write_signs(compressed.signs, last_bits, out)
         return np.concatenate([number_bytes(compressed.magnitude, self.float_format), out])
 
-    def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
-        magnitude, at = read_number(data, at, self.float_format)
-        nbytes, last_bits = digits_room(dim)
-        if at + nbytes > data.size:
-            raise CorruptMessage(f"{dim} ternary digits end at byte {at + nbytes}; there are {data.size}")
+    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Ternary:
+        magnitude, (nbytes, last_bits), start = r.number(), digits_room(dim), r.at
+        r.take(nbytes, f"the last of {dim} ternary digits")
         signs = np.empty(dim, dtype=np.int8)
-        if not kernels.read_signs(readable(data), at, last_bits, signs):
+        if not kernels.read_signs(r.readable, start, last_bits, signs):
             raise CorruptMessage("a block is no number of 17 ternary digits")
-        return Ternary(signs, magnitude), at + nbytes
+        return Ternary(signs, magnitude)
 
 
 def digits_room(dim: int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -169,13 +169,15 @@ class Composed(Compressor):
 class Sized(Compressor):
     """A compressor Q_s with a size s, which an algorithm may tune: the paper bits of a message follow from s and d."""
 
+    size_field: ClassVar[str]  # the name of the field that is s
+
     @abstractmethod
     def sizes(self, dim: int) -> Sequence[int]:
         """The sizes to choose from for vectors (dim,), at most 255; the first ones have the fewest bits."""
 
-    @abstractmethod
     def at_size(self, size: int) -> "Sized":
         """This compressor with that size."""
+        return replace(self, **{self.size_field: size})
 
     @abstractmethod
     def payload(self, dim: int, fpp: int) -> float:
@@ -247,6 +249,21 @@ def positive(**values: float | None) -> None:
     for name, value in values.items():
         if value is not None and not 0 < value < inf:
             raise ValueError(f"{name} = {value:g} was given; it should be a number above 0")
+
+
+def between(least: int, most: int | None, **values: int | None) -> None:
+    """Raise ValueError unless each value is from `least` to `most`, or at least `least`; None passes."""
+    for name, value in values.items():
+        if value is not None and not least <= value <= (value if most is None else most):
+            should = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise ValueError(f"{name} = {value} was given; it should be {should}")
+
+
+def share_of_all(**values: float | None) -> None:
+    """Raise ValueError unless each value is a share above 0 and up to 1; None passes."""
+    for name, value in values.items():
+        if value is not None and not 0 < value <= 1:
+            raise ValueError(f"{name} = {value:g} was given; it should be a share above 0 and up to 1")
 
 
 def one_of(**values: object) -> None:

@@ -1,11 +1,11 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Sized, compressors, powers_up_to
+from mpi_compress.messages.compressors.base import Sized, between, compressors, powers_up_to
 from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, Vector
 
 
@@ -19,13 +19,13 @@ class BlockSign(Sized):
     """
 
     block: int | None = None  # coordinates that share a magnitude; left out: all d
+    size_field = "block"
     makes = BlockSigns
     codec = "packed"
     paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4"
 
     def __post_init__(self) -> None:
-        if self.block is not None and self.block < 1:
-            raise ValueError(f"block = {self.block} was given; it should be at least 1")
+        between(1, None, block=self.block)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         block, peak = self._block(v.size), size_of(v).peak
@@ -43,9 +43,6 @@ class BlockSign(Sized):
 
     def sizes(self, dim: int) -> Sequence[int]:
         return powers_up_to(dim)[::-1]
-
-    def at_size(self, size: int) -> "BlockSign":
-        return replace(self, block=size)
 
     def payload(self, dim: int, fpp: int) -> float:
         return dim + fpp * -(-dim // self._block(dim))

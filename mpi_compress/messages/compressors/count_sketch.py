@@ -1,10 +1,10 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of, powers_up_to
+from mpi_compress.messages.compressors.base import Count, Sized, between, compressors, count_of, powers_up_to
 from mpi_compress.messages.kinds import Compressed, Known, Sketch, Vector
 from mpi_compress.messages.kinds.sketch import hashes
 
@@ -21,13 +21,13 @@ class CountSketch(Sized):
 
     columns: Count | None = None  # b, buckets of a row: a count or a share of d, "1%"; left out: the algorithm sets it
     rows: int = 1  # r, rows, each with hashes of its own
+    size_field = "columns"
     makes = Sketch
     codec = "seeded"
     paper = "Charikar, Chen, Farach-Colton (2002); FetchSGD (2020)"
 
     def __post_init__(self) -> None:
-        if self.rows < 1:
-            raise ValueError(f"rows = {self.rows} was given; it should be at least 1")
+        between(1, None, rows=self.rows)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         columns, seed = self._columns(v.size), t.common_seed
@@ -48,9 +48,6 @@ class CountSketch(Sized):
 
     def sizes(self, dim: int) -> Sequence[int]:
         return powers_up_to(dim)
-
-    def at_size(self, size: int) -> "CountSketch":
-        return replace(self, columns=size)
 
     def payload(self, dim: int, fpp: int) -> float:
         return fpp * self.rows * self._columns(dim)

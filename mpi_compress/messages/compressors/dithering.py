@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isfinite, nextafter
 
 import numpy as np
@@ -7,7 +7,7 @@ import numpy as np
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Sized, compressors
+from mpi_compress.messages.compressors.base import Sized, between, compressors
 from mpi_compress.messages.compressors.lq import scaled_norm
 from mpi_compress.messages.kinds import Compressed, Dithered, Known, Vector
 
@@ -23,13 +23,13 @@ class Dithering(Sized):
 
     levels: int | None = None  # s, the number of levels: magnitudes become multiples of ‖v‖_p/s; left out: the algorithm sets it
     p: float = 2.0  # p of the norm ‖v‖_p: from 1 on, or inf
+    size_field = "levels"
     makes = Dithered
     codec = "packed"
     paper = "random dithering (Horváth et al. 2019, §3; p = 2: QSGD)"
 
     def __post_init__(self) -> None:
-        if self.levels is not None and not 1 <= self.levels < 2**31:
-            raise ValueError(f"levels = {self.levels} was given; it should be from 1 to 2³¹ − 1")
+        between(1, 2**31 - 1, levels=self.levels)
         if not self.p >= 1:
             raise ValueError(f"p = {self.p:g} was given; it should be 1 or more, or inf")
 
@@ -53,9 +53,6 @@ class Dithering(Sized):
     def sizes(self, dim: int) -> Sequence[int]:
         """1, 3, 7, …: all that a field of 1, 2, 3, … bits holds."""
         return [2**bits - 1 for bits in range(1, 17)]
-
-    def at_size(self, size: int) -> "Dithering":
-        return replace(self, levels=size)
 
     def payload(self, dim: int, fpp: int) -> float:
         return fpp + dim * (1 + self._levels.bit_length())

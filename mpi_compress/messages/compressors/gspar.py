@@ -4,7 +4,7 @@ import numpy as np
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities
-from mpi_compress.messages.compressors.base import Compressor, compressors, one_of
+from mpi_compress.messages.compressors.base import Compressor, between, compressors, one_of, share_of_all
 from mpi_compress.messages.kinds import Compressed, Hybrid, Vector
 
 
@@ -30,10 +30,8 @@ class GSpar(Compressor):
         one_of(epsilon=self.epsilon, kappa=self.kappa)
         if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
             raise ValueError(f"epsilon = {self.epsilon:g} was given; it should be a number from 0 on")
-        if self.kappa is not None and not 0 < self.kappa <= 1:
-            raise ValueError(f"kappa = {self.kappa:g} was given; it should be a share above 0 and up to 1")
-        if self.passes < 0:
-            raise ValueError(f"passes = {self.passes} was given; it should be 0 or more")
+        share_of_all(kappa=self.kappa)
+        between(0, None, passes=self.passes)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         size = probabilities.size_of(v)

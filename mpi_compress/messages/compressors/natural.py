@@ -1,12 +1,12 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Sized, compressors
+from mpi_compress.messages.compressors.base import Sized, between, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Powers, Vector
-from mpi_compress.messages.kinds.powers import EXPONENT_BITS, MOST, MOST_FRACTION
+from mpi_compress.messages.kinds.grids import EXPONENT_BITS, MOST, MOST_FRACTION
 
 
 @compressors.register("natural")
@@ -19,13 +19,13 @@ class Natural(Sized):
     """
 
     fraction: int = 0  # j, binary digits after the point that are kept, from 0 to 16; 0: powers of two alone
+    size_field = "fraction"
     makes = Powers
     codec = "packed"
     paper = "Natural compression (Horváth et al. 2019)"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.fraction <= MOST_FRACTION:
-            raise ValueError(f"fraction = {self.fraction} was given; it should be from 0 to {MOST_FRACTION}")
+        between(0, MOST_FRACTION, fraction=self.fraction)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         """Raises OverflowError where a coordinate goes up to 2^1024."""
@@ -50,9 +50,6 @@ class Natural(Sized):
 
     def sizes(self, dim: int) -> Sequence[int]:
         return range(MOST_FRACTION + 1)
-
-    def at_size(self, size: int) -> "Natural":
-        return replace(self, fraction=size)
 
     def payload(self, dim: int, fpp: int) -> float:
         return dim * (1 + self.fraction + EXPONENT_BITS[fpp])

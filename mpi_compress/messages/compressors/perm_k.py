@@ -1,10 +1,8 @@
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.hits import take
-from mpi_compress.messages.compressors.base import AmongWorkers, compressors
+from mpi_compress.kernels.vectors import taken
+from mpi_compress.messages.compressors.base import AmongWorkers, between, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Permuted, Vector, permuted_indices
 
 
@@ -26,8 +24,7 @@ class PermK(AmongWorkers):
     paper = "Szlendak, Tyurin, Richtárik (2021), Definitions 2 and 3"
 
     def __post_init__(self) -> None:
-        if self.n is not None and self.n < 1:
-            raise ValueError(f"n = {self.n} was given; it should be at least 1")
+        between(1, None, n=self.n)
 
     def among(self, n: int) -> "PermK":
         if self.n not in (None, n):
@@ -44,9 +41,7 @@ class PermK(AmongWorkers):
             raise ValueError(f"worker {t.who} compresses by perm-k with n = {self.n}")
         seed = t.common_seed
         indices = permuted_indices(v.size, seed, t.who, self.n)
-        values = np.empty(indices.size)
-        take(v, indices, values)
-        return Permuted(v.size, seed, t.who, self.n, values * float(min(self.n, v.size)))
+        return Permuted(v.size, seed, t.who, self.n, taken(v, indices) * float(min(self.n, v.size)))
 
     def known(self, dim: int) -> Known:
         return {"parts": self.n}

@@ -7,7 +7,7 @@ import numpy as np
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Compressor, compressors
+from mpi_compress.messages.compressors.base import Compressor, between, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
@@ -29,10 +29,8 @@ class QSGD(Compressor):
     paper = "QSGD (Alistarh et al. 2017) §3"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.levels < 2**31:
-            raise ValueError(f"levels = {self.levels} was given; it should be from 1 to 2³¹ − 1")
-        if self.bucket is not None and self.bucket < 1:
-            raise ValueError(f"bucket = {self.bucket} was given; it should be at least 1")
+        between(1, 2**31 - 1, levels=self.levels)
+        between(1, None, bucket=self.bucket)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         bucket = self._bucket(v.size)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.hits import take
+from mpi_compress.kernels.vectors import taken
 from mpi_compress.messages.compressors.base import Count, OfK, compressors, count_of
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 
@@ -24,8 +24,7 @@ class RandomK(OfK):
     def compress(self, v: Vector, t: Round) -> Compressed:
         k = count_of(self.k, v.size)
         indices = np.sort(t.rng.choice(v.size, size=k, replace=False, shuffle=False)).astype(np.uint32)
-        values = np.empty(k)
-        take(v, indices, values)
+        values = taken(v, indices)
         return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
 
     def delta(self, dim: int) -> float | None:

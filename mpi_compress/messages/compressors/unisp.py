@@ -3,8 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.hits import take
-from mpi_compress.messages.compressors.base import Compressor, compressors
+from mpi_compress.kernels.vectors import taken
+from mpi_compress.messages.compressors.base import Compressor, compressors, share_of_all
 from mpi_compress.messages.kinds import Compressed, Drawn, Known, Sparse, Vector, uniform_indices
 
 
@@ -22,8 +22,7 @@ class UniSp(Compressor):
     draws_indices = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.kappa <= 1:
-            raise ValueError(f"kappa = {self.kappa:g} was given; it should be a share above 0 and up to 1")
+        share_of_all(kappa=self.kappa)
         if self.shared_seed:
             object.__setattr__(self, "makes", Drawn)
 
@@ -32,10 +31,7 @@ class UniSp(Compressor):
             drawn = Drawn(v.size, int(t.rng.integers(2**64, dtype=np.uint64)), self.kappa, np.empty(0))
             return Drawn(v.size, drawn.seed, self.kappa, v[drawn.indices] / self.kappa)
         indices = uniform_indices(v.size, self.kappa, t.rng)
-        values = np.empty(indices.size)
-        take(v, indices, values)
-        values /= self.kappa
-        return Sparse(v.size, indices, values)
+        return Sparse(v.size, indices, taken(v, indices) / self.kappa)
 
     def known(self, dim: int) -> Known:
         return {"kappa": self.kappa} if self.shared_seed else {}

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mpi_compress.messages.costs.base import CostModel
 
@@ -11,7 +11,7 @@ from mpi_compress.messages.costs.base import CostModel
 class Moment(CostModel):
     """C = latency + P/bandwidth, in seconds: a link as it is at one moment."""
 
-    on_wire: ClassVar[bool] = True
+    on_wire = True
     latency: float  # seconds a message
     bandwidth: float  # bits a second
 
@@ -22,11 +22,7 @@ class Moment(CostModel):
 class Clocked(CostModel):
     """A cost model in seconds with a clock: links may change as it goes on, and methods plan for the link of the moment."""
 
-    on_wire: ClassVar[bool] = True
-
-    @property
-    def unit(self) -> str:
-        return "s"
+    on_wire, unit = True, "s"
 
     @abstractmethod
     def at(self, second: float, worker: int) -> Moment:

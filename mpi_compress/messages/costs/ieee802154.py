@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,12 @@ _LARGEST_PACKET = 133
 class IEEE802154(CostModel):
     """Bits in a low-power radio network: packets of up to 133 bytes, 23 to 82 of them overhead (CAT, 'Communication Cost')."""
 
-    paper: ClassVar[str] = "CAT, after Kozłowski and Sosnowski (2017)"
+    paper, unit = "CAT, after Kozłowski and Sosnowski (2017)", "bit"
     overhead: int = 23  # overhead of a packet, from 23 to 82 [bytes]
 
     def __post_init__(self) -> None:
         if not 23 <= self.overhead <= 82:
             raise ValueError(f"overhead = {self.overhead} bytes; packets have from 23 to 82 of them")
-
-    @property
-    def unit(self) -> str:
-        return "bit"
 
     def cost(self, payload: Any) -> Any:
         room = 8.0 * (_LARGEST_PACKET - self.overhead)

@@ -9,9 +9,7 @@ from mpi_compress.messages.costs.base import CostModel, costs
 class Payload(CostModel):
     """C = P, in bits: overheads are ignored (CAT eq. 5)."""
 
-    @property
-    def unit(self) -> str:
-        return "bit"
+    unit = "bit"
 
     def cost(self, payload: Any) -> Any:
         return payload

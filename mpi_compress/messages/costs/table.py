@@ -18,6 +18,7 @@ class Table(CostModel):
     they would fall, and beyond the last one the line has the slope of the affine model.
     """
 
+    unit = "s"
     file: str  # path of the table, here or beside the job
     fit: Literal["affine", "packet", "points"] = "affine"  # the affine model, the packet model, or straight lines between points
     _of: dict[str, Any] = field(init=False, repr=False, compare=False)
@@ -47,10 +48,6 @@ class Table(CostModel):
             raise ValueError(f"file = '{self.file}': costs must be 0 or more and sizes must rise")
         rising = np.maximum.accumulate(seconds)
         object.__setattr__(self, "_of", {"affine": (c0, c1), "packet": packet, "points": (bits, rising)})
-
-    @property
-    def unit(self) -> str:
-        return "s"
 
     def cost(self, payload: Any) -> Any:
         c0, c1 = self._of["affine"]

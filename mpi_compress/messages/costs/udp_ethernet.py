@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,7 @@ _PAYLOAD = 1472 * 8.0
 class UDPEthernet(CostModel):
     """Bits on an Ethernet: UDP packets of up to 1472 payload bytes, each with 54 bytes of headers (CAT, 'Communication Cost')."""
 
-    paper: ClassVar[str] = "CAT, after RFC 768 and IEEE 802.3"
-
-    @property
-    def unit(self) -> str:
-        return "bit"
+    paper, unit = "CAT, after RFC 768 and IEEE 802.3", "bit"
 
     def cost(self, payload: Any) -> Any:
         return payload + _HEADERS * np.maximum(1.0, np.ceil(payload / _PAYLOAD))

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from mpi_compress.messages.costs.base import CostModel, costs
 
@@ -12,11 +12,7 @@ class Wire(CostModel):
     CAT tunes for it where T alone decides what the codec writes: fixed and bitmap.
     """
 
-    on_wire: ClassVar[bool] = True
-
-    @property
-    def unit(self) -> str:
-        return "bit"
+    on_wire, unit = True, "bit"
 
     def cost(self, payload: Any) -> Any:
         return payload

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import inf
-from typing import TYPE_CHECKING, Any
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ def index_bits(dim: int) -> int:
 class Compressed(ABC):
     """A compressed vector of `dim` coordinates. It takes the memory of what it holds, not of d numbers."""
 
+    floats: ClassVar[tuple[str, ...]]  # the fields that are floats, or arrays of floats
+
     if TYPE_CHECKING:  # a field of some kinds, a property of others
 
         @property
@@ -46,9 +48,10 @@ class Compressed(ABC):
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         """The paper's formula for this kind of message; `fpp` is the floating-point precision in bits."""
 
-    @abstractmethod
     def is_finite(self) -> bool:
         """True if every value is a finite number."""
+        held = (getattr(self, name) for name in self.floats)
+        return all(isfinite(x) if isinstance(x, float | int) else bool(kernels.all_finite(x.reshape(-1))) for x in held)
 
     def checked(self, dim: int) -> "Compressed":
         """The same vector with arrays as kernels need them: of the right types and sizes, contiguous, indices increasing.
@@ -85,6 +88,7 @@ class Compressed(ABC):
 class Sparse(Compressed):
     """T coordinates with their values, the others 0.  Paper bits: T(⌈log2 d⌉ + FPP), CAT eq. 5."""
 
+    floats = ("values",)
     dim: int
     indices: Indices  # (T,) increasing
     values: Vector  # (T,)

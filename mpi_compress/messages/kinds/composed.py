@@ -1,0 +1,141 @@
+"""Kinds that are made of other compressed vectors: several in one message, or one with a number beside it."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+
+import numpy as np
+
+from mpi_compress.core.sums import added
+from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector, index_bits
+
+
+class _Together(Compressed):
+    """Compressed vectors in one message.  Paper bits: the sum of theirs."""
+
+    @property
+    @abstractmethod
+    def _all(self) -> Sequence[Compressed]:
+        """The vectors."""
+
+    @property
+    def dim(self) -> int:
+        return self._all[0].dim
+
+    @property
+    def elements(self) -> int:
+        return sum(each.elements for each in self._all)
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        for each in self._all:
+            each.add_to(out, scale)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return added(each.paper_bits(fpp, indices_counted) for each in self._all)
+
+    def is_finite(self) -> bool:
+        return all(each.is_finite() for each in self._all)
+
+
+class Accompanied(_Together):
+    """A vector with a number beside it, in one message."""
+
+    vector: Compressed
+
+    @property
+    def _all(self) -> Sequence[Compressed]:
+        return (self.vector,)
+
+    def checked(self, dim: int) -> "Accompanied":
+        return replace(self, vector=self.vector.checked(dim))  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class WithScalar(Accompanied):
+    """A number beside a vector, in one message.  Paper bits: the vector's + FPP."""
+
+    scalar: float
+    vector: Compressed
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.vector.paper_bits(fpp, indices_counted) + fpp
+
+    def is_finite(self) -> bool:
+        return isfinite(self.scalar) and self.vector.is_finite()
+
+
+@dataclass(frozen=True)
+class WithSize(Accompanied):
+    """A vector that was compressed by the size of this number among those that both ends know.
+
+    Paper bits: the vector's + ⌈log2 of how many sizes there are⌉.
+    """
+
+    number: int
+    among: int  # how many sizes; known to both ends
+    vector: Compressed
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.vector.paper_bits(fpp, indices_counted) + index_bits(self.among)
+
+    def sparse(self) -> Sparse | None:
+        return self.vector.sparse()
+
+
+@dataclass(frozen=True)
+class Pair(_Together):
+    """Two vectors of one length in one message, which adds both.  Paper bits: the sum of theirs."""
+
+    first: Compressed
+    second: Compressed
+
+    @property
+    def _all(self) -> Sequence[Compressed]:
+        return self.first, self.second
+
+    def checked(self, dim: int) -> "Pair":
+        return Pair(self.first.checked(dim), self.second.checked(dim))
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(_Together):
+    """Compressed vectors one after the other, as one vector.  Paper bits: the sum of theirs."""
+
+    parts: tuple[Compressed, ...]
+    codec: str  # the codec that writes each of them; known to both ends
+
+    @property
+    def _all(self) -> Sequence[Compressed]:
+        return self.parts
+
+    @cached_property
+    def dim(self) -> int:
+        return sum(part.dim for part in self.parts)
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        if out.size != self.dim:
+            raise ValueError("two vectors that should have the same length have not")
+        for start, part in self._placed:
+            part.add_to(out[start : start + part.dim], scale)
+
+    @property
+    def _placed(self) -> Iterator[tuple[int, Compressed]]:
+        """Each part with the coordinate that it begins at."""
+        start = 0
+        for part in self.parts:
+            yield start, part
+            start += part.dim
+
+    def sparse(self) -> Sparse | None:
+        found = [(start, part.sparse()) for start, part in self._placed]
+        held = [(start, s) for start, s in found if s is not None]
+        if len(held) < len(found):
+            return None
+        indices = np.concatenate([s.indices + np.uint32(start) for start, s in held])
+        return Sparse(self.dim, indices, np.concatenate([s.values for _, s in held]))
+
+    def checked(self, dim: int) -> "Blocks":
+        super().checked(dim)
+        return Blocks(tuple(part.checked(part.dim) for part in self.parts), self.codec)
