@@ -87,7 +87,7 @@ def _end_all_ranks(status: int, text: str) -> int:
             return status  # singletons started by mistake
         _report(text)
         return status
-    signalled = status in (EXIT_STOPPED, EXIT_KEYBOARD)  # as a rule with all others, of which rank 0 reports it
+    signalled = status in (EXIT_STOPPED, EXIT_KEYBOARD)  # mostly all ranks get the signal, and rank 0 reports it
     time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0) + (_PATIENT if signalled and mpi.COMM_WORLD.rank else 0.0))
     _report(text if status in (EXIT_USER_ERROR, EXIT_STOPPED) else f"rank {mpi.COMM_WORLD.rank}: {text}")
     time.sleep(_HEARD)

@@ -62,7 +62,7 @@ def _parse(text: str) -> ast.expr:
         formula = ast.parse(with_products, mode="eval").body
     except (SyntaxError, ValueError):
         raise ValueError(f'\'{text}\' cannot be read as a formula, such as "1/L" or "1e-4 L"') from None
-    except (RecursionError, MemoryError):  # of Python's parser
+    except (RecursionError, MemoryError):  # Python's parser raises these
         raise ValueError(_too_deep(text)) from None
     level: list[ast.AST] = [formula]
     for _ in range(_DEEPEST):
@@ -121,23 +121,26 @@ def _shown(text: str, names: Mapping[str, float]) -> str:
     return ", ".join(f"{n} = {names[n]:g}" for n in sorted(names_in(text)) if n in names) or "numbers alone"
 
 
-def _formula(value: float | str) -> float | str:
-    if isinstance(value, str):
-        try:
-            _parse(value)
-        except ValueError:
-            raise ValueError('a number or a formula, such as "1/L" or "1e-4 L"') from None
-    return value
-
-
-Expression = Annotated[float | str, Checked(_formula)]
-"""A field of a part: a number, or a formula in quantities of the problem (L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa)."""
-
+_NUMBER, _PLAIN = r"[0-9.eE+-]+?", r"\d+\.?\d*|\.\d+"  # with and without sign and exponent
 _UNITS = {"bit": 1, "bits": 1, "B": 8, "kB": 8e3, "KB": 8e3, "MB": 8e6, "GB": 8e9, "KiB": 8 * 2**10, "MiB": 8 * 2**20}
-
 _TIMES = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-
 _RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "B": 8.0, "kB": 8e3, "MB": 8e6, "GB": 8e9}
+
+
+def _measured(text: str, number: str, units: Mapping[str, float], usual: str, no: str, per: str = "", more: str = "") -> float:
+    """The value of a number and a unit; without a unit it is in the `usual` one, "" if a unit is needed.
+
+    Args:
+        number: the regular expression of a number.
+        no: what the text should be.
+        per: what follows the unit.
+    """
+    match = re.fullmatch(rf"\s*({number})\s*(?:([A-Za-zµ]+){per})?\s*", text)
+    try:
+        return float(match[1]) * units[match[2] or usual] if match else units[""]
+    except (ValueError, KeyError):
+        names = f"{per}, ".join(units) + per
+        raise ValueError(f"'{text}' is no {no}; write a number and a unit, one of: {names}{more}") from None
 
 
 def bits(size: float | str) -> float:
@@ -146,17 +149,7 @@ def bits(size: float | str) -> float:
     Raises:
         ValueError: an unknown unit, or a negative size.
     """
-    if isinstance(size, str):
-        match = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([A-Za-z]+)\s*", size)
-        try:
-            number, unit = (float(match[1]), match[2]) if match else (math.nan, "")
-        except ValueError:
-            number, unit = math.nan, ""
-        if unit not in _UNITS or math.isnan(number):
-            raise ValueError(f"'{size}' is no size; write a number and a unit, one of: {', '.join(_UNITS)}")
-        value = number * _UNITS[unit]
-    else:
-        value = float(size)
+    value = _measured(size, _NUMBER, _UNITS, "", "size") if isinstance(size, str) else float(size)
     if not (0 <= value < math.inf):
         raise ValueError(f"a size of {size} is not possible; it must be 0 or more")
     return value
@@ -173,10 +166,7 @@ def seconds(time: float | str) -> float:
     if clock := re.fullmatch(r"\s*(?:(\d+)-)?(\d+):(\d\d):(\d\d)\s*", time):
         days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-zµ]*)\s*", time)
-    if match is None or (match[2] or "s") not in _TIMES:
-        raise ValueError(f"'{time}' is no time; write a number and a unit, one of: {', '.join(_TIMES)}; or hours:minutes:seconds")
-    return float(match[1]) * _TIMES[match[2] or "s"]
+    return _measured(time, _PLAIN, _TIMES, "s", "time", more="; or hours:minutes:seconds")
 
 
 def bits_per_second(rate: float | str) -> float:
@@ -185,13 +175,7 @@ def bits_per_second(rate: float | str) -> float:
     Raises:
         ValueError: it is no bandwidth, or not more than 0.
     """
-    number, unit = (str(rate), "bit") if not isinstance(rate, str) else ("", "")
-    if isinstance(rate, str) and (match := re.fullmatch(r"\s*([0-9.eE+-]+?)\s*([A-Za-z]+)/s\s*|\s*([0-9.eE+-]+)\s*", rate)):
-        number, unit = (match[1], match[2]) if match[2] else (match[3], "bit")
-    try:
-        value = float(number) * _RATES[unit]
-    except (ValueError, KeyError):
-        raise ValueError(f"'{rate}' is no bandwidth; write a number and a unit, one of: {'/s, '.join(_RATES)}/s") from None
+    value = _measured(rate, _NUMBER, _RATES, "bit", "bandwidth", per="/s") if isinstance(rate, str) else float(rate)
     if not 0 < value < math.inf:
         raise ValueError(f"a bandwidth of {rate} is not possible; it must be more than 0")
     return value
@@ -203,24 +187,25 @@ def rate_text(rate: float) -> str:
     return f"{rate / _RATES[unit]:.4g} {unit}/s"
 
 
-def _size(value: float | str) -> float | str:
-    try:
-        bits(value)
-    except ValueError:
-        raise ValueError(f"a size of 0 or more, a number and one of: {', '.join(_UNITS)}") from None
-    return value
+def _readable(read: Callable[[Any], Any], wanted: str, converts: bool = False) -> Checked:
+    """A field's check: `read` takes the value, which is `wanted`; the field holds it as given, or as it `converts`."""
+
+    def check(value: float | str) -> Any:
+        try:
+            found = read(value)
+        except ValueError:
+            raise ValueError(wanted) from None
+        return found if converts else value
+
+    return Checked(check)
 
 
-Size = Annotated[float | str, Checked(_size)]
+Expression = Annotated[float | str, _readable(names_in, 'a number or a formula, such as "1/L" or "1e-4 L"')]
+"""A field of a part: a number, or a formula in quantities of the problem (L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa)."""
+
+Size = Annotated[float | str, _readable(bits, f"a size of 0 or more, a number and one of: {', '.join(_UNITS)}")]
 """A field of a part: a size such as "576 B", or a plain number."""
 
-
-def _time(value: float | str) -> float:
-    try:
-        return seconds(value)
-    except ValueError:
-        raise ValueError(f"a time of 0 or more: a number and one of: {', '.join(_TIMES)}; or hours:minutes:seconds") from None
-
-
-Time = Annotated[float | str, Checked(_time)]
+_A_TIME = f"a time of 0 or more: a number and one of: {', '.join(_TIMES)}; or hours:minutes:seconds"
+Time = Annotated[float | str, _readable(seconds, _A_TIME, converts=True)]
 """A field of a table: seconds, or a time such as "10 min" or "5 ms"."""

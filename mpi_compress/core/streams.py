@@ -95,7 +95,7 @@ class Round:
     def __init__(self, k: int, streams: Streams, role: Role, who: int = 0, own: Any = None, state: Any = None, second: float = 0.0):
         self.k = k
         self.who = who
-        self.second = second  # of the model's clock as the round begins; 0.0 where the cost model has no clock
+        self.second = second  # what the model's clock says as the round begins; 0.0 where the cost model has no clock
         self.state = state  # what `Compressor.start` made for this node
         self._streams = streams
         self._role = role

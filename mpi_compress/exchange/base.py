@@ -11,7 +11,7 @@ from mpi_compress.messages.tree import Piece, Tree
 
 T = TypeVar("T")
 Pieces = Mapping[range, Piece]
-_FAN_IN = 3  # bits: sums of 2³ ranks meet at one of them
+_FAN_IN = 3  # the sums of 2³ ranks meet at one of them
 
 
 def block(n: int, parts: int, part: int) -> range:
@@ -29,7 +29,7 @@ def group_levels(hosts: int, height: int) -> range:
 
 
 def heads(hosts: int, height: int) -> list[int]:
-    """To which of the ranks that host workers each of them sends its sums, by position; −1: to the master.
+    """The rank, by position among those that host workers, that each of them sends its sums to; −1: the master.
 
     The first rank of a group gets what the others of it have, or the first ones of its smaller groups.
     """

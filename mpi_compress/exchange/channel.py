@@ -24,10 +24,10 @@ from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
 
 _OBJECT = 99  # tag
-_REFUSED = 2**32 - 1  # in place of a length
+_REFUSED = 2**32 - 1  # the length that stands for a refused message
 _AS_BEFORE, _PHASES = 50, 500  # tags of messages that are as long as those before are higher by 50 times their phase's number
-_SHORT = 2**14  # bytes of messages that travel together with their lengths
-_LOOKS = 200  # at requests, before the first look at the clock
+_SHORT = 2**14  # bytes; messages up to this travel together with their lengths
+_LOOKS = 200  # looks at requests before the first look at the clock
 
 
 class Channel:
@@ -112,7 +112,7 @@ class _Phase:
     number: int = 0
 
     def tag(self, tag: int) -> int:
-        """Of messages that are as long as those before."""
+        """The tag of messages that are as long as those before."""
         return tag + _AS_BEFORE * (1 + self.number % _PHASES)
 
     def goes_on(self, size: int) -> bool:

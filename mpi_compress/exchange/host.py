@@ -15,7 +15,7 @@ import numpy as np
 
 from mpi_compress.messages.link import Bytes
 
-_SHARE, _SHORTEST_NAP, _LONGEST_NAP = 0.05, 2e-5, 2e-3  # of the time waited; seconds
+_SHARE, _SHORTEST_NAP, _LONGEST_NAP = 0.05, 2e-5, 2e-3  # a nap is this share of the time waited, within these seconds
 _TIMER_SLACK = 29  # Linux: how much longer than asked for the system may sleep, 50 µs unless a thread says otherwise
 _LARGE = 2**14  # bytes; smaller arrays come from memory that the process has
 

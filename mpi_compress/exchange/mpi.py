@@ -37,7 +37,7 @@ class _OverMPI(Exchange):
         self._data = Messages(comm, self._control.crowded, kept=comm.size + 1)
         if patience:
             self._control.patience = self._data.patience = Patience(self._control.comm, patience)
-        self._window: Any = None  # of the shared memory
+        self._window: Any = None  # the window of the shared memory
         self._blocks = {rank: block(n, len(hosts), part) for part, rank in enumerate(hosts)}
         self.mine = self._blocks.get(comm.rank, range(0))
 

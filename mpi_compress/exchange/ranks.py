@@ -24,7 +24,7 @@ class Ranks:
     This is one process alone, which hosts the master and all workers.
     """
 
-    rank = 0  # of this process
+    rank = 0  # the number of this process
     size = 1  # number of ranks
     is_root = True  # on rank 0
     library = "none"  # the MPI library and its version

@@ -11,7 +11,17 @@ import numpy as np
 from mpi_compress.kernels import kernel
 from mpi_compress.kernels.bits import bit_length
 from mpi_compress.kernels.range_coder import (
-    CORRUPT, FULL, LEAST_CHANCE, ONE, big_endian, end_of, put_bit, put_number, settle, take_bit, take_number,
+    CORRUPT,
+    FULL,
+    LEAST_CHANCE,
+    ONE,
+    big_endian,
+    end_of,
+    put_bit,
+    put_number,
+    settle,
+    take_bit,
+    take_number,
 )  # fmt: skip
 
 u = np.uint64

@@ -11,7 +11,16 @@ from mpi_compress.kernels import kernel
 from mpi_compress.kernels.adaptive import ROOM, put_low, rounded, take_low
 from mpi_compress.kernels.bits import bit_length
 from mpi_compress.kernels.range_coder import (
-    CORRUPT, FULL, ONE, big_endian, end_of, narrow, put_number, settle, shift_in, take_number,
+    CORRUPT,
+    FULL,
+    ONE,
+    big_endian,
+    end_of,
+    narrow,
+    put_number,
+    settle,
+    shift_in,
+    take_number,
 )  # fmt: skip
 
 u = np.uint64

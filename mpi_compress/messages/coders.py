@@ -49,9 +49,7 @@ class Coder:
             UserError: v is no such array, or the compressor's parameters cannot be meant for d coordinates.
             OverflowError: a finite value that the codec's floats cannot hold.
         """
-        array = _vector(v)
-        link = self._link(array.size)
-        return link.pack(array, _round(rng, link.start() if state is None else state)).data.tobytes()
+        return self._packed(v, rng, state)[1].data.tobytes()
 
     @overload
     def decode(self, data: Data, size: int) -> NDArray[np.float64]: ...
@@ -65,20 +63,6 @@ class Coder:
         Raises:
             CorruptMessage: bytes that this coder cannot have written for so many coordinates.
         """
-        with np.errstate(over="ignore"):
-            return self._read(data, size).dense().astype(dtype, copy=False)
-
-    def bits(self, v: Floats, rng: Draws = None) -> int:
-        """8 · the bytes that `encode` gives. (A run counts 32 bits more for each message, its length.)"""
-        return 8 * len(self.encode(v, rng))
-
-    def paper_bits(self, v: Floats, rng: Draws = None) -> float:
-        """The bits of this message by the formula of the compressor's paper."""
-        array = _vector(v)
-        link = self._link(array.size)
-        return link.paper_bits(link.unpack(link.pack(array, _round(rng, link.start()))))
-
-    def _read(self, data: Data, size: int) -> Compressed:
         link = self._link(_size(size))
         try:
             message = arrays.raw(data)
@@ -86,7 +70,23 @@ class Coder:
             raise UserError(f"decode: {error}") from None
         if not message.size:
             raise CorruptMessage("there are no bytes")
-        return link.unpack(Message(message))
+        with np.errstate(over="ignore"):
+            return link.unpack(Message(message)).dense().astype(dtype, copy=False)
+
+    def bits(self, v: Floats, rng: Draws = None) -> int:
+        """8 · the bytes that `encode` gives. (A run counts 32 bits more for each message, its length.)"""
+        return 8 * len(self.encode(v, rng))
+
+    def paper_bits(self, v: Floats, rng: Draws = None) -> float:
+        """The bits of this message by the formula of the compressor's paper."""
+        link, message = self._packed(v, rng)
+        return link.paper_bits(link.unpack(message))
+
+    def _packed(self, v: Floats, rng: Draws, state: Any = None) -> tuple[Link, Message]:
+        array = _vector(v)
+        link = self._link(array.size)
+        t = Round(0, Streams(_seed(rng)), Role.WORKER, state=link.start() if state is None else state)
+        return link, link.pack(array, t)
 
     def _link(self, dim: int) -> Link:
         """The link for vectors (dim,); one that checks every message where a part is the user's."""
@@ -110,10 +110,9 @@ def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int 
         UserError: no such part or parameter, or a codec that cannot write what the compressor makes.
     """
     table = {**({"name": compressor} if isinstance(compressor, str) else compressor), **parameters}
-    if float is None:
-        return Coder(*parts_of(table, codec, "coder"))
-    named = {"name": codec} if isinstance(codec, str) else codec or {}
-    return Coder(*parts_of(table, {**named, "float": float}, "coder"))
+    if float is not None:
+        codec = {**({"name": codec} if isinstance(codec, str) else codec or {}), "float": float}
+    return Coder(*parts_of(table, codec, "coder"))
 
 
 def parts_of(compressor: Any, codec: Any, where: str) -> tuple[Compressor, Codec]:
@@ -156,11 +155,6 @@ def _size(size: Any) -> int:
     if not isinstance(size, int | np.integer) or not 1 <= size <= _MOST:
         raise UserError(f"coder: {size!r} coordinates; there should be from 1 to {_MOST}")
     return int(size)
-
-
-def _round(rng: Any, state: Any) -> Round:
-    """A round whose draws are those of a seed or a generator."""
-    return Round(0, Streams(_seed(rng)), Role.WORKER, state=state)
 
 
 def _seed(rng: Any) -> int:

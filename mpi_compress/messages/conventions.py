@@ -18,7 +18,7 @@ from mpi_compress.messages.link import Link, Message
 class Convention:
     """How a source counts a message."""
 
-    column: str  # of the trace
+    column: str  # the column of the trace
     bits: Callable[[Link, Compressed], float]
     padded: bool = False  # True if each message of a round counts as much as the one that counts most
     start_is_free: bool = False  # True if whole gradients in round 0 of a method that compresses are not counted
@@ -61,7 +61,7 @@ CONVENTIONS: dict[str, Convention] = {
     "min(k log2 d, …)": Convention("bits_cheapest_indices", _cheapest),  # FL_playground
     "gspar": Convention("bits_gspar", _gspar),
 }
-"""By the names that jobs use; "..." will do for "…"."""
+"""The conventions by the names that jobs use; "..." will do for "…"."""
 
 
 def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
@@ -76,7 +76,7 @@ def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
 
 
 def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Sequence[Message]) -> list[list[float]]:
-    """Of each message whether it is a whole vector (1.0), then its bits by each convention; nothing for silence."""
+    """For each message whether it is a whole vector (1.0), then its bits by each convention; zeros for silence."""
     silence = [0.0] * (1 + len(conventions))
     contents = [None if message.is_silent else link.unpack(message) for message in arrived]
     rule = [each.bits for each in conventions.values()]

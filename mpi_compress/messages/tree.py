@@ -21,8 +21,8 @@ from mpi_compress.messages.link import REFUSED, Link, Message
 from mpi_compress.messages.mean import Averager, is_few
 
 LEAF = 16  # workers, at least
-_DENSE = -1  # in place of `held` in a message
-_HEAD = 8  # bytes of `held`
+_DENSE = -1  # what a message of all coordinates has for `held`
+_HEAD = 8  # the bytes of `held`
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,11 @@ def test_a_sum_is_written_in_12_bytes_a_coordinate_or_8_for_each_of_d():
             with pytest.raises(CorruptMessage):
                 Sum.read(Message(wrong.copy()), dim)
     assert Sum.read(sparse.message(), 90).held == 7
+    for at, index in ((-4, 90), (-4, 0), (-8, 2**32 - 1)):  # beyond d, or not increasing
+        data = sparse.message().data.copy()
+        data[data.size + at :][:4] = np.array([index], np.uint32).view(np.uint8)
+        with pytest.raises(CorruptMessage, match="no increasing ones below 90"):
+            Sum.read(Message(data), 90)
 
 
 def test_a_master_that_asks_for_single_messages_is_told_so():

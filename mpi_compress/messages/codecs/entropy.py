@@ -10,7 +10,7 @@ from mpi_compress.messages.codecs.indexed import IndexCodec
 from mpi_compress.messages.kinds import Compressed, Dithered, Indices, Levels, Powers, Ternary
 from mpi_compress.messages.kinds.grids import largest_power
 
-_NOT_FINITE = -(2**15)  # in place of an exponent
+_NOT_FINITE = -(2**15)  # the exponent of a vector that is not finite
 _GRIDS = (Levels, Ternary, Dithered)
 
 

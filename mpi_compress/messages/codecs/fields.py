@@ -20,7 +20,7 @@ from mpi_compress.messages.kinds.grids import LEAST, MOST
 
 _NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
 _LEARNED = 31  # bits of a magnitude, by the range coder with learned chances
-LEAST_BITS = 2.0**-16  # of an outcome in the range coder, whose chance is up to 1 − 2⁻¹⁶
+LEAST_BITS = 2.0**-16  # an outcome of the range coder costs at least this: its chance is up to 1 − 2⁻¹⁶
 NO_BYTES: Bytes = np.empty(0, dtype=np.uint8)
 
 

@@ -14,8 +14,8 @@ class FloatFormat:
     A value that would round to infinity is refused.
     """
 
-    setting: Setting  # as jobs have it
-    text: str  # as messages to users have it
+    setting: Setting  # what jobs write
+    text: str  # what messages to users say
     bits: int  # on the wire
     precision: int  # binary digits of a significand
     least: float  # the least normal number

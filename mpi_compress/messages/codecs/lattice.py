@@ -15,7 +15,7 @@ from mpi_compress.messages.codecs.formats import FloatFormat
 from mpi_compress.messages.kinds import Compressed, Lattice
 
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)
-MOST_BITS = 62  # of an integer
+MOST_BITS = 62  # the longest integer
 FINE = 9  # the Gaussian's standard deviation is below 2^(FINE + 1) units; finer bits are sent as they are
 STEPS = 64  # standard deviations in a factor of 2, rounded up to: costs 4e-5 bits a coordinate, and tables can be kept
 

@@ -10,7 +10,7 @@ from mpi_compress.messages.codecs.fields import Reader, float_bytes, read_expone
 from mpi_compress.messages.kinds import BlockSigns, Compressed, Dithered, Powers
 from mpi_compress.messages.kinds.grids import largest_power
 
-NOT_FINITE = 255  # in place of a width
+NOT_FINITE = 255  # the width of a vector that is not finite
 
 
 @codecs.register("packed")

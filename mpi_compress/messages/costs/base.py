@@ -54,8 +54,7 @@ def check_cost(model: CostModel) -> None:
     try:
         together = arrays.floats(model.cost(payloads), payloads.shape, "they")
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"costs of an array of payloads: {error}; a cost takes numbers and arrays alike, as np.ceil does"
-        ) from None
+        alike = "a cost takes numbers and arrays alike, as np.ceil does"
+        raise ValueError(f"costs of an array of payloads: {error}; {alike}") from None
     if not np.array_equal(together, found):
         raise ValueError("an array of payloads costs something else than its payloads one by one")

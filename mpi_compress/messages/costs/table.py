@@ -26,25 +26,18 @@ class Table(CostModel):
     def __post_init__(self) -> None:
         try:
             link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
-            c0, c1 = (_finite(link, f"affine.{key}") for key in ("c0", "c1"))
-            packet = [_finite(link, f"packet.{key}") for key in ("c0", "c1", "pmax")]
+            c0, c1, *packet = (_finite(link, key) for key in ("affine.c0", "affine.c1", "packet.c0", "packet.c1", "packet.pmax"))
             bits, seconds = (np.array(_finite(link, f"points.{key}", many=True)) for key in ("bits", "seconds"))
         except FileNotFoundError:
-            raise ValueError(
-                f"file = '{self.file}': there is no such file; `mpi-compress calibrate -o {self.file}` makes one"
-            ) from None
+            remedy = f"`mpi-compress calibrate -o {self.file}` makes one"
+            raise ValueError(f"file = '{self.file}': there is no such file; {remedy}") from None
         except OSError as error:
             raise ValueError(f"file = '{self.file}' cannot be read: {error.strerror}") from None
         except ValueError as error:
             no_toml = "it is no TOML: " if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError) else ""
             raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {no_toml}{error}") from None
-        if not (
-            c0 + c1 > 0
-            and min(c0, c1, *packet) >= 0
-            and packet[2] > 0
-            and bits.size == seconds.size > 0
-            and np.all(np.diff(bits) > 0)
-        ):
+        rises = bits.size == seconds.size > 0 and np.all(np.diff(bits) > 0)
+        if not (rises and c0 + c1 > 0 and min(c0, c1, *packet) >= 0 and packet[2] > 0):
             raise ValueError(f"file = '{self.file}': costs must be 0 or more and sizes must rise")
         rising = np.maximum.accumulate(seconds)
         object.__setattr__(self, "_of", {"affine": (c0, c1), "packet": packet, "points": (bits, rising)})
@@ -63,10 +56,10 @@ class Table(CostModel):
 def _finite(link: dict[str, Any], key: str, many: bool = False) -> Any:
     """The number at a key such as affine.c0, or with `many` the list of numbers; ValueError where there is none."""
     name, inner = key.split(".")
-    table = link.get(name)
-    if not isinstance(table, dict) or inner not in table:
-        raise ValueError(f"it has no {key}")
-    value = table[inner]
+    try:
+        value = link[name][inner]
+    except (KeyError, TypeError):
+        raise ValueError(f"it has no {key}") from None
     if isinstance(value, list) != many or not all(map(_is_number, value if many else [value])):
         raise ValueError(f"{key} should be a list of finite numbers" if many else f"{key} = {value!r} should be a finite number")
     return [float(v) for v in value] if many else float(value)

@@ -43,7 +43,7 @@ class Trace(Clocked):
     period: Time | None = None  # after which the tables begin again; left out: their last rows stay
     compute: Annotated[float | str, Checked(_compute)] = 0.0  # a gradient's time a nonzero ("2 ns"), or a table of calibrate
     _tables: tuple[tuple[Row, ...], ...] = field(init=False, repr=False, compare=False)
-    _capacities: tuple[float, ...] = field(init=False, repr=False, compare=False)  # of the tables: bits in a period
+    _capacities: tuple[float, ...] = field(init=False, repr=False, compare=False)  # the bits that each table lets pass in a period
     _pace: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,8 +52,7 @@ class Trace(Clocked):
             raise ValueError(f"one of rows, of_workers and file is needed, and {' and '.join(given) or 'none'} was given")
         tables = _read(Path(self.file)) if self.file is not None else self.of_workers or [self.rows or []]
         object.__setattr__(self, "_tables", tuple(_checked(table) for table in tables))
-        last = max(table[-1][0] for table in self._tables)
-        if self.period is not None and not float(self.period) > last:
+        if self.period is not None and not float(self.period) > (last := max(table[-1][0] for table in self._tables)):
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
         object.__setattr__(self, "_capacities", tuple(map(self._capacity, self._tables)))
         pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
@@ -85,7 +84,7 @@ class Trace(Clocked):
 
     @property
     def shown(self) -> str:
-        rates, latencies = ([row[i] for table in self._tables for row in table] for i in (2, 1))
+        _, latencies, rates = zip(*(row for table in self._tables for row in table), strict=True)
         ends = [rate_text(each(rates)) for each in (min, max)], [f"{1e3 * each(latencies):.4g} ms" for each in (min, max)]
         return " and ".join(" to ".join(dict.fromkeys(each)) for each in ends)
 

@@ -154,7 +154,7 @@ class Drawn(SharedSeed):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
     dim: int
-    seed: int  # of 64 bits
+    seed: int  # 64 bits
     kappa: float  # κ; known to both ends
     values: Vector  # (T,)
 
@@ -190,7 +190,7 @@ class Permuted(SharedSeed):
     """Values at one block of a random permutation that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
     dim: int
-    seed: int  # of 32 bits; all workers of a round have the same
+    seed: int  # 32 bits; all workers of a round have the same
     part: int  # which block
     parts: int  # how many blocks; known to both ends
     values: Vector  # (T,)

@@ -14,7 +14,7 @@ from mpi_compress.messages.kinds.base import Compressed, Flags, Known, Vector
 
 LEAST, MOST = -1074, 1023  # the exponents of floats, denormals included
 MOST_FRACTION = 16
-EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # of IEEE's floats
+EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # the exponent bits of IEEE's floats
 
 
 class Whole(Compressed):
@@ -59,7 +59,7 @@ class Grid(Whole):
     """
 
     bucket_name: ClassVar[str] = ""  # the field that says how many coordinates share a step; "": all
-    largest: ClassVar[int] = 2**31 - 1  # of the numbers, where no field `most` says so
+    largest: ClassVar[int] = 2**31 - 1  # the largest magnitude of a number, unless a field `most` says it
 
     @property
     def steps(self) -> Vector:

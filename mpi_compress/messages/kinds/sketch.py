@@ -19,7 +19,7 @@ class Sketch(Compressed):
     floats = ("table",)
     dim: int
     table: NDArray[np.float64]  # (r, b)
-    seed: int  # of 32 bits; all workers of a round have the same
+    seed: int  # 32 bits; all workers of a round have the same
 
     @property
     def elements(self) -> int:
