@@ -152,10 +152,8 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     right = converted(cls, values, where)
     try:
         return cls(**right)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-    except TypeError as error:
-        if not isabstract(cls):
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and not isabstract(cls):
             raise
         raise UserError(f"{where}: {error}") from None
 

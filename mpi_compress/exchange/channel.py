@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.exchange.base import T
 from mpi_compress.exchange.host import Room, cores, rest, wake_on_time
-from mpi_compress.exchange.patience import Patience
+from mpi_compress.exchange.patience import Patience, Wait
 from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
 
 _OBJECT = 99  # tag
@@ -38,13 +38,7 @@ class Channel:
     def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
         self.comm = comm.Dup()
         self.rank, self.size = comm.rank, comm.size
-        if crowded is None and os.environ.get("MPI_COMPRESS_CROWDED") in ("0", "1"):
-            crowded = os.environ["MPI_COMPRESS_CROWDED"] == "1"
-        if crowded is None:
-            host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-            crowded = host.size > cores()
-            host.Free()
-        self.crowded = crowded
+        self.crowded = _is_crowded(comm) if crowded is None else crowded
         wake_on_time()
 
     def free(self) -> None:
@@ -64,7 +58,7 @@ class Channel:
         for _ in range(1 if self.crowded else _LOOKS):
             if found := asked():
                 return found
-        wait, begun = self.patience.begin() if self.patience else None, time.perf_counter()
+        wait, begun = Wait(self.patience) if self.patience else None, time.perf_counter()
         while not found:
             if (wait is not None and wait.look()) or self.crowded:
                 rest(0.0 if arriving else time.perf_counter() - begun)
@@ -102,6 +96,16 @@ class Channel:
 
     def barrier(self) -> None:
         self.wait(self.comm.Ibarrier())
+
+
+def _is_crowded(comm: MPI.Comm) -> bool:
+    said = os.environ.get("MPI_COMPRESS_CROWDED")
+    if said in ("0", "1"):
+        return said == "1"
+    host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    crowded = host.size > cores()
+    host.Free()
+    return crowded
 
 
 @dataclass

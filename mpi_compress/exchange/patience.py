@@ -28,44 +28,42 @@ class Patience:
     """
 
     def __init__(self, comm: MPI.Comm, seconds: float):
-        self._comm, self._seconds = comm, seconds
+        self._comm, self.seconds = comm, seconds
         self._others = [rank for rank in range(comm.size) if rank != comm.rank]
         self._calls = 0  # roll calls of this rank
         self._sent: list[MPI.Request] = []
 
-    def begin(self) -> "Wait":
-        return Wait(self)
+    def _arrived(self, tag: int) -> tuple[int, int] | None:
+        """The sender of a number that has arrived, and the number; None if there is none."""
+        status, number = MPI.Status(), np.empty(1, dtype=np.int64)
+        if not self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=tag, status=status):
+            return None
+        self._comm.Recv(number, source=status.Get_source(), tag=tag)
+        return status.Get_source(), int(number[0])
+
+    def _send(self, number: int, to: int, tag: int) -> None:
+        self._sent.append(self._comm.Isend(np.array([number], dtype=np.int64), dest=to, tag=tag))
 
     def answer(self) -> None:
         """Answer the roll calls of other ranks."""
-        status = MPI.Status()
-        while self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=_CALL, status=status):
-            number = np.empty(1, dtype=np.int64)
-            self._comm.Recv(number, source=status.Get_source(), tag=_CALL)
-            self._sent.append(self._comm.Isend(number, dest=status.Get_source(), tag=_PRESENT))
+        while call := self._arrived(_CALL):
+            self._send(call[1], call[0], _PRESENT)
 
     def absent(self) -> list[int]:
         """Call the roll; the ranks that do not answer."""
         self._calls += 1
-        call = np.array([self._calls], dtype=np.int64)
-        self._sent += [self._comm.Isend(call, dest=rank, tag=_CALL) for rank in self._others]
+        for rank in self._others:
+            self._send(self._calls, rank, _CALL)
         present: set[int] = set()
         least, most = _ROLL_SECONDS
-        end, status = time.monotonic() + min(max(least, self._seconds), most), MPI.Status()
+        end = time.monotonic() + min(max(least, self.seconds), most)
         while len(present) < len(self._others) and time.monotonic() < end:
             self.answer()
-            if self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=_PRESENT, status=status):
-                number = np.empty(1, dtype=np.int64)
-                self._comm.Recv(number, source=status.Get_source(), tag=_PRESENT)
-                if number[0] == self._calls:
-                    present.add(status.Get_source())
+            if found := self._arrived(_PRESENT):
+                present |= {found[0]} if found[1] == self._calls else set()
             else:
                 time.sleep(0.01)
         return sorted(set(self._others) - present)
-
-    @property
-    def seconds(self) -> float:
-        return self._seconds
 
 
 class Wait:

@@ -129,7 +129,9 @@ class TreeAdder:
             return self._sum(wanted, level + 1, 2 * a + right, pieces, link)
         if len(node) > 1 and node in pieces:
             piece = pieces[node]
-            return Sum.read(piece, link.dim) if isinstance(piece, Message) and not piece.is_refused else _known(piece)
+            if isinstance(piece, Message):
+                return None if piece.is_refused else Sum.read(piece, link.dim)
+            return piece
         if level == self.tree.height:
             parts = [_decoded(pieces[range(i, i + 1)], link) for i in node]
         else:
@@ -137,10 +139,6 @@ class TreeAdder:
             parts = [self._sum(child, level + 1, 2 * a + b, pieces, link) for b, child in enumerate(children)]
         found = [part for part in parts if part is not None]
         return Sum.of(self._averager, found) if len(found) == len(parts) else None
-
-
-def _known(piece: Piece) -> Sum | None:
-    return piece if isinstance(piece, Sum) else None
 
 
 def _decoded(piece: Piece, link: Link) -> Sum | None:

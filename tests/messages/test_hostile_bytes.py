@@ -115,20 +115,20 @@ def test_every_truncation_is_noticed(name, kind, bits):
 @pytest.mark.parametrize(("name", "kind"), CASES)
 @pytest.mark.parametrize("byte", [1, 2, 3, 128, 255])
 def test_the_length_of_a_message_bounds_the_work_whatever_dimension_is_asked_for(name, kind, byte):
-    """40 bytes cannot be a message of 2³² numbers, but for one of a few coordinates or of zeros."""
-    dim = 2**32 - 1
+    """40 bytes cannot be a message of 2²⁸ numbers, unless it has few coordinates or says that all are zero."""
+    dim = 2**28
     c = next(c for c in messages(50, np.random.default_rng(2)) if type(c) is kind)
     known = known_of(c) | ({"bucket": dim} if kind is Levels else {})
     if kind is Blocks:
         known["blocks"] = ((dim, *known["blocks"][0][1:]),)
     codec, data = codecs[name](), np.full(40, byte, dtype=np.uint8)
-    codec.encode(c)  # kernels are compiled
-    for count in (byte, 2**32 - 2, 2**31):  # where a count stands first
+    for count in (byte, dim - 1, dim // 2):  # where a count stands first
         data[:5] = [count >> 7 * i & 127 | 128 * (i < 4) for i in range(5)]
-        begun = time.perf_counter()
-        with suppress(CorruptMessage):
-            codec.decode(data, 0, dim, kind, known)
-        assert time.perf_counter() - begun < 5
+        for _ in range(2):  # kernels are compiled at first
+            begun = time.thread_time()
+            with suppress(CorruptMessage):
+                codec.decode(data, 0, dim, kind, known)
+        assert time.thread_time() - begun < 1
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

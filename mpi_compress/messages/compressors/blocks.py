@@ -1,6 +1,8 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
@@ -63,8 +65,8 @@ class BlockWise(AmongWorkers, Composed):
 
     def _with(self, each: Compressor | None = None, sizes: list[int] | None = None) -> "BlockWise":
         """This compressor with other compressors of its blocks, or with settled sizes."""
-        known = replace(self, sizes=self.sizes if sizes is None else sizes)
-        object.__setattr__(known, "each", self.each if each is None else each)
+        known = replace(self, sizes=sizes or self.sizes)
+        object.__setattr__(known, "each", each or self.each)
         return known
 
     @property
@@ -74,39 +76,28 @@ class BlockWise(AmongWorkers, Composed):
     def in_round(self, dim: int, step: float, critical: bool) -> "BlockWise":
         return self._with(each=self.each.in_round(dim, step, critical)) if self.follows else self
 
-    def blocks(self, dim: int) -> Iterator[slice]:
-        """The coordinates of each block in turn."""
-        ends = [dim * (i + 1) // self.slices for i in range(self.slices)] if self.slices else []
-        start = 0
-        for end in ends:
-            yield slice(start, end)
-            start = end
-        for size in self._sizes:
-            yield slice(start, start + size)
-            start += size
-
-    @property
-    def _sizes(self) -> list[int]:
+    def lengths(self, dim: int) -> list[int]:
+        """The number of coordinates of each block."""
+        if self.slices:
+            return [dim * (i + 1) // self.slices - dim * i // self.slices for i in range(self.slices)]
         if self.sizes == "model":
             raise ValueError('sizes = "model" needs a run of a model, whose blocks they are; give slices or sizes')
         return self.sizes or []
 
-    def lengths(self, dim: int) -> list[int]:
-        """The number of coordinates of each block."""
-        return [block.stop - block.start for block in self.blocks(dim)]
-
     def check(self, dim: int) -> None:
-        if self._sizes and sum(self._sizes) != dim:
-            raise ValueError(f"sizes add up to {sum(self._sizes)}, and there are d = {dim} coordinates")
-        if self.slices and self.slices > dim:
+        lengths = self.lengths(dim)
+        if sum(lengths) != dim:
+            raise ValueError(f"sizes add up to {sum(lengths)}, and there are d = {dim} coordinates")
+        if len(lengths) > dim:
             raise ValueError(f"slices = {self.slices} are more than the d = {dim} coordinates there are")
-        for size in set(self.lengths(dim)):
+        for size in set(lengths):
             self.each.check(size)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        parts = [self.each.compress(v[block], t) for block in self.blocks(v.size)]
+        ends = np.cumsum(lengths := self.lengths(v.size))
+        parts = [self.each.compress(v[end - size : end], t) for end, size in zip(ends, lengths, strict=True)]
         if not is_ours(self.each):
-            parts = [part.checked(size) for part, size in zip(parts, self.lengths(v.size), strict=True)]
+            parts = [part.checked(size) for part, size in zip(parts, lengths, strict=True)]
         together = Blocks(tuple(parts), self._codec)
         joined = together.sparse() if self.joined else None
         return together if joined is None else joined
