@@ -54,7 +54,7 @@ def test_long_and_deep_formulas_are_refused_at_once_in_one_line(text, complaint)
             names_in(text)
 
 
-def test_names_that_a_formula_needs():
+def test_a_formula_needs_the_names_in_it_that_are_no_functions():
     assert names_in("2/(L_max + mu) + sqrt(n)") == {"L_max", "mu", "n"}
     assert names_in(0.1) == set()
 

@@ -31,7 +31,7 @@ def test_each_convention_has_a_column_and_each_column_a_convention():
         conventions_of(["values-only-3"])
 
 
-def test_conventions_by_hand():
+def test_conventions_count_what_is_counted_by_hand():
     d, K = 1000, 7
     few = Sparse(d, np.arange(K, dtype=np.uint32), np.ones(K))
     assert counted(few) == [K * (10 + 64), 32 * K, 64 * K, K * (32 + 10), 64 * K, 32 * K + K * log2(d), K * (10 + 64)]

@@ -17,7 +17,7 @@ from mpi_compress.planning import links as calibrate
 BITS = np.arange(0.0, 40_000.0, 7.0)
 
 
-def test_payload_affine_and_packets_by_hand():
+def test_payload_affine_and_packet_costs_are_those_computed_by_hand():
     assert costs.build({"name": "payload"}, "").cost(100) == 100
     assert costs.build({"name": "affine", "c0": "54 B"}, "").cost(100) == 100 + 432
     assert costs.build({"name": "affine", "c0": 2e-3, "c1": 1e-6}, "").cost(1000) == pytest.approx(3e-3)

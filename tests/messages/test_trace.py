@@ -19,7 +19,7 @@ def trace(**table):
     return costs.build({"name": "trace", **table}, "cost")
 
 
-def test_units_of_times_and_bandwidths():
+def test_times_and_bandwidths_have_units():
     assert [seconds(text) for text in ("5 ms", "2 ns", "3 us", "3µs", "4 s")] == [5e-3, 2e-9, 3e-6, 3e-6, 4.0]
     assert [bits_per_second(text) for text in ("40 Mbit/s", "1 kB/s", "8 bit/s", "2e3", 5, "1.5 Gbit/s")] == [4e7, 8e3, 8.0, 2e3, 5.0, 1.5e9]
     for wrong in ("40 Mbit", "fast", "0 bit/s", "-1 kbit/s", "40 mbit/s", float("nan")):
