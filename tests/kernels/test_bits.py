@@ -180,9 +180,9 @@ def test_the_gaussians_table_is_the_normal_distribution_with_a_share_for_all():
 
 
 def test_sets_begin_with_the_chances_of_geometric_gaps():
-    chance = np.empty(3 * adaptive.TREE + adaptive.BITS, dtype=np.int64)
-    seen = np.empty_like(chance)
-    depth = adaptive.expected_gaps(100, 10_000, chance, seen)
+    chance, seen, depth, usual = adaptive.expected_gaps(100, 10_000)
+    assert usual == 7  # the bit length of d / T = 100
+    assert set(seen.tolist()) == {adaptive.PRIOR}
     gaps = np.random.default_rng(7).geometric(0.01, 200_000)
     lengths = np.floor(np.log2(gaps)).astype(int)
     upper = 1 << (depth - 1)

@@ -22,7 +22,7 @@ class Bitmap(IndexCodec):
         return out
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
-        if not bits.read_bitmap(r.take((dim + 7) // 8, f"a bitmap of {dim} bits"), 0, dim, indices):
+        if not bits.read_bitmap(r.take((dim + 7) // 8, "a bitmap"), 0, dim, indices):
             raise CorruptMessage(f"no bitmap of {indices.size} among {dim} indices ends at byte {r.at}")
 
     def planned_set_bytes(self, T: Any, dim: int) -> Any:

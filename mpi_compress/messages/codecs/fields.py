@@ -36,10 +36,10 @@ class Reader:
         self.data, self.at, self.form = data, at, form
 
     def take(self, nbytes: int, what: str) -> Bytes:
-        """The next bytes, which are said to be `what`."""
+        """The next bytes, which are `what`."""
         start, self.at = self.at, self.at + nbytes
         if self.at > self.data.size:
-            raise CorruptMessage(f"{what} ends at byte {self.at}; there are {self.data.size}")
+            raise CorruptMessage(f"{what} needs {nbytes} bytes; there are {self.data.size - start}")
         return self.data[start : self.at]
 
     def byte(self, most: int, what: str) -> int:
@@ -72,7 +72,7 @@ class Reader:
     def floats(self, count: int) -> Vector:
         """`count` floats that `float_bytes` wrote, as a new array of float64."""
         at = self.at
-        self.take(count * self.form.nbytes, f"the last of {count} floats of {self.form.bits} bits")
+        self.take(count * self.form.nbytes, "an array of floats")
         values = np.empty(count)
         take_floats(self.data, at, self.form.precision, values)
         return values
@@ -81,11 +81,11 @@ class Reader:
         """The float that `number_bytes` wrote."""
         if self.form.bits == 16:
             return self.floats(1).item()
-        return _NUMBERS[self.form.bits].unpack_from(self.take(self.form.nbytes, f"a float of {self.form.bits} bits").data)[0]
+        return _NUMBERS[self.form.bits].unpack_from(self.take(self.form.nbytes, "a float").data)[0]
 
     def signs(self, count: int) -> Flags:
         """`count` signs that `sign_bytes` wrote."""
-        data = self.take((count + 7) // 8, f"the last of {count} signs")
+        data = self.take((count + 7) // 8, "an array of signs")
         return np.unpackbits(data, count=count, bitorder="little").view(np.bool_)
 
     def integers(self, count: int, most: int) -> NDArray[Any]:
@@ -96,7 +96,7 @@ class Reader:
         integers: NDArray[Any] = np.zeros(count, dtype=np.int32 if most < 2**31 else np.int64)
         if n:
             self.goes_to(adaptive.read_integers(self.readable, self.at, *split(n), integers))
-            if max(int(integers.max()), -int(integers.min())) > most:
+            if most & (most + 1) and max(int(integers.max()), -int(integers.min())) > most:  # else the bit length says so
                 raise CorruptMessage(f"an integer is beyond {most} in size")
         return integers
 

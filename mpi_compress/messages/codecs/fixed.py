@@ -46,7 +46,8 @@ class Fixed(IndexCodec, BulkCodec):
             indices, values = np.empty(count, dtype=np.uint32), np.empty(count)
             if end <= data.size and floats.take_pairs(data, at + 1, width, self.float_format.precision, dim, indices, values):
                 return Sparse(dim, indices, values), end
-        return super().decode(data, at, dim, kind, known)
+        r = Reader(data, at, self.float_format)
+        return self.read(r, dim, kind, known), r.at
 
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
         if kind is Dense:
@@ -75,7 +76,7 @@ class Fixed(IndexCodec, BulkCodec):
 
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
         start = r.at
-        r.take(self.set_bytes(indices, dim), f"the last of {indices.size} indices")
+        r.take(self.set_bytes(indices, dim), "a set of indices")
         if not bits.read_fields(r.readable, start, index_bits(dim), dim, indices):
             raise CorruptMessage(f"the {indices.size} indices are no increasing ones below {dim}")
 

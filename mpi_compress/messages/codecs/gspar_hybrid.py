@@ -35,7 +35,7 @@ class GSparHybrid(FieldCodec):
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
         if r.byte(STRING, "form of a hybrid message") == INDEXED:
             return Fixed(self.float).read(r, dim, Hybrid, known)
-        string = r.take((dim + 3) // 4, f"a string of {dim} coordinates")
+        string = r.take((dim + 3) // 4, "a string of symbols")
         s, n_signs = kernels.count_string(string, 0, dim)
         indices, sign_indices = np.empty(s, dtype=np.uint32), np.empty(n_signs, dtype=np.uint32)
         negative = np.empty(n_signs, dtype=np.bool_)

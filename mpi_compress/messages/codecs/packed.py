@@ -66,7 +66,7 @@ def signed_fields(integers: NDArray[np.signedinteger], width: int) -> Bytes:
 def read_signed_fields(r: Reader, dim: int, width: int, most: int) -> NDArray[np.int32]:
     """`dim` integers that `signed_fields` wrote, up to `most` in size."""
     start = r.at
-    r.take((dim * (width + 1) + 7) // 8, f"the last of {dim} fields of {width + 1} bits")
+    r.take((dim * (width + 1) + 7) // 8, "an array of fields")
     fields = np.empty(dim, dtype=np.uint32)
     bits.read_fields(r.readable, start, width + 1, 0, fields)
     sizes = (fields >> np.uint32(1)).astype(np.int32)

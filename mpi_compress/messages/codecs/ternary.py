@@ -25,7 +25,7 @@ class TernaryDigits(FieldCodec):
 
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Ternary:
         magnitude, (nbytes, last_bits), start = r.number(), digits_room(dim), r.at
-        r.take(nbytes, f"the last of {dim} ternary digits")
+        r.take(nbytes, "an array of ternary digits")
         signs = np.empty(dim, dtype=np.int8)
         if not kernels.read_signs(r.readable, start, last_bits, signs):
             raise CorruptMessage("a block is no number of 17 ternary digits")

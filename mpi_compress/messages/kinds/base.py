@@ -50,8 +50,11 @@ class Compressed(ABC):
 
     def is_finite(self) -> bool:
         """True if every value is a finite number."""
-        held = (getattr(self, name) for name in self.floats)
-        return all(isfinite(x) if isinstance(x, float | int) else bool(kernels.all_finite(x.reshape(-1))) for x in held)
+        for name in self.floats:
+            held = getattr(self, name)
+            if not (kernels.all_finite(held) if type(held) is np.ndarray else isfinite(held)):
+                return False
+        return True
 
     def checked(self, dim: int) -> "Compressed":
         """The same vector with arrays as kernels need them: of the right types and sizes, contiguous, indices increasing.

@@ -63,7 +63,8 @@ class Grid(Whole):
 
     @property
     def steps(self) -> Vector:
-        return np.atleast_1d(getattr(self, self.floats[0]))
+        steps = getattr(self, self.floats[0])
+        return steps if self.bucket_name else np.array([steps])
 
     @property
     def integers(self) -> NDArray[np.signedinteger]:

@@ -16,7 +16,6 @@ class Sketch(Compressed):
     Sketches of one seed are linear: the mean of vectors has the mean of their tables.  Paper bits: FPP·r·b.
     """
 
-    floats = ("table",)
     dim: int
     table: NDArray[np.float64]  # (r, b)
     seed: int  # 32 bits; all workers of a round have the same
@@ -36,6 +35,9 @@ class Sketch(Compressed):
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return self.table.size * fpp
+
+    def is_finite(self) -> bool:
+        return bool(kernels.all_finite(self.table.ravel()))
 
     def checked(self, dim: int) -> "Sketch":
         super().checked(dim)
