@@ -84,8 +84,12 @@ class Grid(Whole):
         return cls(**{cls.numbers: numbers, cls.floats[0]: steps if shared else steps.item(), **known, **shared})
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        bucket = getattr(self, self.bucket_name) if self.bucket_name else self.dim
-        kernels.levels_add(self.integers, self.steps, bucket, scale, out)
+        integers, steps = self.integers, self.steps
+        bucket = getattr(self, self.bucket_name) if self.bucket_name else integers.size
+        if steps.size == 1 and bucket >= integers.size:
+            kernels.dense_add(integers, scale * steps[0], out)
+        else:
+            kernels.levels_add(integers, steps, bucket, scale, out)
 
     def checked(self, dim: int) -> Self:
         bucket, most = getattr(self, self.bucket_name, dim), getattr(self, "most", self.largest)
