@@ -13,8 +13,9 @@ from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import GuardedLink, Link, Message
+from mpi_compress.messages.link import Link, Message
 
 F = TypeVar("F", np.float32, np.float64)
 Floats = NDArray[np.float32] | NDArray[np.float64]

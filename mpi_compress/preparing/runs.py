@@ -27,8 +27,9 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
+from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import GuardedLink, Link
+from mpi_compress.messages.link import Link
 from mpi_compress.preparing.memory_needs import Shape, refuse_what_cannot_fit, shape_of
 from mpi_compress.preparing.problems import Problem, is_large, key_of, problem_of, refuse_smoothness, start_of
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
