@@ -44,7 +44,7 @@ LITERATURE = "algorithms/test_literature.py::test_"
 SOME_WORKERS, LAZY, LOCAL = (f"algorithms/test_{name}.py::test_" for name in ("participation", "three_pc", "local_steps"))
 GD, AIADE, KEYS = "algorithms/test_gd.py::test_", "algorithms/test_aiade.py::test_", "problem/test_keys.py::test_"
 LOSSES, PENALTIES, RESULTS = "problem/test_losses.py::test_", "problem/test_penalties.py::test_", "results/test_results.py::test_"
-CHECKPOINT, THEORY, CONSTANTS = "engine/test_checkpoint.py::test_", "engine/test_theory.py::test_", "engine/test_constants.py::test_"
+CHECKPOINT, THEORY, CONSTANTS = "saving/test_checkpoint.py::test_", "engine/test_theory.py::test_", "preparing/test_constants.py::test_"
 VERDICTS, REPORT, CLI = "evidence/test_verdicts.py::test_", "report/test_report.py::test_", "cli/test_cli.py::test_"
 QUEUE, REQUEUE, SLURM = "cluster/test_queue.py::test_", "cluster/test_requeue.py::test_", "cluster/test_slurm.py::test_"
 PATIENCE, RANKS, LAYOUTS = "exchange/test_patience.py::test_", "exchange/test_ranks.py::test_", "engine/test_layouts.py::test_"
@@ -119,10 +119,12 @@ ENGINE = (
     M("engine/evaluation.py", "loss += 0.5 * self.regularizer * squared_norm(x)", "loss += self.regularizer * squared_norm(x)", GD + "regulariser_at_the_master_is_the_same_method", "twice the regulariser in the loss"),
     M("engine/observer.py", "counters.wire_bits_up >= stop.wire_bits_up", "counters.wire_bits_up > stop.wire_bits_up", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
     M("engine/observer.py", "stop.diverged * max(c.first_loss, 1.0)", "stop.diverged * c.first_loss", "engine/test_diverged.py::test_a_start_near_0_does_not_make_a_small_loss_an_explosion", "a run that begins near 0 has diverged soon"),
-    M("engine/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
-    M("engine/checkpoint.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
-    M("engine/checkpoint.py", "        self.exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
-    M("preparing/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "engine/test_memory_needs.py", "4 bytes for float64"),
+    M("saving/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
+    M("engine/keeper.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
+    M("engine/keeper.py", "        exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
+    M("guard/verbs.py", "np.shape(given) == (len(algorithm.logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_logs_that_do_not_fit_their_names_are_refused", "more logs than names are let through"),
+    M("guard/states.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_a_state_that_does_not_fit_is_refused", "a compressor's state is not tried out"),
+    M("preparing/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
     M("preparing/problems.py", "math.sqrt(added(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
     M("engine/runner.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),

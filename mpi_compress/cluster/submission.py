@@ -9,8 +9,7 @@ from mpi_compress.cluster import notes, slurm
 from mpi_compress.cluster.batch import Array, Options, arrays, comment, of_array, script
 from mpi_compress.cluster.states import to_submit
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.frozen import freeze
-from mpi_compress.job.loading import Job
+from mpi_compress.job.loading import Job, freeze
 from mpi_compress.results.status import Status
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.engine.checkpoint import States
 from mpi_compress.exchange import Exchange
 from mpi_compress.messages.kinds import Compressed, Dense
 from mpi_compress.messages.link import REFUSED, Link, Message, attempt
+from mpi_compress.saving.checkpoint import States
 
 
 @dataclass

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from mpi_compress.algorithms.contract import SharedMemoryMethod
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Pool, Role, Round, Streams
-from mpi_compress.engine.checkpoint import Keeper, States
+from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.saving.checkpoint import States
 
 _GLANCE = 1e-3  # seconds between two looks of a rank that hosts no worker
 
@@ -25,7 +26,7 @@ class Shared:
     """The memory that all ranks of a host read and write."""
 
     x: Vector  # (d,) the iterate
-    updates: NDArray[np.int64]  # (n,) of each worker so far; only the worker's own rank writes its number here and in the next two
+    updates: NDArray[np.int64]  # (n,) made by each worker; only the worker's own rank writes its number here and in the next two
     writes: NDArray[np.int64]  # (n,) coordinates written
     retries: NDArray[np.int64]  # (n,) writes that another rank's write came before; with locks, tries to take one that was held
     locks: Vector  # (d,) 1 where a worker holds the coordinate's lock, 0 elsewhere
@@ -39,7 +40,7 @@ class Shared:
 
     @classmethod
     def begun_at(cls, x0: Vector, n: int) -> "Shared":
-        """As n workers find it before their first update."""
+        """Returns the memory that all n workers find before their first update."""
         updates, writes, retries = np.zeros((3, n), dtype=np.int64)
         return cls(x0, updates, writes, retries, np.zeros(x0.size))
 

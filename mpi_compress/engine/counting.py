@@ -79,7 +79,7 @@ class Clock:
     sends: float = 0.0  # in what workers send: gradients, compression and coding
     update: float = 0.0  # in the master's answer and in taking it over
     evaluate: float = 0.0
-    counting: float = 0.0  # of these, in counts between two rounds, for which other ranks may wait
+    counting: float = 0.0  # the part of `evaluate` in counts between two rounds, for which other ranks may wait
 
 
 @dataclass
@@ -95,8 +95,8 @@ class Counters:
     model_bits: float = 0.0  # bits of these messages
     by_convention: dict[str, float] = field(default_factory=lambda: {c.column: 0.0 for c in CONVENTIONS.values()})  # bits up
     clock: Clock = field(default_factory=Clock)
-    borrowed: float = 0.0  # seconds of the algorithm that evaluations spent, as of the last row
-    on_its_way: float = 0.0  # seconds in which the slowest rank was in rounds that rank 0 had ended, as of the last row
+    borrowed: float = 0.0  # seconds of the algorithm that evaluations had spent when the last row was made
+    on_its_way: float = 0.0  # seconds up to the last row in which the slowest rank was in rounds that rank 0 had ended
     logged: int = -1  # the last round that has a row
     first_loss: float = math.inf  # of the first row
     last_loss: float = math.inf
@@ -147,7 +147,7 @@ class Counters:
         self.on_its_way = max(self.on_its_way, wall - waited - self.clock.wall)
 
     def go_on_elsewhere(self) -> None:
-        """On ranks other than 0, for which these counters of rank 0 were restored: its own clock goes on where it was."""
+        """Let the clock of another rank go on where it was, from these counters of rank 0."""
         self.clock.wall += self.on_its_way + self.clock.counting
 
     def add_up(self, counts: Counts, cost: CostModel) -> None:

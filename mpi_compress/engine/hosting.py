@@ -15,14 +15,15 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
-from mpi_compress.engine.checkpoint import States
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.observer import Log, Observer
+from mpi_compress.engine.theory import Theory
 from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard import hidden_state
-from mpi_compress.guard.guards import GuardedObjective, first_state
+from mpi_compress.guard.objective import GuardedObjective
+from mpi_compress.guard.states import first_state
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
@@ -33,6 +34,7 @@ from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
+from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.saved_states import UNKNOWN
 
 
@@ -62,23 +64,25 @@ def _read(data: DataSet, n: int, exchange: Exchange, ranks: Ranks) -> dict[int, 
     return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
 
 
+def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows], watch: Watch | None) -> Evaluator:
+    """The evaluator of a run on the workers with these rows; `watch` is the caller's at rank 0, None elsewhere."""
+    further, theory = columns_of(p, watch) if watch else None, Theory.of(p.algorithm) if p.spec.log.theory else None
+    setting, L = p.algorithm.setting, p.problem.L
+    γ = 1.0 / L if L > 0 else 1.0
+    samples = None if p.spec.log.evaluate is None else {i: _sampled(p, shard, p.spec.log.evaluate) for i, shard in rows.items()}
+    return Evaluator(exchange, objectives_of(p, rows), setting.mu_apart, further, theory, setting.penalty_apart, γ, samples)
+
+
 def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]:
     """f_i of the workers whose rows these are; without the regulariser where every node applies it on its own."""
     return {i: _objective(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()}
 
 
-def samples_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective] | None:
-    """f_i on `[log] evaluate` rows of each of these workers, evenly spread over its shard; None: logged rounds look at all rows."""
-    m = p.spec.log.evaluate
-    if m is None:
-        return None
-    weight = p.spec.workers.count / p.problem.data.n_samples
-
-    def sample(shard: Rows) -> Objective:
-        chosen = np.arange(min(m, len(shard)), dtype=np.uint64) * len(shard) // min(m, len(shard))
-        return _objective(p, shard.take(chosen), weight * len(shard) / chosen.size)
-
-    return {i: sample(shard) for i, shard in rows.items()}
+def _sampled(p: Prepared, shard: Rows, m: int) -> Objective:
+    """f_i on m rows of a worker's shard, evenly spread over it."""
+    size = min(m, len(shard))
+    chosen = np.arange(size, dtype=np.uint64) * len(shard) // size
+    return _objective(p, shard.take(chosen), p.spec.workers.count / p.problem.data.n_samples * len(shard) / size)
 
 
 def columns_of(p: Prepared, watch: Watch) -> Callable[[Vector], dict[str, float]]:

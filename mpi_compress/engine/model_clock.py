@@ -36,11 +36,11 @@ class ModelClock:
 
     def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
         """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
-        computed = _Collected()
+        computed = _Numbers()
         if self._cost.computing(1.0) > 0:
             self._exchange.collect(self._reports(), computed)
         if self._exchange.is_root:
-            self._add(c, computed.found or [0.0] * len(ups), ups, downs)
+            self._add(c, computed or [0.0] * len(ups), ups, downs)
         c.model_seconds = self._exchange.agree(c.model_seconds)
 
     def _reports(self) -> Iterator[NDArray[np.float64]]:
@@ -66,11 +66,8 @@ class ModelClock:
         return self._cost.arrival(bits, second, worker)
 
 
-class _Collected:
+class _Numbers(list[float]):
     """Takes one number of each worker."""
 
-    def __init__(self) -> None:
-        self.found: list[float] = []
-
     def add(self, report: NDArray) -> None:
-        self.found.append(float(report[0]))
+        self.append(float(report[0]))

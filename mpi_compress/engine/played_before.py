@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from mpi_compress.core.progress import print_line
-from mpi_compress.engine.checkpoint import remove_checkpoint
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results import twins
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.reader import attributes
+from mpi_compress.saving.checkpoint import remove_checkpoint
 
 
 def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet: bool) -> list[bool]:

@@ -9,10 +9,11 @@ from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.answers import answers_of
 from mpi_compress.engine.arrivals import arrivals_of
-from mpi_compress.engine.checkpoint import Keeper, States
+from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.saving.checkpoint import States
 
 
 def run(

@@ -1,4 +1,16 @@
-"""From a job to its results: all runs are prepared first, then played one by one."""
+"""From a job to its results.
+
+    Job.runs: RunSpec            a run's tables, each read and built to its part
+      │  played_before.done      which of them have a result, which is not played again
+      │  _tune                   those with a [tune] get the best of its values, by trials that are played as runs of a job
+      │  preparing.runs.prepare  every run, before the first is played: its data, its constants, its memory, what it needs
+    Prepared                     a problem, an algorithm bound to its setting, x0
+      │  playing.play            one by one: the objectives of the workers hosted here, the result file, the checkpoint
+      │  rounds.run              or asynchronous.run; between two rounds the observer logs and judges, the keeper saves
+    <out>/<job>/<label>-<run id>.h5
+      │  results.reader.read
+    Runs                         what `mc.run` returns, in the job's order
+"""
 
 import math
 import signal
@@ -22,7 +34,6 @@ from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.tables import Stop
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.problems import Problem
@@ -87,28 +98,22 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 
 
 def _run(job: Job, out: Path, how: How) -> Runs:
-    ranks, fresh, quiet, force = how.ranks, how.fresh, how.quiet, how.force
-    files = ranks.on_root(partial(_files_of, job, out, fresh))
-    done = ranks.on_root(lambda: [False for _ in files] if fresh else played_before(files, job.runs, out, how.watch, quiet))
+    ranks, quiet = how.ranks, how.quiet
+    files = ranks.on_root(partial(_files_of, job, out, how.fresh))
+    done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = _tune(job, specs, out, how)
-    problems: dict[str, Problem] = {}
-    prepared = {i: _prepared(spec, job, ranks, problems, quiet, force) for i, spec in specs.items()}
-    for p in prepared.values():
-        how.watch.refuse_columns_of(p.spec, p.algorithm)
-        ranks.on_root(partial(try_metrics, p))
+    prepared = _prepare_all(job, specs, how)
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))
-    if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and ranks.is_root and not quiet:
-        print_line(
-            f"{len(ranks.ranks_here)} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner"
-        )
+    if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and how.tells:
+        here = len(ranks.ranks_here)
+        print_line(f"{here} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
     rows = HostedRows()
     results = Runs()
     for i, file in enumerate(files):
         if i in prepared:
-            turn = Turn([*prepared].index(i) + 1, len(prepared))
-            file = play(prepared[i], file, how, rows, wins.get(i), turn)
+            file = play(prepared[i], file, how, rows, wins.get(i), Turn([*prepared].index(i) + 1, len(prepared)))
         if ranks.is_root:
             found = _read(file, i in prepared)
             results.append(found)
@@ -119,13 +124,20 @@ def _run(job: Job, out: Path, how: How) -> Runs:
     return results
 
 
-def _prepared(spec: RunSpec, job: Job, ranks: Ranks, problems: dict[str, Problem], quiet: bool, force: bool) -> Prepared:
-    """A run that can be played. The error of one that cannot says how to play the others of its job."""
-    try:
-        return prepare(spec, ranks, problems, quiet, force)
-    except UserError as error:
-        others = any(other.label != spec.label for other in job.runs)
-        raise type(error)(f"{error}{'; nothing was run: --only plays the runs of other labels' if others else ''}") from None
+def _prepare_all(job: Job, specs: Mapping[int, RunSpec], how: How) -> dict[int, Prepared]:
+    """The runs as they can be played. The error of one that cannot says how to play the others of its job."""
+    problems: dict[str, Problem] = {}
+    prepared = {}
+    for i, spec in specs.items():
+        try:
+            prepared[i] = prepare(spec, how.ranks, problems, how.quiet, how.force)
+        except UserError as error:
+            others = any(other.label != spec.label for other in job.runs)
+            raise type(error)(f"{error}{'; nothing was run: --only plays the runs of other labels' if others else ''}") from None
+    for p in prepared.values():
+        how.watch.refuse_columns_of(p.spec, p.algorithm)
+        how.ranks.on_root(partial(try_metrics, p))
+    return prepared
 
 
 def _read(file: Path, is_new: bool) -> Run:
@@ -145,9 +157,9 @@ def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int,
     tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True, watch=Watch()))
     found = dict(zip(trials, tried, strict=False))  # at rank 0
     wins = {i: how.ranks.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
-    specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
     for i, spec in tuned.items():
-        if how.ranks.is_root and not how.quiet and at_end(wins[i]):
+        specs[i] = spec.tuned(wins[i]["value"])
+        if how.tells and at_end(wins[i]):
             print_line(f"{spec.label}: tuned to {wins[i]['value']}, {AT_END}; a better one may lie beyond")
     return wins
 
@@ -180,19 +192,13 @@ def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
     assert spec.tune is not None
     if not run.has(spec.tune.merit):
         raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
-    merit = float(run.column(spec.tune.merit)[-1])
-    loss = run.trace["loss"]
-    ended_well = run.status == "complete" and not (spec.tune.descent and loss[-1] > loss[0])
-    merit = merit if ended_well and math.isfinite(merit) else math.inf
-    return merit, float(run.trace["round"][-1]) if ended_well and _came_down(run, trial.stop) else math.inf
-
-
-def _came_down(run: Run, stop: Stop) -> bool:
-    """True if a run ended at a level of its [stop]."""
+    merit, began = float(run.column(spec.tune.merit)[-1]), run.trace["loss"][0]
     names = ("loss", "suboptimality", "grad_norm", "distance")
     loss, suboptimality, grad_norm, distance = (run.trace.get(name, [math.nan]) for name in names)
-    is_met = stop.is_met(loss[-1], suboptimality[-1], grad_norm[-1], distance[-1], distance[0])
-    return run.status == "complete" and is_met
+    ended_well = run.status == "complete" and not (spec.tune.descent and loss[-1] > began)
+    came_down = trial.stop.is_met(loss[-1], suboptimality[-1], grad_norm[-1], distance[-1], distance[0])
+    rounds = float(run.trace["round"][-1]) if ended_well and came_down else math.inf
+    return merit if ended_well and math.isfinite(merit) else math.inf, rounds
 
 
 def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:

@@ -65,7 +65,7 @@ class Theory:
 
     @classmethod
     def of(cls, algorithm: Method) -> "Theory":
-        """For a run of this algorithm, bound to its setting; a fixed T of its own is among the budgets."""
+        """The theory of a run of this algorithm, bound to its setting; a fixed T of its own is among the budgets."""
         setting, own = algorithm.setting, algorithm.fixed_budget
         T = budgets(setting.dim, [] if own is None else [own])
         return cls(T, *sparsification(setting.up.codec, setting.cost, setting.dim, T))
@@ -75,7 +75,7 @@ class Theory:
         return {"curve": algorithm.curve, "theory_T": self.T, "theory_payload": self.payload, "theory_cost": self.cost}
 
     def of_worker(self, algorithm: Method, f: Objective, x: Vector, g: Vector) -> tuple[Vector, float]:
-        """Of worker i with g = ∇f_i(x): −ω(T) for all T and −improvement; and E‖g_i‖², minibatches drawn with replacement."""
+        """What worker i with g = ∇f_i(x) reports: −ω(T) for all T and −improvement; and E‖g_i‖², rows drawn with replacement."""
         omega = curve(StochasticSparsification(), g, self.T)
         noise = 0.0 if algorithm.batch is None else sampling_noise(f, x) / algorithm.batch
         return -np.append(omega, algorithm.improvement(g)), squared_norm(g) + noise

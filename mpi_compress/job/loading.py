@@ -3,6 +3,7 @@
 import copy
 import itertools
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.patterns import Choice, each_of, is_chosen
-from mpi_compress.core.plugins import frozen_places, import_plugin
+from mpi_compress.core.plugins import freeze_plugin, frozen_places, import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import claims
@@ -86,39 +87,26 @@ def load_job(
         full: with the values by dotted key of the job's table [full].
         name: the folder of its results. None: a file's path below a folder called `jobs`, else its stem; the key `name` of a dict,
             else its title in small letters with hyphens.
-        frozen: the folder into which `job.frozen.freeze` has copied the job and its plugins. `job` says where the job was; it is
-            not read.
+        frozen: the folder into which `freeze` has copied the job and its plugins; `job`, where it was, is not read.
 
     Raises:
         UserError: one line with the file, the place in it, what was given, and what would do; without the file for a dict.
     """
+    def parsed(tables: dict[str, Any], name: str, folder: Path) -> Job:
+        values = {key: as_toml(value, key) for key, value in (overrides or {}).items()}
+        return parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
+
     if isinstance(job, Mapping):
-        return _job(*named_tables(job, name), Path(), overrides, only, index, full)
+        return parsed(*named_tables(job, name), Path())
     if not isinstance(job, str | Path):
         raise UserError(f"load_job: {job!r:.60} was given; it should be a job file or a dict of its tables")
     path = Path(named(str(job)))
     tables = _toml(frozen / FROZEN_JOB if frozen else path)
     try:
-        where = job_name(path) if name is None else named_tables({}, name)[1]
-        found = _job(tables, where, path.parent, overrides, only, index, full, frozen)
+        found = parsed(tables, job_name(path) if name is None else named_tables({}, name)[1], path.parent)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
-
-
-def _job(
-    tables: dict[str, Any],
-    name: str,
-    folder: Path,
-    overrides: Mapping[str, Any] | None,
-    only: Choice,
-    index: int | None,
-    full: bool,
-    frozen: Path | None = None,
-) -> Job:
-    """The runs of a job that are taken."""
-    values = {key: as_toml(value, key) for key, value in (overrides or {}).items()}
-    return parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -160,10 +148,10 @@ def parse_job(
     refuse_one_label_for_two(runs)
     labels = [r.label for r in runs]
     figure = _figure(tables.get("figure", {}), labels)
-    claimed = claims.of_job(list_of_tables(tables, "claim"), labels)
+    job = Job(name, title, paper, runs, figure, claims.of_job(list_of_tables(tables, "claim"), labels))
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index, frozen)
-    return Job(name, title, paper, runs, figure, claimed)
+    return job
 
 
 def _runs(
@@ -173,39 +161,36 @@ def _runs(
     label = label_of(own, "run: label" if "run" in tables else "title")
     where = f'run "{label}"'
     refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
-    shared, plugins = ({k: v for k, v in tables.items() if k in keys} for keys in (OF_A_RUN, ("plugins",)))
-    written = {**plugins, **shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
+    shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
+    written = {**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
+    several = len(tables.get("run", [])) > 1
+
+    def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, untuned: bool = False) -> RunSpec:
+        number = first + len(runs)
+        overridden = changed(label, number)
+        overridden = _untuned(overridden) if untuned else dict(overridden)
+        run = copy.deepcopy(dict(written))
+        for key, value in {**point, **overridden}.items():
+            put(run, key, value)
+        _settle_data(run, folder, f'run "{label}": data')
+        return replace(run_spec(label, number, run, folder, several), overridden=overridden)
+
     runs: list[RunSpec] = []
     for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f"{where}: ")}):
         suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
-        name_in_figures, index = f"{label}, {suffix}" if suffix else label, first + len(runs)
-        several = len(tables.get("run", [])) > 1
-        spec = _run(written, point, name_in_figures, index, folder, changed, several)
-        runs.append(spec)
+        name_in_figures = f"{label}, {suffix}" if suffix else label
+        runs.append(spec := one(written, point, name_in_figures))
         if spec.tune is not None:
             check_trials(spec)
             if (beside := spec.tune.beside) is not None:
                 name = f"{name_in_figures}, {spec.tune.name} = {plain(beside)}"
-                point = _untuned({**point, spec.tune.parameter: beside})
-                runs.append(_run(_untuned(written), point, name, index + 1, folder, lambda *run: _untuned(changed(*run)), several))
+                runs.append(one(_untuned(written), _untuned({**point, spec.tune.parameter: beside}), name, untuned=True))
     return runs
 
 
 def _untuned(values: Mapping[str, Any]) -> dict[str, Any]:
     """Tables, or values by dotted key, without those of [tune]."""
     return {key: value for key, value in values.items() if key.partition(".")[0] != "tune"}
-
-
-def _run(
-    written: Mapping[str, Any], point: Mapping[str, Any], label: str, index: int, folder: Path,
-    changed: Callable[[str, int], Mapping[str, Any]], named: bool,
-) -> RunSpec:  # fmt: skip
-    """One run: the tables as they are written, with the values by dotted key of a `point` of its grid and of `changed`."""
-    run, overridden = copy.deepcopy(dict(written)), changed(label, index)
-    for key, value in {**point, **overridden}.items():
-        put(run, key, value)
-    _settle_data(run, folder, f'run "{label}": data')
-    return replace(run_spec(label, index, run, folder, named), overridden=dict(overridden))
 
 
 def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
@@ -298,3 +283,14 @@ def _grid(table: Mapping[str, Any]) -> list[dict[str, Any]]:
         if (head := key.partition(".")[0]) not in OF_A_RUN:
             raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def freeze(file: Path, job: Job, folder: Path) -> None:
+    """Copy a job's file and the modules of its plugins into a folder, for `load_job(…, frozen=folder)`.
+
+    Data and other files that a job names are not copied: their content is in the ids of its runs, and a task whose run has another
+    id than what was submitted refuses to play it.
+    """
+    shutil.copyfile(file, folder / FROZEN_JOB)
+    for name in dict.fromkeys(name for spec in job.runs for name in spec.written.get("plugins", [])):
+        freeze_plugin(name, folder)

@@ -12,6 +12,11 @@ from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of
 
 
+def _require(right: object, text: str) -> None:
+    if not right:
+        raise ValueError(text)
+
+
 @dataclass(frozen=True)
 class Stop:
     """A job's [stop]: whichever comes first. Loss, suboptimality, gradient norm and distance are looked at in logged rounds."""
@@ -28,23 +33,18 @@ class Stop:
     def __post_init__(self) -> None:
         if isinstance(self.seconds, str):
             object.__setattr__(self, "seconds", seconds(self.seconds))
-        if self.diverged < 1:
-            raise ValueError(f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
+        _require(self.diverged >= 1, f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
         ends = {key: value for key, value in vars(self).items() if key != "diverged"}
-        if all(v is None for v in ends.values()):
-            raise ValueError("rounds = … is needed, or loss, suboptimality, grad_norm, relative_distance, wire_bits_up, seconds")
-        for key, value in ends.items():
-            if value is not None and not 0 <= value < math.inf:
-                raise ValueError(f"{key} = {value} must be 0 or more, and finite")
+        given = {key: value for key, value in ends.items() if value is not None}
+        _require(given, f"rounds = … is needed, or {', '.join([*ends][1:])}")
+        for key, value in given.items():
+            _require(0 <= value < math.inf, f"{key} = {value} must be 0 or more, and finite")
 
     def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
         """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
-        return (
-            (self.loss is not None and loss <= self.loss)
-            or (self.suboptimality is not None and suboptimality <= self.suboptimality)
-            or (self.grad_norm is not None and grad_norm <= self.grad_norm)
-            or (self.relative_distance is not None and distance <= self.relative_distance * start)
-        )
+        level = None if self.relative_distance is None else self.relative_distance * start
+        pairs = ((loss, self.loss), (suboptimality, self.suboptimality), (grad_norm, self.grad_norm), (distance, level))
+        return any(level is not None and value <= level for value, level in pairs)
 
     @property
     def each_round(self) -> bool:
@@ -84,14 +84,13 @@ class ObjectiveTable:
     f_star: float | Literal["lowest seen", "skip"] | None = None  # None: by the solver that the loss states, if it does
 
     def __post_init__(self) -> None:
-        if self.loss is not None and self.model is not None:
-            raise ValueError("loss and model were given; a model brings its own loss, so give one of them")
-        if isinstance(self.smoothness, float | int) and not 0 < self.smoothness < math.inf:
-            raise ValueError(f"smoothness = {self.smoothness} must be above 0 and finite")
-        if isinstance(self.f_star, float | int) and not math.isfinite(self.f_star):
-            raise ValueError(f"f_star = {self.f_star} is no finite number")
-        if self.mu is not None and self.lambda2 is not None:
-            raise ValueError("mu and lambda2 = mu/2 are two names of one thing; give one")
+        smoothness, f_star = self.smoothness, self.f_star
+        both = self.loss is not None and self.model is not None
+        _require(not both, "loss and model were given; a model brings its own loss, so give one of them")
+        right = not isinstance(smoothness, float | int) or 0 < smoothness < math.inf
+        _require(right, f"smoothness = {smoothness} must be above 0 and finite")
+        _require(not isinstance(f_star, float | int) or math.isfinite(f_star), f"f_star = {f_star} is no finite number")
+        _require(self.mu is None or self.lambda2 is None, "mu and lambda2 = mu/2 are two names of one thing; give one")
 
 
 @dataclass(frozen=True)
@@ -107,17 +106,15 @@ class WorkersTable:
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ValueError(f"count = {self.count} must be at least 1")
+        _require(self.count >= 1, f"count = {self.count} must be at least 1")
         given = self.participate
-        if given is not None and not (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1):
-            raise ValueError(f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")
+        right = given is None or (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1)
+        _require(right, f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")
         try:
             right = 0 <= self.patience_seconds < math.inf
         except ValueError as error:
             raise ValueError(f"patience: {error}") from None
-        if not right:
-            raise ValueError(f'patience = {self.patience} should be a time such as "30 min", or 0 to wait for ever')
+        _require(right, f'patience = {self.patience} should be a time such as "30 min", or 0 to wait for ever')
 
     @property
     def participants(self) -> int | None:
@@ -141,10 +138,8 @@ class StartTable:
     offset: float = 0.0  # added to every coordinate
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.scale):
-            raise ValueError(f"scale = {self.scale} is no finite number")
-        if not math.isfinite(self.offset):
-            raise ValueError(f"offset = {self.offset} is no finite number")
+        for key in ("scale", "offset"):
+            _require(math.isfinite(getattr(self, key)), f"{key} = {getattr(self, key)} is no finite number")
 
 
 @dataclass(frozen=True)
@@ -158,12 +153,10 @@ class LogTable:
     count: list[str] = field(default_factory=list)  # conventions by which bits up are counted, each a further column
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ValueError(f"every = {self.every} must be at least 1")
-        if self.evaluate is not None and self.evaluate < 1:
-            raise ValueError(f"evaluate = {self.evaluate} must be at least 1 row of each worker; leave it out for all rows")
-        if self.evaluate is not None and self.theory:
-            raise ValueError("theory = true needs f and ∇f of all rows: leave evaluate out")
+        rows = self.evaluate
+        _require(self.every >= 1, f"every = {self.every} must be at least 1")
+        _require(rows is None or rows >= 1, f"evaluate = {rows} must be at least 1 row of each worker; leave it out for all rows")
+        _require(rows is None or not self.theory, "theory = true needs f and ∇f of all rows: leave evaluate out")
         conventions_of(self.count)
 
 
@@ -174,52 +167,50 @@ class Every:
     every: int | str = "5 min"  # rounds, or time
 
     def __post_init__(self) -> None:
-        if not (self.every >= 1 if isinstance(self.every, int) else seconds(self.every) > 0):
-            raise ValueError(f'every = {self.every} must be at least one round, or a time such as "5 min"')
+        right = self.every >= 1 if isinstance(self.every, int) else seconds(self.every) > 0
+        _require(right, f'every = {self.every} must be at least one round, or a time such as "5 min"')
 
     def is_over(self, rounds: int, elapsed: float) -> bool:
         """True if it is time to save, so many rounds and seconds after the last time."""
         return rounds >= self.every if isinstance(self.every, int) else elapsed >= seconds(self.every)
 
 
-def _refuse_empty(**columns: str | None) -> None:
-    for key, name in columns.items():
-        if name is not None and not name.strip():
-            raise ValueError(f"{key} = {name!r} should be the name of a column, such as 'loss'")
+@dataclass(frozen=True)
+class AxesTable:
+    """The keys that [figure] and [[figure.panel]] share."""
+
+    x: str | None = None
+    y: str | None = None
+    xscale: Scale | None = None  # None: linear but over budgets T
+    yscale: Scale | None = None  # None: log for what falls to 0, such as suboptimality
+    bounds: list[str] | None = None  # columns drawn dashed over the curves
+    xlabel: str | None = None  # the paper's name of an axis; None: the column's
+    ylabel: str | None = None
+    xlim: list[float] | None = None  # the ends of an axis, the lower one first; None: all that there is
+    ylim: list[float] | None = None
+    at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
+
+    def __post_init__(self) -> None:
+        for key in ("x", "y"):
+            name = getattr(self, key)
+            _require(name is None or name.strip(), f"{key} = {name!r} should be the name of a column, such as 'loss'")
+        _require_level("at", self.at)
+        for key in ("xlim", "ylim"):
+            ends = getattr(self, key)
+            right = ends is None or (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf)
+            _require(right, f"{key} = {ends} should be the ends of an axis, the lower one first, such as [1e-4, 1]")
 
 
-def _refuse_levels(at: dict[str, float] | None, key: str = "at") -> None:
-    if at is not None and len(at) != 1:
-        raise ValueError(f"{key} = {at} should be one column and its level, such as {{ loss = 0.4 }}")
-
-
-def _refuse_limits(**limits: list[float] | None) -> None:
-    for key, ends in limits.items():
-        if ends is not None and not (len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf):
-            raise ValueError(f"{key} = {ends} should be the ends of an axis, the lower one first, such as [1e-4, 1]")
+def _require_level(key: str, at: dict[str, float] | None) -> None:
+    _require(at is None or len(at) == 1, f"{key} = {at} should be one column and its level, such as {{ loss = 0.4 }}")
 
 
 @dataclass(frozen=True)
-class PanelTable:
+class PanelTable(AxesTable):
     """A job's [[figure.panel]]; keys left out are as in [figure], but for names of axes that have another column here."""
 
     title: str = ""
     runs: list[str] = field(default_factory=lambda: ["*"])  # labels, or patterns of them such as "*, c2 = 0.25"
-    x: str | None = None
-    y: str | None = None
-    xscale: Scale | None = None
-    yscale: Scale | None = None
-    bounds: list[str] | None = None
-    xlabel: str | None = None
-    ylabel: str | None = None
-    xlim: list[float] | None = None
-    ylim: list[float] | None = None
-    at: dict[str, float] | None = None
-
-    def __post_init__(self) -> None:
-        _refuse_empty(x=self.x, y=self.y)
-        _refuse_levels(self.at)
-        _refuse_limits(xlim=self.xlim, ylim=self.ylim)
 
     def shows(self, label: str) -> bool:
         """True if the panel draws the runs of this label."""
@@ -227,21 +218,14 @@ class PanelTable:
 
 
 @dataclass(frozen=True)
-class FigureTable:
+class FigureTable(AxesTable):
     """A job's [figure]."""
 
     x: str = "wire_bits_up"
     y: str = "loss"
-    xscale: Scale | None = None  # None: linear but over budgets T
-    yscale: Scale | None = None  # None: log for what falls to 0, such as suboptimality
-    bounds: list[str] = field(default_factory=list)  # columns drawn dashed over the curves
+    bounds: list[str] = field(default_factory=list)
     rows: Literal["all", "last"] = "all"  # "last": one point a run, such as what it took to reach [stop]
     title: str | None = None
-    at: dict[str, float] | None = None  # { loss = 0.4 }: what it took to come down to it, one point a run
-    xlabel: str | None = None  # the paper's name of an axis; None: the column's
-    ylabel: str | None = None
-    xlim: list[float] | None = None  # the ends of an axis, the lower one first; None: all that there is
-    ylim: list[float] | None = None
     columns: int = 3  # of panels
     to: dict[str, float] | None = None  # { squared_grad_norm = 1e-4 }: the report says which method needs the least to get there
     by: str = "wire_bits_up"  # the column in which `to` is paid
@@ -249,12 +233,9 @@ class FigureTable:
     panel: list[PanelTable] = field(default_factory=list)  # [[figure.panel]]
 
     def __post_init__(self) -> None:
-        _refuse_empty(x=self.x, y=self.y)
-        if self.columns < 1:
-            raise ValueError(f"columns = {self.columns} must be at least 1")
-        _refuse_levels(self.at)
-        _refuse_levels(self.to, "to")
-        _refuse_limits(xlim=self.xlim, ylim=self.ylim)
+        super().__post_init__()
+        _require(self.columns >= 1, f"columns = {self.columns} must be at least 1")
+        _require_level("to", self.to)
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""

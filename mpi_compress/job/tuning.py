@@ -46,19 +46,21 @@ class TuneTable:
     def __post_init__(self) -> None:
         if isinstance(self.values, str):
             object.__setattr__(self, "values", powers(self.values))
-        if not self.values:
-            raise ValueError("values = [] must name at least one")
-        if self.parameter.partition(".")[0] not in OF_A_RUN:
-            raise ValueError(nearest(self.parameter.partition(".")[0], OF_A_RUN, "table"))
-        if self.rounds is not None and self.wire_bits_up is not None:
-            raise ValueError("rounds and wire_bits_up were given; a trial has one budget")
-        for key in ("rounds", "wire_bits_up"):
-            if (given := getattr(self, key)) is not None and given < 1:
-                raise ValueError(f"{key} = {given} must be at least 1")
-        if self.seed is not None and self.seeds is not None:
-            raise ValueError("seed and seeds were given; give one of them")
-        if self.seeds is not None and (not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds)):
-            raise ValueError(f"seeds = {self.seeds} should be different whole numbers from 0 on")
+        head = self.parameter.partition(".")[0]
+        seeds, several_budgets = self.seeds, self.rounds is not None and self.wire_bits_up is not None
+        for wrong, why in (
+            (not self.values, "values = [] must name at least one"),
+            (head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
+            (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
+            *((given < 1, f"{key} = {given} must be at least 1") for key, given in self.budget.items()),
+            (self.seed is not None and seeds is not None, "seed and seeds were given; give one of them"),
+            (
+                seeds is not None and (not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds)),
+                f"seeds = {seeds} should be different whole numbers from 0 on",
+            ),
+        ):
+            if wrong:
+                raise ValueError(why)
 
     @property
     def name(self) -> str:

@@ -149,7 +149,7 @@ def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequen
 
 
 def refuse_what_fits_nowhere(job: Job, ranks: int | None, shapes: Shapes | None = None) -> None:
-    """For a plan, which knows this host alone: UserError if a single rank of a run needs more memory than is free here."""
+    """UserError if a single rank of a run needs more memory than is free on this host, the only one that a plan knows."""
     free, shapes = available(), shapes or Shapes()
     for spec in job.runs:
         shape, n_ranks = shapes.of(spec), ranks or spec.workers.count + 1

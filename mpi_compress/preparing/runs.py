@@ -20,7 +20,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
-from mpi_compress.guard.guards import check_logs
+from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm

@@ -11,16 +11,14 @@ numbers, finite floats and strings stand in it as they are; anything else is a l
 `saved_states` reads them.
 """
 
-import hashlib
 import json
 import math
 import os
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, BinaryIO, get_args
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,25 +82,31 @@ class _Writer:
             return value
         if kind is float:
             return value if math.isfinite(value) else ["float", struct.pack("<d", value).hex()]
-        if write := _WITHOUT_PLACE.get(kind):
-            return write(self, value)
+        if kind is tuple or kind is frozenset:
+            return [kind.__name__, *map(self.tree, value)]
+        if kind is bytes:
+            return ["bytes", value.hex()]
+        if kind is complex:
+            return ["complex", self.tree(value.real), self.tree(value.imag)]
         if isinstance(value, np.generic):
-            return self._number(value)
+            return ["number", self._append(np.asarray(value))]
         if (place := self._seen.get(id(value))) is not None:
             return ["same", place]
         self._seen[id(value)] = len(self._seen)
-        if write := _WITH_PLACE.get(kind):
-            return write(self, value)
+        return self._shareable(kind, value)
+
+    def _shareable(self, kind: Any, value: Any) -> list[Any]:
+        """The tree of a value that others can hold too."""
+        if kind is np.ndarray:
+            order = "F" if value.flags.fnc else "C"
+            return ["array", self._append(value.T if order == "F" else value), [*value.shape], order]
+        if kind is list or kind is set:
+            return [kind.__name__, *map(self.tree, value)]
+        if kind is dict:
+            return ["dict", *(self.tree(each) for pair in value.items() for each in pair)]
         if is_savable(kind):
             return ["object", name_of(kind), {name: self.tree(held) for name, held in attributes(value).items()}]
         raise TypeError(f"{name_of(kind)} does not belong in a checkpoint")
-
-    def _array(self, value: NDArray[Any]) -> list[Any]:
-        order = "F" if value.flags.fnc else "C"
-        return ["array", self._append(value.T if order == "F" else value), [*value.shape], order]
-
-    def _number(self, value: np.generic) -> list[Any]:
-        return ["number", self._append(np.asarray(value))]
 
     def _append(self, array: NDArray[Any]) -> str:
         """Append the bytes of an array; its dtype."""
@@ -114,68 +118,3 @@ class _Writer:
             raise TypeError(f"an array of {array.dtype} does not belong in a checkpoint")
         self.parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         return dtype
-
-    def _several(self, values: Any) -> list[Any]:
-        return [type(values).__name__, *map(self.tree, values)]
-
-    def _dict(self, values: dict[Any, Any]) -> list[Any]:
-        return ["dict", *(self.tree(each) for pair in values.items() for each in pair)]
-
-
-_WITHOUT_PLACE: dict[type, Callable[[_Writer, Any], list[Any]]] = {
-    tuple: _Writer._several,
-    frozenset: _Writer._several,
-    bytes: lambda _, value: ["bytes", value.hex()],
-    complex: lambda writer, value: ["complex", writer.tree(value.real), writer.tree(value.imag)],
-}
-_WITH_PLACE: dict[type, Callable[[_Writer, Any], list[Any]]] = {
-    np.ndarray: _Writer._array,
-    list: _Writer._several,
-    set: _Writer._several,
-    dict: _Writer._dict,
-}
-
-
-def schema_of(states: Iterable[Any], columns: Iterable[str]) -> str:
-    """A hash of how states, instances or their classes, are laid out, and of the columns of a trace."""
-    seen: set[type] = set()
-    lines = [line for state in states for line in _layout(state, seen)]
-    return hashlib.sha256("\n".join([*lines, "columns", *columns]).encode()).hexdigest()[:16]
-
-
-def _layout(state: Any, seen: set[type]) -> Iterator[str]:
-    """A line for each kind of value in a state, in the order of its fields; each dataclass once."""
-    kind = state if isinstance(state, type) else type(state)
-    yield f"{kind.__module__}.{kind.__qualname__}"
-    if is_dataclass(kind):
-        if kind not in seen:
-            seen.add(kind)
-            yield from _fields(kind, seen)
-        if state is not kind:
-            for field in fields(kind):
-                if is_dataclass(type(value := getattr(state, field.name, None))) and type(value) not in seen:
-                    yield from _layout(value, seen)
-    elif isinstance(state, Mapping):
-        for key, value in state.items():
-            yield repr(key)
-            yield from _layout(value, seen)
-    elif isinstance(state, list | tuple):
-        for value in state:
-            yield from _layout(value, seen)
-
-
-def _fields(kind: type, seen: set[type]) -> Iterator[str]:
-    """The fields of a dataclass, and of those that the types of its fields name."""
-    for field in fields(kind):
-        yield f"{field.name}: {field.type!r}"
-        for named in _named(field.type):
-            if named not in seen:
-                yield from _layout(named, seen)
-
-
-def _named(hint: Any) -> Iterator[type]:
-    """The dataclasses in the type of a field."""
-    if isinstance(hint, type) and is_dataclass(hint):
-        yield hint
-    for inner in get_args(hint):
-        yield from _named(inner)

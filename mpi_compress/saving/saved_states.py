@@ -6,7 +6,7 @@ A state is read by the state that the run has made at its start, which says what
 import json
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.registry import is_ours
 from mpi_compress.messages.kinds import Compressed
 from mpi_compress.saving.frames import DTYPE, LENGTH, Frame
 from mpi_compress.saving.state_kinds import field_names, is_savable, kinds_of, name_of
 
 UNKNOWN: Any = object()
-"""In place of a first state that is not known."""
+"""Stands for a first state that is not known."""
 
 _MOST_AXES = 32
 
@@ -46,8 +47,6 @@ class Expected:
 def load(frame: Frame, first: Any, expected: Expected) -> Any:
     """The state of a frame, by the run's first state; Damaged if it does not go with it. `first` is left as it is."""
     try:
-        if frame.size < LENGTH.size:
-            raise Damaged("a frame is cut")
         (length,) = LENGTH.unpack(frame[: LENGTH.size].tobytes())
         if length > frame.size - LENGTH.size:
             raise Damaged("a frame is cut")
@@ -144,23 +143,22 @@ class _Reader:
     def _list(self, first: Any, *trees: Any) -> list[Any]:
         made: list[Any] = []
         self._places.append(made)
-        made.extend(self._several(first, trees, list))
+        made.extend(self._several(first if type(first) is list else (), trees))
         return made
 
     def _tuple(self, first: Any, *trees: Any) -> tuple[Any, ...]:
-        return tuple(self._several(first, trees, tuple))
+        return tuple(self._several(first if type(first) is tuple else (), trees))
 
     def _set(self, first: Any, *trees: Any) -> set[Any]:
         made: set[Any] = set()
         self._places.append(made)
-        made.update(self.build(tree, UNKNOWN) for tree in trees)
+        made.update(self._several((), trees))
         return made
 
     def _frozenset(self, first: Any, *trees: Any) -> frozenset[Any]:
-        return frozenset(self.build(tree, UNKNOWN) for tree in trees)
+        return frozenset(self._several((), trees))
 
-    def _several(self, first: Any, trees: tuple[Any, ...], kind: type) -> Iterator[Any]:
-        known: Any = first if type(first) is kind else ()
+    def _several(self, known: Sequence[Any], trees: tuple[Any, ...]) -> Iterator[Any]:
         return (self.build(tree, known[i] if i < len(known) else UNKNOWN) for i, tree in enumerate(trees))
 
     def _dict(self, first: Any, *trees: Any) -> dict[Any, Any]:
@@ -177,7 +175,7 @@ class _Reader:
         if not is_savable(cls):
             raise Damaged(f"{name} is no state of this run")
         names, made, place = field_names(cls), object.__new__(cls), len(self._places)
-        if self._expected.exact and attributes.keys() != set(names):
+        if (self._expected.exact or is_ours(cls)) and attributes.keys() != set(names):
             raise Damaged(f"{name} has other fields")
         self._places.append(made)
         for attribute, tree in attributes.items():

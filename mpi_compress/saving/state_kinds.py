@@ -1,7 +1,8 @@
-"""The classes of states: how they are named in a checkpoint, what they hold, and which of them a run may meet."""
+"""The classes of states: their names in a checkpoint, what they hold, and which of them a run may meet."""
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, get_args, get_type_hints
@@ -20,7 +21,8 @@ def kinds_of(algorithm: type, first: Any) -> dict[str, type]:
     found: set[type] = {ScaledVector, *_subclasses(Compressed)}
     own = {algorithm, *_classes_in(first)}
     for cls in [*own]:
-        own.update(_named_by(cls))
+        with suppress(NameError, TypeError, AttributeError):
+            own.update(_dataclasses_in([*get_type_hints(cls).values()]))
     for module in {cls.__module__ for cls in own if not is_ours(cls) and cls.__module__ in sys.modules}:
         found.update(each for each in vars(sys.modules[module]).values() if isinstance(each, type))
     return {name_of(cls): cls for cls in {*found, *own} if is_dataclass(cls)}
@@ -38,12 +40,8 @@ def _classes_in(state: Any) -> Iterator[type]:
             yield from _classes_in(each)
 
 
-def _named_by(cls: type) -> Iterator[type]:
-    """The classes that the types of a dataclass's fields name."""
-    try:
-        hints = [*get_type_hints(cls).values()]
-    except (NameError, TypeError, AttributeError):
-        return
+def _dataclasses_in(hints: list[Any]) -> Iterator[type]:
+    """The dataclasses that types of fields name."""
     while hints:
         hint = hints.pop()
         if isinstance(hint, type) and is_dataclass(hint):

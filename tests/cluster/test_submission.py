@@ -11,8 +11,7 @@ from helpers.slurm_stub import StubSlurm, option
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.job.frozen import freeze
-from mpi_compress.job.loading import load_job
+from mpi_compress.job.loading import freeze, load_job
 
 PART = """
 import mpi_compress as mc

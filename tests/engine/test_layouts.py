@@ -20,7 +20,7 @@ from helpers.running import BIN, SMALL_JOB, command
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
-from mpi_compress.engine import checkpoint
+from mpi_compress.saving import checkpoint
 
 
 def runs(tables: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def test_panels_share_looks_and_a_legend(done):
 
 def test_a_panel_of_another_column_does_not_take_the_name_of_the_axis(done):
     _, _, runs = done
-    tables = [PanelTable("(a)"), PanelTable("(b)", y="grad_norm"), PanelTable("(c)", y="grad_norm", ylabel="‖g‖")]
+    tables = [PanelTable(title="(a)"), PanelTable(title="(b)", y="grad_norm"), PanelTable(title="(c)", y="grad_norm", ylabel="‖g‖")]
     figure = figures.draw(runs, FigureTable("round", "loss", ylabel="f(w)", panel=tables))
     assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes] == ["f(w)", "gradient norm ‖∇f(x)‖", "‖g‖"]
 

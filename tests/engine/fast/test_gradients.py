@@ -7,7 +7,7 @@ import pytest
 from helpers.objectives import problem
 
 from mpi_compress.engine.fast.gradients import GradientsTogether
-from mpi_compress.guard.guards import GuardedObjective
+from mpi_compress.guard.objective import GuardedObjective
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import penalties

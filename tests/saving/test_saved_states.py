@@ -148,10 +148,23 @@ def framed(tree: Any, behind: bytes = b"") -> np.ndarray:
     return np.frombuffer(struct.pack("<Q", len(text)) + text + behind, dtype="u1")
 
 
+@pytest.mark.parametrize("expected", [OURS, THEIRS])
+@pytest.mark.parametrize("change", [lambda fields: fields.update(more=1), lambda fields: fields.pop("step")], ids=["one more", "one less"])
+def test_a_class_of_ours_with_other_fields_is_refused_also_in_a_users_state(change, expected):
+    """So a checkpoint of other code is not gone on from, though nothing else says which code wrote it."""
+    frame, first = dump(ErrorMemory(np.zeros(DIM))).tobytes(), ErrorMemory(np.zeros(DIM))
+    end = 8 + struct.unpack("<Q", frame[:8])[0]
+    tree = json.loads(frame[8:end])
+    assert same(load(framed(tree, frame[end:]), first, expected), first)
+    change(tree[2])
+    with pytest.raises(Damaged, match="other fields"):
+        load(framed(tree, frame[end:]), first, expected)
+
+
 BASE = "mpi_compress.algorithms.error_memory.ErrorMemory"
 HOSTILE = [
     ["object", "os.system", {}], ["object", "subprocess.Popen", {"args": "true"}], ["object", "builtins.type", {"__class__": 1}],
-    ["object", "mpi_compress.engine.checkpoint.Header", {"k": 1}], ["object", BASE, {"__class__": 3}], ["object", BASE, {"drop": 3}],
+    ["object", "mpi_compress.saving.checkpoint.Header", {"k": 1}], ["object", BASE, {"__class__": 3}], ["object", BASE, {"drop": 3}],
     ["object", BASE, 3], ["object", [], {}], ["object"], ["os"], [], {}, {"a": 1}, [[]], [None], ["array"], ["same", 0], ["same", -1], ["same", True],
     ["same", 10**30], ["array", "|O8", [1], "C"], ["array", "O", [1], "C"], ["array", "<V8", [1], "C"],
     ["array", "<f8", [10**18], "C"], ["array", "<f8", [10**30, 0], "C"], ["array", "<f8", [-1], "C"], ["array", "<f8", [True], "C"],

@@ -84,7 +84,7 @@ def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_
     needs = footprint.needs(spec, footprint.shape_of(spec), 3)
     script = tmp_path / "run.py"
     script.write_text(
-        "import sys\nfrom mpi_compress.engine import memory_needs as footprint\nfrom mpi_compress.cli.main import main\n"
+        "import sys\nfrom mpi_compress.preparing import memory_needs as footprint\nfrom mpi_compress.cli.main import main\n"
         "footprint.available = lambda: float(sys.argv[1])\nsys.exit(main(sys.argv[2:]))\n"
     )
 

@@ -20,10 +20,9 @@ from mpi_compress.algorithms.estimators import cat
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
-from mpi_compress.engine import checkpoint, counting, observer, playing
+from mpi_compress.engine import counting, observer, playing
 from mpi_compress.results.files import checkpoint_of, part_of
-from mpi_compress.saving import frames
-from mpi_compress.saving.frames import schema_of
+from mpi_compress.saving import checkpoint, frames
 
 LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
 
@@ -233,7 +232,7 @@ def test_a_checkpoint_of_code_with_other_fields_is_begun_again(larger, small_job
         case "a state":
             monkeypatch.setattr(cat.CAT, "start_worker", lambda *_: LargerWorker())
         case "what is counted":
-            for module in (observer, checkpoint):
+            for module in (observer, playing):
                 monkeypatch.setattr(module, "Counters", LargerCounters)
         case "the columns":
             monkeypatch.setattr(playing, "schema", lambda: "more")
@@ -302,32 +301,6 @@ def begins_again_in_one_line(job, out, capfd) -> None:
     assert line.endswith(".ckpt is damaged, or of another version")
     (again,) = mc.run(job, out=out / "again")
     assert_equal(again.file, run.file)
-
-
-def test_a_schema_names_every_field_of_every_state_and_every_column():
-    @dataclass
-    class Inner:
-        a: int = 0
-
-    @dataclass
-    class Outer:
-        inner: Inner | None = None
-        other: object = None
-
-    def one(inner):
-        Outer.__dataclass_fields__["inner"].type = inner | None
-        return schema_of([Outer()], ["loss"])
-
-    @dataclass
-    class Larger(Inner):
-        b: int = 0
-
-    Larger.__qualname__, Larger.__module__ = Inner.__qualname__, Inner.__module__
-    assert one(Inner) == one(Inner)
-    assert one(Inner) != one(Larger)  # though no instance is there
-    assert schema_of([Outer(other=Inner())], []) != schema_of([Outer()], [])
-    assert schema_of([Outer()], ["loss"]) != schema_of([Outer()], ["loss", "epoch"])
-    assert schema_of([{"a": 1}], []) != schema_of([{"b": 1}], [])
 
 
 def test_what_a_kill_left_of_a_checkpoint_goes_with_the_run(small_job, tmp_path):

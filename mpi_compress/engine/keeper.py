@@ -1,0 +1,99 @@
+"""Between two rounds: whether it is time to save the run or to end it, the same on every rank; and the states to begin with."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from mpi_compress.engine.observer import Observer
+from mpi_compress.job.tables import Every, Verdict
+from mpi_compress.results.writer import Recorder
+from mpi_compress.saving.checkpoint import Checkpoint, Common, OfMaster, OfWorker, States
+from mpi_compress.saving.frames import Frame, dump, frames_in
+
+_ASK_SECONDS = 0.2  # about how often the ranks ask each other whether to save or to end
+
+
+class Keeper:
+    """Saves a run at intervals and when it is asked to end, all ranks in the same round, and restores it.
+
+    Args:
+        recorder: of the result, at rank 0.
+        wish: why this process should end now, "" if it should not.
+    """
+
+    def __init__(self, saved: Checkpoint, every: Every, observer: Observer, recorder: Recorder | None, wish: Callable[[], str]):
+        self.saved, self.every, self.observer, self.recorder, self.wish = saved, every, observer, recorder, wish
+        self.exchange, self.objectives = observer.exchange, observer.objectives
+        self.reason = ""  # why the run ended before it was done
+        self._saved_in = self._asked_in = self._ask_in = saved.header.k if saved.header else 0  # rounds
+        self._saved_at = self._asked_at = time.monotonic()
+
+    def restore(self, first: States) -> States:
+        """The states to begin with: those that were saved, or the first ones."""
+        header, exchange, observer, read = self.saved.header, self.exchange, self.observer, self.saved.read
+        if header is None:
+            return first
+        stored = self.saved.file.open("rb") if exchange.is_root else None
+        frames = frames_in(stored) if stored else iter(())
+        next(frames, None)
+        common: Common = read(exchange.consult("", lambda _: next(frames)), Common(first.node, observer.counters))
+        master = exchange.consult("", lambda _: next(frames))
+        observer.counters = common.counters
+        if not exchange.is_root:
+            observer.counters.go_on_elsewhere()
+        observer.clock.sends = 0.0
+        exchange.bytes_received_up = header.received
+        dealt = zip(first.workers.items(), exchange.deal(frames), strict=True)
+        each: dict[int, OfWorker] = {i: read(frame, OfWorker(worker, first.up.get(i))) for (i, worker), frame in dealt}
+        if stored:
+            stored.close()
+        of_master = OfMaster(first.master, first.down)
+        if exchange.has_master:
+            of_master = read(master, of_master)
+        for i, saved in each.items():
+            f = self.objectives[i]
+            f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed
+            observer.clock.sends += saved.sends
+        workers, up = ({i: getattr(saved, what) for i, saved in each.items()} for what in ("worker", "compressor"))
+        return States(header.k, common.node, of_master.master, workers, up, of_master.compressor)
+
+    def look(self, states: States) -> Verdict:
+        """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
+        if states.k < self._ask_in:
+            return Verdict.GO_ON
+        save, self.reason, self._ask_in = self.exchange.consult(self.wish(), partial(self._decide, states.k))
+        if save:
+            self._save(states)
+            self.exchange.meet()  # or other ranks' clocks would run while rank 0 writes
+        return Verdict.STOPPED if self.reason else Verdict.GO_ON
+
+    def _decide(self, k: int, wishes: list[str]) -> tuple[bool, str, int]:
+        """True if it is time to save, the reason to end or "", and the round in which to ask again; at rank 0."""
+        now = time.monotonic()
+        reason = next((wish for wish in wishes if wish), "")
+        save = bool(reason) or self.every.is_over(k - self._saved_in, now - self._saved_at)
+        if save:
+            self._saved_in, self._saved_at = k, now
+        played, elapsed = k - self._asked_in, max(now - self._asked_at, 1e-6)
+        pace = min(2 * played, int(played * _ASK_SECONDS / elapsed))
+        self._asked_in, self._asked_at = k, now
+        ask_in = k + max(1, pace)
+        return save, reason, min(ask_in, self._saved_in + self.every.every) if isinstance(self.every.every, int) else ask_in
+
+    def _save(self, states: States) -> None:
+        """Save the run, worker by worker; UserError at rank 0 if the file cannot be written."""
+        collect = partial(self.exchange.collect, self._worker_frames(states))
+        if self.recorder is None:
+            collect(None, np.uint8)
+            return
+        of_all = Common(states.node, self.observer.counters), OfMaster(states.master, states.down)
+        received = self.exchange.bytes_received_up
+        self.saved.write(states.k, self.recorder.mark, received, of_all, lambda writer: collect(writer, np.uint8))
+
+    def _worker_frames(self, states: States) -> Iterator[Frame]:
+        sends = self.observer.clock.sends / max(1, len(states.workers))
+        for i, worker in states.workers.items():
+            f = self.objectives[i]
+            yield dump(OfWorker(worker, states.up.get(i), f.samples, f.seconds, f.borrowed, sends))

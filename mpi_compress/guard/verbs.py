@@ -1,0 +1,61 @@
+"""Checks what the verbs of a user's algorithm give: states, messages and logs."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms import Algorithm
+from mpi_compress.core.arrays import shown
+from mpi_compress.core.errors import UserError
+from mpi_compress.guard.states import unsavable
+from mpi_compress.messages.link import Message
+from mpi_compress.results.columns import TAKEN
+
+
+def watched(algorithm: Algorithm) -> Algorithm:
+    """The same algorithm, whose verbs raise UserError if they give no states, messages or logs of the right kind."""
+    name, n = getattr(algorithm, "name", type(algorithm).__name__), algorithm.setting.n
+
+    def watch(verb: str, look: Callable[..., str]) -> None:
+        unwatched = getattr(algorithm, verb)
+
+        def verb_and_look(*arguments: Any) -> Any:
+            given = unwatched(*arguments)
+            if complaint := look(given, *arguments):
+                raise UserError(f"{name}, {verb}: {complaint}")
+            return given
+
+        object.__setattr__(algorithm, verb, verb_and_look)
+
+    def answers(given: Any, *_: Any) -> str:
+        right = isinstance(given, list | tuple) and len(given) == n and all(isinstance(each, Message) for each in given)
+        return "" if right else f"{shown(given)} was given; it should be a list of {n} messages, one to each worker in worker order"
+
+    def numbers(given: Any, *_: Any) -> str:
+        right = np.shape(given) == (len(algorithm.logs),) and all(np.isscalar(v) and np.isreal(v) for v in given)
+        return "" if right else f"{shown(given)} was given; it should be a number for each of {', '.join(algorithm.logs)}"
+
+    watch("worker_sends", partial(_message, "up"))
+    watch("master_answers", partial(_message, "down"))
+    watch("worker_logs", numbers)
+    if algorithm.answers_each:
+        watch("answers", answers)
+    watch("start", lambda given, x0: unsavable(given))
+    for verb in ("start_worker", "start_master"):
+        watch(verb, unsavable)
+    return algorithm
+
+
+def _message(way: str, given: Any, *_: Any) -> str:
+    return "" if isinstance(given, Message) else f"{shown(given)} was given; it should be a message: return self.{way}.pack(…, t)"
+
+
+def check_logs(algorithm: Algorithm) -> None:
+    """ValueError if the columns that an algorithm adds are no names, or those of other columns."""
+    logs = algorithm.logs
+    if isinstance(logs, str) or not all(isinstance(column, str) and column.isidentifier() for column in logs):
+        raise ValueError(f'logs = {logs!r} should be names of columns, such as ("height",)')
+    if taken := sorted(TAKEN.intersection(logs)):
+        raise ValueError(f"logs: '{taken[0]}' is a column that every run has; give it another name")

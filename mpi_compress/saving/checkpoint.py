@@ -1,0 +1,173 @@
+"""A checkpoint: a run's whole state in a file beside its result, from which a stopped run goes on, on any ranks, to the same bytes.
+
+It holds a header, the states of node and master, and each worker's state in worker order, as arrays and JSON. It is never
+part of the HDF5 file, which a kill can damage. It is written, synced and then renamed, so it is always whole. Code whose states
+have other fields, or whose results have other columns, begins the run again.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.results.writer import Mark, sync
+from mpi_compress.saving.frames import Frame, FrameWriter, dump, frames_in
+from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
+
+_FORMAT = "arrays and JSON"
+_LARGEST = 2**62
+
+
+@dataclass
+class States:
+    """The states of a run before round k."""
+
+    k: int
+    node: Any
+    master: Any  # None on ranks without the master
+    workers: dict[int, Any]  # of the workers hosted here
+    up: dict[int, Any] = field(default_factory=dict)  # what their compressors remember
+    down: Any = None  # what the master's compressor remembers
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first frame: the run, the round, and the schema of its columns."""
+
+    schema: str
+    run_id: str
+    k: int  # rounds played
+    mark: Mark  # how far the result's rows went
+    received: int  # bytes that came from other ranks as uplink
+
+
+@dataclass(frozen=True)
+class Common:
+    """The frame of what every node knows, with the run's counts."""
+
+    node: Any
+    counters: Any
+
+
+@dataclass(frozen=True)
+class OfMaster:
+    """The frame of the master: its state, and what its compressor remembers."""
+
+    master: Any
+    compressor: Any
+
+
+@dataclass(frozen=True)
+class OfWorker:
+    """The frame of a worker: its state, its compressor's, its objective's counts, and its share of its rank's seconds."""
+
+    worker: Any
+    compressor: Any
+    samples: int = 0
+    seconds: float = 0.0
+    borrowed: float = 0.0
+    sends: float = 0.0
+
+
+def schema_of(columns: Iterable[str]) -> str:
+    """A hash of this format, this version and the columns of a trace; the states themselves are compared as they are read."""
+    return hashlib.sha256("\n".join([_FORMAT, metadata.version("mpi-compress"), *columns]).encode()).hexdigest()[:16]
+
+
+def remove_checkpoint(file: Path) -> None:
+    """Remove a checkpoint, and an unfinished one that a killed program left."""
+    file.unlink(missing_ok=True)
+    _being_written(file).unlink(missing_ok=True)
+
+
+def _being_written(file: Path) -> Path:
+    return file.with_name(file.name + ".new")
+
+
+def read_header(file: Path) -> Header | None:
+    """The header of a checkpoint; None unless the file is there, whole and readable."""
+    try:
+        with file.open("rb") as stored:
+            first, *_ = (_header(frame) if i == 0 else None for i, frame in enumerate(frames_in(stored)))
+    except (OSError, EOFError, ValueError):
+        return None
+    return first
+
+
+def _header(frame: Frame) -> Header:
+    """The header in a frame; Damaged if a number in it cannot be."""
+    header: Header = load(frame, Header("", "", 0, Mark(0, {}), 0), Expected(True, 0))
+    sums = header.mark.sums
+    if not all(0 <= number < _LARGEST for number in (header.k, header.mark.rows, header.received, *sums.values())):
+        raise Damaged("a number of the header is none")
+    if not all(type(name) is str and "/" in name for name in sums):
+        raise Damaged("a column of the header has no name")
+    return header
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run is saved, and what a file there says if the run can go on from it."""
+
+    file: Path
+    run_id: str
+    schema: str
+    expected: Expected
+    header: Header | None = None  # of the file to go on from; None: the run begins
+
+    def found(self, last: float, first: States, counters: Any, n: int) -> Header | None:
+        """The header of the file if it is of this run and this schema, and if all states in it can be read.
+
+        Args:
+            last: the run's last round; inf if it has none.
+            first: states like those that the run begins with; the workers' are those of worker 0 alone.
+            n: workers.
+        """
+        header = read_header(self.file)
+        if header is None or (header.schema, header.run_id) != (self.schema, self.run_id) or header.k > last:
+            return None
+        each = OfWorker(first.workers[0], first.up[0])
+        like = [UNKNOWN, Common(first.node, counters), OfMaster(first.master, first.down), *[each] * n]
+        try:
+            with self.file.open("rb") as stored:
+                for frame, state in zip(frames_in(stored), like, strict=True):
+                    if state is not UNKNOWN:
+                        load(frame, state, self.expected)
+        except (OSError, EOFError, ValueError):
+            return None
+        return header
+
+    def read(self, frame: Frame, first: Any) -> Any:
+        """A saved state; UserError if it does not go with the first one, though rank 0 could read it."""
+        try:
+            return load(frame, first, self.expected)
+        except Damaged as damage:
+            raise UserError(f"{self.file}: does not go with this run ({damage}); --fresh begins again") from None
+
+    def write(self, k: int, mark: Callable[[], Mark], received: int, states: tuple[Common, OfMaster],
+              add_workers: Callable[[FrameWriter], None]) -> None:  # fmt: skip
+        """Save a run before round k. UserError if the file cannot be written; the one before it stays.
+
+        Args:
+            mark: brings the result's rows to the disk.
+            add_workers: adds a frame for each worker.
+        """
+        new = _being_written(self.file)
+        try:
+            header = Header(self.schema, self.run_id, k, mark(), received)
+            with new.open("wb") as out:
+                writer = FrameWriter(out)
+                for state in (header, *states):
+                    writer.add(dump(state))
+                add_workers(writer)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(new, self.file)
+            sync(self.file.parent)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise UserError(f"{self.file}: the checkpoint cannot be written: {error.strerror or error}") from None
