@@ -5,17 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.downlinks.double_squeeze import DoubleSqueeze
-from mpi_compress.algorithms.downlinks.ef21_p import EF21P
-from mpi_compress.algorithms.downlinks.marina_p import MARINAP
 from mpi_compress.algorithms.estimators.diana import DIANA
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, exact_up
-from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.algorithms.product import Estimator
-from mpi_compress.algorithms.servers.adam import AdamStep
-from mpi_compress.algorithms.servers.nesterov import NesterovStep
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
@@ -34,12 +28,10 @@ class Nesterov(GD):
     τ = (√L − √µ)/(√L + √µ) if not given, and k/(k + 3) where µ = 0. Batches and the place of the regulariser as in gd.
     """
 
+    parts = "nesterov", "mean"
     paper = "Nesterov 2004, 2.2.9"
     partial_mean = ""
     momentum: Expression | None = None  # τ, the momentum; left out: (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0
-
-    def own_server(self) -> Server:
-        return NesterovStep(self.momentum)
 
 
 @algorithms.register("adam")
@@ -53,6 +45,7 @@ class Adam(ErrorFeedback):
     `feedback` = false drops e_i after every round, which an unbiased C wants.
     """
 
+    parts = "adam", "mean"
     paper = "GSpar §4.1; HT table 5"
     theory = ""
     step: Step = 1e-3  # γ, the step size
@@ -61,9 +54,6 @@ class Adam(ErrorFeedback):
     beta1: float = 0.9  # β1, the share that m keeps
     beta2: float = 0.999  # β2, the share that v keeps
     epsilon: float = 1e-8  # ε, added to √v
-
-    def own_server(self) -> Server:
-        return AdamStep(self.beta1, self.beta2, self.epsilon)
 
 
 @algorithms.register("double-squeeze")
@@ -79,13 +69,11 @@ class DoublySqueezed(ErrorFeedback):
     default, the paper's step without its terms for the noise and the number of rounds; the 4 was not checked against it.
     """
 
+    parts = "step", "double-squeeze"
     paper = "DoubleSqueeze, Algorithm 1"
     logs = ()
     theory = "1/(4*L)"
     step: Step = "theory"  # γ, the step size
-
-    def own_downlink(self) -> Downlink:
-        return DoubleSqueeze()
 
     def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
         worker.e += f.gradient(x, self.rows(f, t))
@@ -111,15 +99,13 @@ class GDByEF21P(GD):
     the uplink as well.
     """
 
+    parts = "step", "ef21-p"
     paper = "EF21-P, Algorithm 1"
     proximal = False
     partial_mean = ""
     needs = (WHOLE_GRADIENTS, exact_up("ef21-p sends whole gradients up: leave [up] out, or use ef21-p-diana"))
     theory = "delta_down/(16*L)"
     step: Step = "theory"  # γ, the step size
-
-    def own_downlink(self) -> Downlink:
-        return EF21P()
 
 
 @algorithms.register("ef21-p-diana")
@@ -136,6 +122,7 @@ class DIANAByEF21P(DIANA):
     the paper; their order is that of 2Direction's abstract. Results are of w, as in `ef21-p`.
     """
 
+    parts = "step", "ef21-p"
     paper = "EF21-P + DIANA, Algorithm 2"
     partial_mean = ""
     shares = ("beta",)
@@ -147,9 +134,6 @@ class DIANAByEF21P(DIANA):
     def begin(self, numbers: Mapping[str, float]) -> None:
         super().begin(numbers)
         object.__setattr__(self, "alpha", self.beta)
-
-    def own_downlink(self) -> Downlink:
-        return EF21P()
 
 
 @algorithms.register("marina-p")
@@ -167,6 +151,7 @@ class GDByMARINAP(GD):
     L_B = 0, which hold for every f (derived here, not quoted). Then (1/T) Σ E‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT).
     """
 
+    parts = "step", "marina-p"
     paper = "MARINA-P"
     proximal = False
     partial_mean = ""
@@ -176,13 +161,21 @@ class GDByMARINAP(GD):
     step: Step = "theory"  # γ, the step size
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
 
-    def own_downlink(self) -> Downlink:
-        return MARINAP(self.p)
+
+def known_as(method: Estimator) -> str:
+    """The name of another method that has the parts of this one; "": none has."""
+    own = (
+        type(method).worker_sends,
+        method.server.name if method.server else method.parts[0],
+        (method.by or method.own_downlink()).name,
+    )
+    products = {name: cls for name, cls in algorithms.items() if issubclass(cls, Estimator) and cls is not type(method)}
+    return next((name for name, cls in products.items() if (cls.worker_sends, *cls.parts) == own), "")
 
 
 def table() -> Iterator[tuple[str, str, str, str, str, str]]:
     """Each method's name, its estimator, server and downlink ("" of what is no product), its theorem's step, and its paper."""
     for name, cls in algorithms.items():
-        base = next((base for base in cls.__mro__ if issubclass(base, Estimator) and base.worker_sends is cls.worker_sends), None)
-        parts = ("", "", "") if base is None else (base.__name__, cls.own_server(cls).name, cls.own_downlink(cls).name)
+        estimator = cls.__bases__[0] if cls.__module__ == __name__ else cls
+        parts = (estimator.__name__, *cls.parts) if issubclass(cls, Estimator) else ("", "", "")
         yield (name, *parts, cls.theory, cls.paper)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 from mpi_compress.algorithms.contract import Algorithm, Setting
@@ -22,6 +22,7 @@ class Verbs(Algorithm):
     """
 
     scaled: ClassVar[bool] = False  # True: x is a scalar times a vector, where the server moves such an x
+    parts: ClassVar[tuple[str, str]] = ("step", "mean")  # the server and the downlink of the method's paper
     server: Any = None
     by: Any = None
 
@@ -45,12 +46,12 @@ class Verbs(Algorithm):
         """Change `node.known` for the next round; `node.x` still is where gradients of round t.k were taken."""
 
     def own_server(self) -> Server:
-        """The server of the method's paper."""
-        return servers["step"]()
+        """The server of the method's paper, with those of its parameters that are the method's."""
+        return of_method(servers[self.parts[0]], self)
 
     def own_downlink(self) -> Downlink:
-        """The downlink of the method's paper."""
-        return downlinks["mean"]()
+        """The downlink of the method's paper, likewise."""
+        return of_method(downlinks[self.parts[1]], self)
 
     @property
     def is_plain(self) -> bool:
@@ -106,9 +107,8 @@ class Estimator(Verbs):
     @property
     def differs(self) -> str:
         """The parts that are not those of the method's paper, such as "nesterov and ef21-p"; "" if it is the paper's."""
-        own = (self.own_server().name, self.own_downlink().name)
         given = [part.name for part in (self.server, self.by) if part is not None]
-        return " and ".join(name for name in given if name not in own)
+        return " and ".join(name for name in given if name not in self.parts)
 
     def begin(self, numbers: Mapping[str, float]) -> None:
         by = self.by if self.by is not None else self.own_downlink()
@@ -174,3 +174,8 @@ class Estimator(Verbs):
 
     def iterate(self, node: Any) -> Vector:
         return self.by.iterate(self, node)
+
+
+def of_method(part: Any, method: Any) -> Any:
+    """A part whose parameters are those of a method that have their names."""
+    return part(**{f.name: getattr(method, f.name) for f in fields(part) if hasattr(method, f.name)})

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import tomli_w
 
-from mpi_compress.algorithms import Algorithm, algorithms
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.algorithms import Algorithm, Estimator, algorithms
+from mpi_compress.algorithms.names import known_as
+from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
@@ -200,8 +201,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         workers=workers,
         partition=partition_of(workers, f"{at}workers.partition"),
         algorithm=algorithm,
-        up=_link(tables["up"], f"{at}up") if tables["up"] else _own_uplink(algorithm, at),
-        down=_link(tables["down"] or algorithm.links.get("down") or _EXACT, f"{at}down"),
+        up=_uplink(tables["up"], algorithm, at) if tables["up"] else _own_uplink(algorithm, at),
+        down=_downlink(tables["down"], algorithm, at),
         cost=costs.build(cost, f"{at}cost"),
         start=tables.read("start", StartTable),
         stop=stop,
@@ -239,7 +240,18 @@ def _algorithm(tables: _Tables) -> Algorithm:
     for key in ("data", "algorithm", "stop"):
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
-    return algorithms.build(tables["algorithm"], f"{tables.at}algorithm")
+    algorithm, by = algorithms.build(tables["algorithm"], f"{tables.at}algorithm"), tables["down"].get("by")
+    if not isinstance(algorithm, Estimator):
+        if by is not None:
+            raise UserError(f"{tables.at}down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
+        return algorithm
+    if by is not None:
+        algorithm = checked_at(f"{tables.at}down", lambda: algorithm.heard_by(by))
+    if algorithm.differs and "step" not in tables["algorithm"]:
+        name, product = known_as(algorithm), f"{algorithm.name} with {algorithm.differs}"
+        why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
+        raise UserError(f"{tables.at}algorithm: step = … is needed: {why}")
+    return algorithm
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
@@ -283,6 +295,24 @@ def data_table(table: dict[str, Any], where: str) -> DataTable:
 def _link(table: dict[str, Any], where: str) -> LinkTable:
     refuse_unknown(table, ("compressor", "codec"), where)
     return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
+
+
+def _uplink(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+    budget = table.pop("budget", None)
+    if budget is None:
+        return _link(table, f"{at}up")
+    if budget != "cat":
+        raise UserError(f'{at}up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
+    if algorithm.sets_compressor or algorithm.shares_memory:
+        raise UserError(f"{at}up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
+    return replace(_link(table, f"{at}up"), budget=budget)
+
+
+def _downlink(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+    if table.pop("by", None) is not None:
+        assert isinstance(algorithm, Estimator)
+        table.setdefault("compressor", algorithm.by.compressor)
+    return _link(table or algorithm.links.get("down") or _EXACT, f"{at}down")
 
 
 def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:

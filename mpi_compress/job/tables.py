@@ -267,3 +267,4 @@ class LinkTable:
 
     compressor: Compressor
     codec: Codec
+    budget: Literal["cat"] | None = None  # of [up]: "cat": T of top-k, or a contraction's size, is tuned for each message

@@ -14,7 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm, Setting, algorithms
 from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
-from mpi_compress.algorithms.tuning.links import follows_link
+from mpi_compress.algorithms.tuning.links import follows_link, tuned
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
@@ -189,10 +189,11 @@ def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
         compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, problem.block_sizes))
     if isinstance(compressor, AmongWorkers):
         compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
-    if not spec.algorithm.settles(compressor, way):
+    if not (table.budget or spec.algorithm.settles(compressor, way)):
         checked_at(f"{way}.compressor", partial(compressor.check, dim))
     trusted = all(is_ours(part) for part in (spec.algorithm, compressor, table.codec))
-    return (Link if trusted else GuardedLink)(compressor, table.codec, dim)
+    link = (Link if trusted else GuardedLink)(compressor, table.codec, dim)
+    return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:

@@ -173,6 +173,22 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "dqgd": run_of({"name": "dqgd"}, **_DOUBLE),
     "iade-sgd": run_of({"name": "iade-sgd", "batch": 2, "sampling": "epoch"}, **_DOUBLE),
     "svrg": run_of({"name": "svrg", "batch": 3, "regularizer": "master"}, {"name": "qsgd", "levels": 4}, **_DOUBLE),
+    "ef21, nesterov": run_of({"name": "ef21", "server": {"name": "nesterov", "momentum": 0.5}, "step": "0.2/L"}, _TOP, **_MANY),
+    "ef21, heavy ball, by ef21-p": {
+        **run_of({"name": "ef21", "server": "heavy-ball", "step": "0.05/L"}, _TOP),
+        "down": {"compressor": _TOP, "by": "ef21-p"},
+    },
+    "diana, adam": run_of({"name": "diana", "server": "adam", "step": 0.01}, {"name": "random-k", "k": 3}),
+    "ef, by marina-p": {
+        **run_of({"name": "ef", "batch": 1, "step": "0.1/L"}, _TOP, workers={"count": 7}),
+        "down": {"by": {"name": "marina-p", "p": 0.4}},
+    },
+    "marina, by double-squeeze": {
+        **run_of({"name": "marina", "step": "0.1/L"}, {"name": "random-k", "k": 9}),
+        "down": {"compressor": _TOP, "by": "double-squeeze"},
+    },
+    "local-sgd, heavy ball": run_of({"name": "local-sgd", "server": "heavy-ball", "local_steps": 3, "step": "0.1/L"}, _TOP, workers={"count": 7, "participate": 3}),
+    "econtrol, tuned": {**run_of({"name": "econtrol", "batch": 2}), "up": {"compressor": "top-k", "budget": "cat"}},
     "floor": run_of({"name": "iade", "rate": "1 - 0.99*step*mu", "level": "1e-12*g0"}, **_DOUBLE),
 }
 

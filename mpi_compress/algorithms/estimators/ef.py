@@ -173,7 +173,7 @@ class EF(ErrorFeedback):
 
     def own_server(self) -> Server:
         by_gradient = self.momentum and self.form == "gradient"
-        return HeavyBall(self.momentum, self.direction) if by_gradient else super().own_server()
+        return HeavyBall(self.momentum, self.direction, average=self.average) if by_gradient else super().own_server()
 
     def begin(self, numbers: Mapping[str, float]) -> None:
         super().begin(numbers)

@@ -1,0 +1,157 @@
+"""Methods that a job's line puts together: an estimator, a server and a downlink; beside plain loops, where they coincide, and refusals."""
+
+import numpy as np
+import pytest
+from helpers import plain_literature as draws
+from helpers import plain_products as plain
+from helpers.plain_ef import Shards
+from helpers.plays import play, problem, start
+from helpers.running import run_of
+
+import mpi_compress as mc
+from mpi_compress.algorithms import algorithms, downlinks, servers
+from mpi_compress.algorithms.names import table
+from mpi_compress.algorithms.parts import dense
+
+TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
+HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov", "momentum": 0.6}, {"name": "adam", "beta2": 0.9}
+SQUEEZE, MARINA_P = "double-squeeze", {"name": "marina-p", "p": 0.4}
+γ, ROUNDS = 0.1, 40
+
+top, random = draws.drawn(TOP), draws.drawn(RANDOM)
+top_down, random_down = (draws.drawn(each, role=draws.MASTER_ROLE) for each in (TOP, RANDOM))
+
+SERVERS = {
+    "step": (None, plain.step(γ)),
+    "heavy ball": (HEAVY, plain.heavy_ball(γ, 0.8)),
+    "heavy ball, printed": ({**HEAVY, "form": "printed"}, plain.heavy_ball(γ, 0.8, "printed")),
+    "heavy ball, nesterov": ({**HEAVY, "form": "nesterov"}, plain.heavy_ball(γ, 0.8, "nesterov")),
+    "nesterov": (NESTEROV, plain.nesterov(γ, 0.6)),
+    "adam": (ADAM, plain.adam(γ, β2=0.9)),
+}
+ESTIMATORS = {
+    "gd": ({"name": "gd"}, RANDOM, lambda f: plain.gd(f, random)),
+    "ef21": ({"name": "ef21"}, TOP, lambda f: plain.ef21(f, top)),
+    "diana": ({"name": "diana", "alpha": 0.25}, RANDOM, lambda f: plain.diana(f, random, 0.25)),
+    "marina": ({"name": "marina", "p": 0.3}, RANDOM, lambda f: plain.marina(f, random, draws.coins(0.3, ROUNDS))),
+    "ef": ({"name": "ef"}, TOP, lambda f: plain.ef(f, top)),
+}
+DOWNLINKS = {
+    "mean": (None, None, lambda *of: plain.by_mean(*of)),
+    "ef21-p": ("ef21-p", TOP, lambda *of: plain.by_ef21_p(*of, top_down)),
+    "double-squeeze": (SQUEEZE, TOP, lambda *of: plain.by_squeeze(*of, top_down)),
+    "marina-p": (MARINA_P, RANDOM, lambda *of: plain.by_marina_p(*of, random_down, draws.coins(0.4, ROUNDS))),
+}
+
+
+def played(p, algorithm, up, server=None, by=None, down=None):
+    """The points that are evaluated."""
+    points = []
+    method = algorithms.build({**algorithm, "step": γ, **({"server": server} if server else {})}, "algorithm")
+    method = method.heard_by(by) if by else method
+    bound = []
+    look = lambda k, node, workers: points.append(np.array(dense(bound[0].iterate(node))))  # noqa: E731
+    original = type(method).within
+    object.__setattr__(method, "within", lambda setting: bound.append(original(method, setting)) or bound[0])
+    play(p, method, up, ROUNDS, look, down=down)
+    return np.array(points)
+
+
+@pytest.mark.parametrize("downlink", DOWNLINKS)
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_product_is_its_plain_loop(estimator, server, downlink):
+    if estimator == "marina" and downlink == "marina-p":
+        pytest.skip("both toss the common coin, which the plain loops draw apart")
+    p = problem(samples=24, dim=12, mu=0.1)
+    f = Shards(p.A, p.labels, p.count, p.mu)
+    (algorithm, up, direction), (settings, server_of), (by, down, heard) = ESTIMATORS[estimator], SERVERS[server], DOWNLINKS[downlink]
+    xs = played(p, algorithm, up, settings, by, down)
+    wanted = heard(f, start(p), direction(f), server_of, ROUNDS)
+    np.testing.assert_allclose(xs, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("server", ["heavy ball, nesterov", "adam", "nesterov"])
+def test_local_steps_with_a_server_are_diloco_and_fedadam(server):
+    p = problem(samples=24, dim=12, mu=0.1)
+    f = Shards(p.A, p.labels, p.count, p.mu)
+    made = {"heavy ball, nesterov": plain.heavy_ball(0.7, 0.8, "nesterov"), "adam": plain.adam(0.7, β2=0.9), "nesterov": plain.nesterov(0.7, 0.6)}
+    xs = played(p, {"name": "local-sgd", "local_steps": 3, "server_step": 0.7}, EXACT, SERVERS[server][0])
+    np.testing.assert_allclose(xs, plain.by_mean(f, start(p), plain.local(f, γ, 3), made[server], ROUNDS), rtol=1e-12, atol=1e-12)
+
+
+SAME = {
+    "nesterov": ({"name": "nesterov", "momentum": 0.6}, {"name": "gd", "server": NESTEROV}, RANDOM, {}, {}),
+    "adam": ({"name": "adam", "beta2": 0.9}, {"name": "ef", "server": ADAM}, TOP, {}, {}),
+    "momentum": ({"name": "ef", "momentum": 0.8}, {"name": "ef", "server": {**HEAVY, "form": "printed"}}, TOP, {}, {}),
+    "ef21-p": ({"name": "ef21-p"}, {"name": "gd"}, EXACT, {"compressor": TOP}, {"by": "ef21-p"}),
+    "ef21-p-diana": ({"name": "ef21-p-diana", "beta": 0.25}, {"name": "diana", "alpha": 0.25}, RANDOM, {"compressor": TOP}, {"by": "ef21-p"}),
+    "double-squeeze": ({"name": "double-squeeze"}, {"name": "ef"}, TOP, {"compressor": TOP}, {"by": SQUEEZE}),
+    "marina-p": ({"name": "marina-p", "p": 0.4}, {"name": "gd"}, EXACT, {"compressor": RANDOM}, {"by": MARINA_P}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_products_name_is_its_parts(name, tmp_path):
+    """To the last bit; their ids differ, as their jobs do."""
+    one, other, up, down, by = SAME[name]
+    down_one, down_other = ({"down": each} if each else {} for each in (down, {**down, **by}))
+    a = run_of(tmp_path, {**one, "step": γ}, up, **down_one)
+    b = run_of(tmp_path, {**other, "step": γ}, up, **down_other)
+    assert a.attrs["run_id"] != b.attrs["run_id"]
+    np.testing.assert_array_equal(a.x, b.x)
+
+
+@pytest.mark.parametrize("method", ["ef", "ef21"])
+def test_a_budget_of_the_uplink_is_that_of_the_method(method, tmp_path):
+    a = run_of(tmp_path, {"name": method, "budget": "cat", "step": 0.2}, {"name": "top-k"})
+    b = run_of(tmp_path, {"name": method, "step": 0.2}, {"compressor": "top-k", "budget": "cat"})
+    np.testing.assert_array_equal(a.x, b.x)
+    np.testing.assert_array_equal(a.trace["wire_bits_up"], b.trace["wire_bits_up"])
+
+
+@pytest.mark.parametrize("method", ["econtrol", "ef21-sgdm", "gd", "3pc", "double-squeeze", "local-sgd"])
+def test_any_method_that_compresses_vectors_can_be_tuned(method, tmp_path):
+    run = run_of(tmp_path, {"name": method, "step": 0.1}, up={"compressor": "top-k", "budget": "cat"}, cost={"model": "udp-ethernet"})
+    assert len(set(np.diff(run.trace["elements_up"])[1:])) > 1
+
+
+REFUSED = [
+    ({"algorithm": {"name": "ef21", "server": "nesterov"}}, "algorithm: step = … is needed: no theorem is known for ef21 with nesterov"),
+    ({"algorithm": {"name": "gd", "server": "nesterov"}}, 'gd with nesterov has a name of its own: name = "nesterov"'),
+    ({"algorithm": {"name": "ef21"}, "down": {"by": "ef21-p"}}, "no theorem is known for ef21 with ef21-p"),
+    ({"algorithm": {"name": "ef21", "server": "nestrov"}}, "server: no server called 'nestrov'; did you mean 'nesterov'?"),
+    ({"algorithm": {"name": "ef21", "step": 0.1}, "down": {"by": "mena"}}, "by: no downlink called 'mena'; did you mean 'mean'?"),
+    ({"algorithm": {"name": "iade"}, "down": {"by": "mean"}}, "down.by: iade is no product"),
+    ({"algorithm": {"name": "cat"}, "up": {"compressor": "top-k", "budget": "cat"}}, "up.budget: cat sets what is sent itself"),
+    ({"algorithm": {"name": "gd"}, "up": {"compressor": "top-k", "budget": 3}}, "up.budget: 3 was given"),
+    ({"algorithm": {"name": "gd"}, "up": {"compressor": TOP, "budget": "cat"}}, 'budget = "cat" sets k itself'),
+    ({"algorithm": {"name": "svrg", "step": 0.1}, "down": {"by": "ef21-p"}}, "the workers of svrg use the mean that they hear"),
+    ({"algorithm": {"name": "gd", "step": 0.1, "average": "uniform"}, "down": {"by": "ef21-p"}}, "leave average out"),
+    ({"algorithm": {"name": "gd", "step": 0.1}, "down": {"by": MARINA_P, "compressor": TOP}}, "gd needs an unbiased compressor down"),
+    ({"algorithm": {"name": "ef", "step": 0.1, "server": {"name": "heavy-ball", "beta": 1.0}}, "up": {"compressor": TOP}}, "beta = 1.0 must be from 0 to below 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tables", "text"), REFUSED, ids=[text[:40] for _, text in REFUSED])
+def test_products_that_cannot_be_are_refused_in_one_line(tables, text, tmp_path):
+    algorithm = tables["algorithm"]
+    others = {key: value for key, value in tables.items() if key != "algorithm"}
+    with pytest.raises(mc.UserError) as refused:
+        run_of(tmp_path, algorithm, **others)
+    assert text in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_every_part_is_in_a_product_here():
+    assert {"step", *(settings["name"] for settings, _ in SERVERS.values() if settings)} == set(servers)
+    assert {"mean", *(by if isinstance(by, str) else by["name"] for by, *_ in DOWNLINKS.values() if by)} == set(downlinks)
+
+
+def test_the_table_has_every_method():
+    rows = {name: parts for name, *parts in table()}
+    assert set(rows) == set(algorithms)
+    assert rows["ef21-p-diana"][:3] == ["DIANA", "step", "ef21-p"]
+    assert {name for name, (estimator, *_) in rows.items() if not estimator} == {
+        "iade", "aiade", "iade-sgd", "dqgd", "scaffnew", "locodl", "adiana", "async-sgd",
+    }  # fmt: skip

@@ -1,0 +1,160 @@
+"""Products of an estimator, a server and a downlink written out in plain NumPy, to compare with: nothing is encoded, nothing is shared.
+
+A direction is a function of the points where the workers take gradients, and of the round. A server gives the iterate, and the point
+that workers should know. A downlink gives the points that they know, and the point that is evaluated.
+"""
+
+import numpy as np
+
+
+def gd(f, Q):
+    return lambda ws, k: np.mean([Q(f.gradient(i, ws[i]), i, k) for i in range(f.n)], axis=0)
+
+
+def ef21(f, C):
+    g = np.zeros((f.n, f.parts[0][0].shape[1]))
+
+    def direction(ws, k):
+        for i in range(f.n):
+            g[i] += C(f.gradient(i, ws[i]) - g[i], i, k)
+        return g.mean(axis=0)
+
+    return direction
+
+
+def diana(f, Q, α):
+    h = np.zeros((f.n, f.parts[0][0].shape[1]))
+
+    def direction(ws, k):
+        m = np.array([Q(f.gradient(i, ws[i]) - h[i], i, k) for i in range(f.n)])
+        g = (h + m).mean(axis=0)
+        h[:] += α * m
+        return g
+
+    return direction
+
+
+def marina(f, Q, full):
+    before, g = np.zeros((f.n, f.parts[0][0].shape[1])), np.zeros(f.parts[0][0].shape[1])
+
+    def direction(ws, k):
+        now = np.array([f.gradient(i, ws[i]) for i in range(f.n)])
+        g[:] = now.mean(axis=0) if full[k] else g + np.mean([Q(now[i] - before[i], i, k) for i in range(f.n)], axis=0)
+        before[:] = now
+        return g.copy()
+
+    return direction
+
+
+def ef(f, C):
+    e = np.zeros((f.n, f.parts[0][0].shape[1]))
+
+    def direction(ws, k):
+        sent = []
+        for i in range(f.n):
+            p = e[i] + f.gradient(i, ws[i])
+            sent.append(C(p, i, k))
+            e[i] = p - sent[-1]
+        return np.mean(sent, axis=0)
+
+    return direction
+
+
+def local(f, γ, τ):
+    def direction(ws, k):
+        moved = []
+        for i in range(f.n):
+            y = ws[i].copy()
+            for _ in range(τ):
+                y = y - γ * f.gradient(i, y)
+            moved.append(ws[i] - y)
+        return np.mean(moved, axis=0)
+
+    return direction
+
+
+def step(γ):
+    def server(x):
+        while True:
+            g, _ = yield x, x
+            x = x - γ * g
+
+    return server
+
+
+def heavy_ball(γ, β, form="heavy-ball"):
+    def server(x):
+        m = np.zeros_like(x)
+        while True:
+            g, _ = yield x, x
+            m = β * m + g
+            x = x - γ * {"heavy-ball": m, "nesterov": g + β * m, "printed": g + m}[form]
+
+    return server
+
+
+def nesterov(γ, τ):
+    def server(x):
+        y = x
+        while True:
+            g, _ = yield x, y
+            x, before = y - γ * g, x
+            y = x + τ * (x - before)
+
+    return server
+
+
+def adam(γ, β1=0.9, β2=0.999, ε=1e-8):
+    def server(x):
+        m, v = np.zeros_like(x), np.zeros_like(x)
+        while True:
+            g, k = yield x, x
+            m, v = β1 * m + (1 - β1) * g, β2 * v + (1 - β2) * g**2
+            x = x - γ * (m / (1 - β1 ** (k + 1))) / (np.sqrt(v / (1 - β2 ** (k + 1))) + ε)
+
+    return server
+
+
+def by_mean(f, x, direction, server, rounds):
+    moving = server(x)
+    (x, y), xs = next(moving), [x]
+    for k in range(rounds):
+        x, y = moving.send((direction([y] * f.n, k), k))
+        xs.append(x)
+    return np.array(xs)
+
+
+def by_ef21_p(f, x, direction, server, rounds, C):
+    """The points w that all know."""
+    moving, w = server(x), x
+    next(moving)
+    ws = [w]
+    for k in range(rounds):
+        _, y = moving.send((direction([w] * f.n, k), k))
+        w = w + C(y - w, 0, k)
+        ws.append(w)
+    return np.array(ws)
+
+
+def by_squeeze(f, x, direction, server, rounds, C):
+    moving, E = server(x), np.zeros_like(x)
+    (x, y), xs = next(moving), [x]
+    for k in range(rounds):
+        V = direction([y] * f.n, k) + E
+        q = C(V, 0, k)
+        E = V - q
+        x, y = moving.send((q, k))
+        xs.append(x)
+    return np.array(xs)
+
+
+def by_marina_p(f, x, direction, server, rounds, Q, full):
+    """The points x that the master holds."""
+    moving, ws = server(x), [x] * f.n
+    (_, y), ys = next(moving), [x]
+    for k in range(rounds):
+        before = y
+        _, y = moving.send((direction(ws, k), k))
+        ws = [y if full[k] else ws[i] + Q(y - before, i, k) for i in range(f.n)]
+        ys.append(y)
+    return np.array(ys)
