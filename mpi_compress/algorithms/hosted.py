@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mpi_compress.algorithms.contract import Algorithm
-from mpi_compress.algorithms.participation import participants
+from mpi_compress.algorithms.sampling import participants
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.link import SILENT, Message, attempt
 from mpi_compress.problem.objective import Objective

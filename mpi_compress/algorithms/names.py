@@ -162,17 +162,6 @@ class GDByMARINAP(GD):
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
 
 
-def known_as(method: Estimator) -> str:
-    """The name of another method that has the parts of this one; "": none has."""
-    own = (
-        type(method).worker_sends,
-        method.server.name if method.server else method.parts[0],
-        (method.by or method.own_downlink()).name,
-    )
-    products = {name: cls for name, cls in algorithms.items() if issubclass(cls, Estimator) and cls is not type(method)}
-    return next((name for name, cls in products.items() if (cls.worker_sends, *cls.parts) == own), "")
-
-
 def table() -> Iterator[tuple[str, str, str, str, str, str]]:
     """Each method's name, its estimator, server and downlink ("" of what is no product), its theorem's step, and its paper."""
     for name, cls in algorithms.items():

@@ -3,10 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
-from mpi_compress.algorithms.contract import Algorithm, Setting
+import numpy as np
+
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.contract import Algorithm, Setting, algorithms
+from mpi_compress.algorithms.needs import EXACT_DOWN, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Server, downlinks, servers
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.steps import Step
 from mpi_compress.algorithms.tuning.links import tuned
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
@@ -176,6 +182,48 @@ class Estimator(Verbs):
         return self.by.iterate(self, node)
 
 
+@dataclass(frozen=True)
+class Descent(Estimator):
+    """An estimator with the parameters of plain descent."""
+
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
+
+
+@dataclass
+class Sum:
+    """The sum of the means so far."""
+
+    g: Vector  # (d,) (1/n) Σ g_i
+
+
+class AddsUp(Estimator):
+    """An estimator whose workers send differences: the sum of their means, (1/n) Σ g_i, is the direction."""
+
+    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN)
+
+    def start_memory(self, x0: Vector) -> Sum:
+        return Sum(np.zeros_like(x0))
+
+    def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction:
+        mean.add_to(memory.g)
+        return (memory.g,)
+
+
 def of_method(part: Any, method: Any) -> Any:
     """A part whose parameters are those of a method that have their names."""
     return part(**{f.name: getattr(method, f.name) for f in fields(part) if hasattr(method, f.name)})
+
+
+def known_as(method: Estimator) -> str:
+    """The name of another method that has the parts of this one; "": none has."""
+    own = (
+        type(method).worker_sends,
+        method.server.name if method.server else method.parts[0],
+        (method.by or method.own_downlink()).name,
+    )
+    products = {name: cls for name, cls in algorithms.items() if issubclass(cls, Estimator) and cls is not type(method)}
+    return next((name for name, cls in products.items() if (cls.worker_sends, *cls.parts) == own), "")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import tomli_w
 
 from mpi_compress.algorithms import Algorithm, Estimator, algorithms
-from mpi_compress.algorithms.names import known_as
+from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters

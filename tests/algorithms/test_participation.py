@@ -10,7 +10,7 @@ from helpers.running import run_of
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.algorithms.hosted import OneByOne
-from mpi_compress.algorithms.participation import participants, sampled_delta, sampled_omega
+from mpi_compress.algorithms.sampling import participants, sampled_delta, sampled_omega
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.fast import faster

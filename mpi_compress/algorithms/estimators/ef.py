@@ -5,16 +5,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory
-from mpi_compress.algorithms.needs import HEARS_MEAN
+from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, WHOLE_GRADIENTS
 from mpi_compress.algorithms.parts import Direction, Server
-from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.product import Descent
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
+from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
-from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
@@ -30,7 +28,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class ErrorFeedback(Estimator):
+class ErrorFeedback(Descent):
     """What is compressed is the gradient and an error: what was not sent before. All e_i start at 0.
 
     worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
@@ -42,11 +40,6 @@ class ErrorFeedback(Estimator):
     compressor = "top-k"
     logs: ClassVar[Sequence[str]] = LOGS
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
-    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
     feedback: bool = field(default=True, init=False)
     reset: int | None = field(default=None, init=False)
 
@@ -218,3 +211,48 @@ class EF(ErrorFeedback):
         """m_i ← 0 at the coordinates that were sent."""
         held = sent.sparse()
         worker.m[sent.dense() != 0 if held is None else held.indices] = 0.0
+
+
+@dataclass
+class ShiftedWorker(ErrorMemory):
+    h: Vector | None = None  # (d,) ∇f_i(x*)
+
+
+@algorithms.register("ef-gdstar")
+@dataclass(frozen=True)
+class EFGDStar(ErrorFeedback):
+    """Error feedback with gradients shifted by those at x*: EC-GDstar of Gorbunov, Kovalev, Makarenko, Richtárik (NeurIPS 2020).
+
+    It is here as HT §C.3.2 runs it:
+
+    worker sends     p ← e_i + γ (∇f_i(x) − ∇f_i(x*));  Δ_i ← γ C(p/γ);  e_i ← p − Δ_i
+    master answers   Δ̄ ← (1/n) Σ Δ_i
+    everyone         x ← x − Δ̄
+
+    Σ_i ∇f_i(x*) = 0, so nothing is lost; what is compressed goes to 0 with x → x*, and so does the error of a contractive C. It
+    shows what error feedback can reach: x* is known beforehand. Gradients are full.
+    """
+
+    paper = "HT §C.3.2"
+    needs_optimum = True
+    scaled = True
+    needs = (WHOLE_GRADIENTS, OPTIMUM)
+    batch: int | None = None  # must be left out: gradients are full
+    feedback: bool = True  # false: the error e is dropped after every round
+    reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
+
+    def check(self) -> None:
+        super().check()
+        if self.batch is not None:
+            raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
+
+    @property
+    def is_in_units_of_x(self) -> bool:
+        return self.server.name == "step"
+
+    def start_worker(self, node: Any, f: Objective) -> ShiftedWorker:
+        assert self.setting.x_star is not None
+        return ShiftedWorker(np.zeros(f.dim), h=f.value_and_gradient(self.setting.x_star)[1].copy())
+
+    def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
+        worker.e += f.gradient(x) - worker.h

@@ -5,21 +5,14 @@ from typing import Any, Literal
 import numpy as np
 
 from mpi_compress.algorithms.contract import First, algorithms
-from mpi_compress.algorithms.needs import EXACT_DOWN, WHOLE_GRADIENTS
-from mpi_compress.algorithms.participation import sampled_delta
-from mpi_compress.algorithms.parts import Direction
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.product import AddsUp
+from mpi_compress.algorithms.sampling import Sampling, sampled_delta
 from mpi_compress.algorithms.steps import Step
+from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
-
-
-@dataclass
-class Memory:
-    g: Vector  # (d,) (1/n) Σ g_i
 
 
 @dataclass
@@ -29,7 +22,7 @@ class Worker:
 
 @algorithms.register("ef21")
 @dataclass(frozen=True)
-class EF21(Estimator):
+class EF21(AddsUp):
     """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0.
 
     worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
@@ -55,7 +48,6 @@ class EF21(Estimator):
     compressor = "top-k"
     partial_mean = "over all"
     proximal = True
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN)
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     step: Step = theory  # γ, the step size
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
@@ -72,9 +64,6 @@ class EF21(Estimator):
         sampled = {"delta": sampled_delta(known["delta"], self.setting.n, self.setting.r)} if "delta" in known else {}
         return {**known, **sampled, "prox": 1.0 if self.setting.penalty_apart is None else 2.0}
 
-    def start_memory(self, x0: Vector) -> Memory:
-        return Memory(np.zeros_like(x0))
-
     def start_worker(self, node: Any, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
 
@@ -85,6 +74,91 @@ class EF21(Estimator):
         link.unpack(c).add_to(worker.g)
         return c
 
-    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
-        mean.add_to(memory.g)
-        return (memory.g,)
+
+@dataclass
+class MomentumWorker:
+    v: Vector  # (d,) v_i, the momentum: a mean of gradients of which the last ones weigh most
+    g: Vector  # (d,) g_i: what everyone believes v_i is
+
+
+@algorithms.register("ef21-sgdm")
+@dataclass(frozen=True)
+class EF21SGDM(AddsUp):
+    """EF21 with momentum: Fatkhullin, Tyurin, Richtárik (NeurIPS 2023), Algorithm 1. v_i and g_i start at the first gradient.
+
+    worker sends     v_i ← (1 − η) v_i + η ∇f_i(x; ξ);  c_i ← C(v_i − g_i);  g_i ← g_i + c_i
+    master answers   c ← (1/n) Σ c_i
+    everyone         g ← g + c;  x ← x − γ g
+
+    C is contractive with δ. The step is γ ≤ min{δ/(20 L̃), η/(7 L)}, L̃ = √((1/n) Σ L_i²): the default; then E‖∇f‖² stays below
+    O(Δ/(γT) + (η³/δ² + η²/δ + η/n) σ²). These constants
+    were not checked against the paper. η = 1 is EF21.
+    """
+
+    paper = "EF21-SGDM, Algorithm 1"
+    compressor = "top-k"
+    shares = ("eta",)
+    theory = "min(delta/(20*L_rms), eta/(7*L))"
+    step: Step = "theory"  # γ, the step size
+    eta: Expression = 0.1  # η, the weight of a new gradient
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
+
+    def start_worker(self, node: Any, f: Objective) -> MomentumWorker:
+        return MomentumWorker(np.zeros(f.dim), np.zeros(f.dim))
+
+    def worker_sends(self, node: Any, worker: MomentumWorker, f: Objective, t: Round) -> Message:
+        link, η = self.uplink(node, t.k), float(self.eta) if t.k else 1.0
+        worker.v *= 1 - η
+        worker.v += η * f.gradient(node.x, self.rows(f, t))
+        c = link.pack(worker.v - worker.g, t)
+        link.unpack(c).add_to(worker.g)
+        return c
+
+
+@dataclass
+class ControlWorker:
+    h: Vector  # (d,) h_i: what everyone believes ∇f_i(x) is
+    e: Vector  # (d,) e_i, the error: the sum of what was not sent
+
+
+@algorithms.register("econtrol")
+@dataclass(frozen=True)
+class EControl(AddsUp):
+    """EControl: Gao, Islamov, Stich (ICLR 2024), Algorithm 1. e_i starts at 0, h_i at the first gradient.
+
+    worker sends     g_i ← ∇f_i(x; ξ);  c_i ← C(η e_i + g_i − h_i);  e_i ← e_i + g_i − h_i − c_i;  h_i ← h_i + c_i
+    master answers   c ← (1/n) Σ c_i
+    everyone         h ← h + c;  x ← x − γ h
+
+    So x − γ (1/n) Σ e_i is always x_0 − γ Σ (1/n) Σ g_i. C is contractive with δ. η = δ/(3s(1 + s)) with s = √(1−δ), at most 1, and
+    γ = δ/(8√6 L_max) are the defaults; their constants were not checked against the paper. η = 0 is EF21.
+    """
+
+    paper = "EControl, Algorithm 1"
+    compressor = "top-k"
+    theory = "delta/(8*sqrt(6)*L_max)"
+    step: Step = "theory"  # γ, the step size
+    eta: Expression = "delta/max(delta, 3*sqrt(1 - delta)*(1 + sqrt(1 - delta)))"  # η, the share of the error in a message
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
+
+    def check(self) -> None:
+        super().check()
+        if not 0 <= float(self.eta) <= 1:
+            raise ValueError(f"eta = {self.eta} must be from 0 to 1")
+
+    def start_worker(self, node: Any, f: Objective) -> ControlWorker:
+        return ControlWorker(np.zeros(f.dim), np.zeros(f.dim))
+
+    def worker_sends(self, node: Any, worker: ControlWorker, f: Objective, t: Round) -> Message:
+        link, e, h = self.uplink(node, t.k), worker.e, worker.h
+        Δ = f.gradient(node.x, self.rows(f, t)) - h
+        message = link.pack(float(self.eta) * e + Δ, t)
+        c = link.unpack(message)
+        e += Δ
+        c.add_to(e, -1.0)
+        c.add_to(h)
+        return message

@@ -1,14 +1,11 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
+from mpi_compress.algorithms.product import Descent
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
@@ -19,7 +16,7 @@ from mpi_compress.problem.objective import Objective
 
 @algorithms.register("gd")
 @dataclass(frozen=True)
-class GD(Estimator):
+class GD(Descent):
     """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
 
     worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
@@ -36,11 +33,6 @@ class GD(Estimator):
     theory = "1/L"
     proximal = True
     partial_mean: ClassVar[PartialMean] = "over participants"
-    step: Step = "1/L"  # γ, the step size
-    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
-    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
-    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
-    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)

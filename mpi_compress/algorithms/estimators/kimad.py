@@ -7,17 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import First, Setting, algorithms
-from mpi_compress.algorithms.estimators.ef21 import Memory
-from mpi_compress.algorithms.needs import EXACT_DOWN, WHOLE_GRADIENTS
-from mpi_compress.algorithms.parts import Direction
-from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.product import AddsUp
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.algorithms.tuning.schemes import Sparsified
 from mpi_compress.core.expressions import Time
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.costs import Clocked, at_moment
-from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.kinds import Vector
 from mpi_compress.messages.link import Message
 from mpi_compress.problem.objective import Objective
 
@@ -30,7 +27,7 @@ class Worker:
 
 @algorithms.register("kimad")
 @dataclass(frozen=True)
-class Kimad(Estimator):
+class Kimad(AddsUp):
     """Kimad: Xin, Ilin, Zhang, Canini, Richtárik (2023), up, with one layer: EF21 whose messages fill the time that a round has.
 
     worker sends     T ← the largest with C(T) ≤ deadline − the time of ∇f_i(x), by the link of the moment; at least `least`
@@ -51,7 +48,6 @@ class Kimad(Estimator):
     sets_compressor = True
     plans_by_cost = True
     logs = ("budget",)
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN)
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
     deadline: Time  # of a gradient and its message up, such as "0.5 s"
     step: Step = theory  # γ, the step size
@@ -71,9 +67,6 @@ class Kimad(Estimator):
     @property
     def fixed_budget(self) -> None:
         return None
-
-    def start_memory(self, x0: Vector) -> Memory:
-        return Memory(np.zeros_like(x0))
 
     def start_worker(self, node: Any, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))
@@ -96,10 +89,6 @@ class Kimad(Estimator):
         c = (self.up.whole if self.starts_whole(t.k) else self.up.at(k=int(worker.budget))).pack(v, t)
         self.uplink(node, t.k).unpack(c).add_to(worker.g)
         return c
-
-    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
-        mean.add_to(memory.g)
-        return (memory.g,)
 
     def worker_logs(self, worker: Worker) -> Sequence[float]:
         return (worker.budget,)
