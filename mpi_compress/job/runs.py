@@ -10,16 +10,15 @@ from typing import Any, TypeVar
 
 import tomli_w
 
-from mpi_compress.algorithms import Algorithm, Estimator, algorithms
-from mpi_compress.algorithms.product import known_as
-from mpi_compress.core.errors import UserError, checked_at, nearest
+from mpi_compress.algorithms import Algorithm
+from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
+from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
-from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import generators
@@ -36,7 +35,6 @@ from mpi_compress.problem.penalties import Penalty, penalties
 from mpi_compress.results.reader import read
 
 T = TypeVar("T")
-_EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,8 +199,8 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         workers=workers,
         partition=partition_of(workers, f"{at}workers.partition"),
         algorithm=algorithm,
-        up=_uplink(tables["up"], algorithm, at) if tables["up"] else _own_uplink(algorithm, at),
-        down=_downlink(tables["down"], algorithm, at),
+        up=uplink_of(tables["up"], algorithm, at),
+        down=downlink_of(tables["down"], algorithm, at),
         cost=costs.build(cost, f"{at}cost"),
         start=tables.read("start", StartTable),
         stop=stop,
@@ -240,18 +238,7 @@ def _algorithm(tables: _Tables) -> Algorithm:
     for key in ("data", "algorithm", "stop"):
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
-    algorithm, by = algorithms.build(tables["algorithm"], f"{tables.at}algorithm"), tables["down"].get("by")
-    if not isinstance(algorithm, Estimator):
-        if by is not None:
-            raise UserError(f"{tables.at}down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
-        return algorithm
-    if by is not None:
-        algorithm = checked_at(f"{tables.at}down", lambda: algorithm.heard_by(by))
-    if algorithm.differs and "step" not in tables["algorithm"]:
-        name, product = known_as(algorithm), f"{algorithm.name} with {algorithm.differs}"
-        why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
-        raise UserError(f"{tables.at}algorithm: step = … is needed: {why}")
-    return algorithm
+    return method_of(tables["algorithm"], tables["down"], tables.at)
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
@@ -290,38 +277,6 @@ def data_table(table: dict[str, Any], where: str) -> DataTable:
     registry.build({"name": name, **values}, where)
     rest = {k: v for k, v in table.items() if k not in own}
     return checked(DataTable, {**rest, "parameters": values}, where)
-
-
-def _link(table: dict[str, Any], where: str) -> LinkTable:
-    refuse_unknown(table, ("compressor", "codec"), where)
-    return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
-
-
-def _uplink(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
-    budget = table.pop("budget", None)
-    if budget is None:
-        return _link(table, f"{at}up")
-    if budget != "cat":
-        raise UserError(f'{at}up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
-    if algorithm.sets_compressor or algorithm.shares_memory:
-        raise UserError(f"{at}up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
-    return replace(_link(table, f"{at}up"), budget=budget)
-
-
-def _downlink(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
-    if table.pop("by", None) is not None:
-        assert isinstance(algorithm, Estimator)
-        table.setdefault("compressor", algorithm.by.compressor)
-    return _link(table or algorithm.links.get("down") or _EXACT, f"{at}down")
-
-
-def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
-    """The uplink of an algorithm if a job names none."""
-    try:
-        return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
-    except UserError:
-        such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
-        raise UserError(f"{at}up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
 
 
 def _here_or_beside(path: str, folder: Path) -> str:

@@ -1,0 +1,65 @@
+"""A run's method from its tables: its parts, and its links."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from mpi_compress.algorithms import Algorithm, Estimator, algorithms
+from mpi_compress.algorithms.product import known_as
+from mpi_compress.core.errors import UserError, checked_at
+from mpi_compress.job.dotted import refuse_unknown
+from mpi_compress.job.tables import LinkTable
+from mpi_compress.messages.coders import parts_of
+
+_EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
+
+
+def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Algorithm:
+    """The algorithm of [algorithm], with the downlink that [down] names by `by`; UserError for one without a step."""
+    algorithm, by = algorithms.build(table, f"{at}algorithm"), down.get("by")
+    if not isinstance(algorithm, Estimator):
+        if by is not None:
+            raise UserError(f"{at}down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
+        return algorithm
+    if by is not None:
+        algorithm = checked_at(f"{at}down", lambda: algorithm.heard_by(by))
+    if algorithm.differs and "step" not in table:
+        name, product = known_as(algorithm), f"{algorithm.name} with {algorithm.differs}"
+        why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
+        raise UserError(f"{at}algorithm: step = … is needed: {why}")
+    return algorithm
+
+
+def _link(table: dict[str, Any], where: str) -> LinkTable:
+    refuse_unknown(table, ("compressor", "codec"), where)
+    return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
+
+
+def uplink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+    """[up], or the uplink of an algorithm if a job names none."""
+    if not table:
+        return _own_uplink(algorithm, at)
+    budget = table.pop("budget", None)
+    if budget is None:
+        return _link(table, f"{at}up")
+    if budget != "cat":
+        raise UserError(f'{at}up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
+    if algorithm.sets_compressor or algorithm.shares_memory:
+        raise UserError(f"{at}up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
+    return replace(_link(table, f"{at}up"), budget=budget)
+
+
+def downlink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+    """[down], or the downlink of an algorithm if a job names none."""
+    if table.pop("by", None) is not None:
+        assert isinstance(algorithm, Estimator)
+        table.setdefault("compressor", algorithm.by.compressor)
+    return _link(table or algorithm.links.get("down") or _EXACT, f"{at}down")
+
+
+def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
+    try:
+        return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
+    except UserError:
+        such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
+        raise UserError(f"{at}up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
