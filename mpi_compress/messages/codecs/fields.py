@@ -56,6 +56,9 @@ class Reader:
     def count(self, most: int) -> int:
         """The count that `count_bytes` wrote, at most `most`."""
         at, size = self.at, self.data.size
+        if at < size and (count := self.data.item(at)) < 128 and count <= most:  # nearly always
+            self.at += 1
+            return count
         count = shift = 0
         while at < size:
             group = self.data.item(at)
@@ -72,7 +75,9 @@ class Reader:
     def floats(self, count: int) -> Vector:
         """`count` floats that `float_bytes` wrote, as a new array of float64."""
         at = self.at
-        self.take(count * self.form.nbytes, "an array of floats")
+        self.at += count * self.form.nbytes
+        if self.at > self.data.size:
+            raise CorruptMessage(f"{count} floats of {self.form.bits} bits end at byte {self.at}; there are {self.data.size}")
         values = np.empty(count)
         take_floats(self.data, at, self.form.precision, values)
         return values
@@ -118,7 +123,9 @@ class Reader:
 
     def goes_to_bit(self, end: int) -> None:
         """The same for an end in bits; the rest of the last byte is padding."""
-        self.goes_to(-(-end // 8) if end >= 0 else end)
+        if not 0 <= end <= 8 * self.data.size:
+            raise CorruptMessage(f"no message of this codec begins the {self.data.size} bytes")
+        self.at = (end + 7) // 8
 
 
 def read_exponent(r: Reader, other: int = 0) -> int:
