@@ -57,27 +57,35 @@ def found(options: Namespace) -> "list[Run]":
     jobs = [name for name in what if name.endswith(".toml")]
     if not jobs:
         ask_for_results_alone(options)
-        return readable([Path(name) for name in what])
+        runs, problems = readable([Path(name) for name in what])
+        _tell(problems, "; the others go on")
+        return runs
     if len(jobs) < len(what):
         raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")
-    runs: list[Run] = []
-    problems: list[UserError] = []
+    runs, problems = [], []
     for file in dict.fromkeys(jobs):
         job = load_one(file, options)
         try:
-            runs += (new := readable_results_of(job, out))
+            new, unread = readable_results_of(job, out)
         except UserError as error:
             problems.append(error)
             continue
+        runs += new
+        _tell(unread, "; the others go on")
         begun = {run.file for run in new if run.rows}
         n, having = len(job.runs), [f for f in result_files(job, out) if f.exists() or part_of(f) in begun]
         if missing := n - len(having):
             print_line(f"mpi-compress: {file}: {missing} of {n} runs have no row; `mpi-compress plan` lists them")
-    for problem in problems:
-        if not runs:
-            raise problem
-        print_line(f"mpi-compress: {problem}")
+    if problems and not runs:
+        raise problems[0]
+    _tell(problems)
     return runs
+
+
+def _tell(problems: "Sequence[UserError]", then: str = "") -> None:
+    """One line on stderr for each result that cannot be read."""
+    for problem in problems:
+        print_line(f"mpi-compress: {problem}{then}")
 
 
 def warn_of_mixtures(runs: "Sequence[Run]") -> None:

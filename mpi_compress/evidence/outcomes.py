@@ -12,7 +12,6 @@ from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice, each_of
-from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
@@ -232,43 +231,38 @@ def result_files(job: Job, out: Path) -> list[Path]:
 
 def results_of(job: Job, out: Path) -> list[Run]:
     """The results of a job; UserError if there are none, or if one cannot be read: claims are about all of them."""
-    return _some([read(file) for file in result_files(job, out) if file.exists()], job, out)
+    return [read(file) for file in result_files(job, out) if file.exists()] or _refuse_none(job, out)
 
 
-def readable_results_of(job: Job, out: Path) -> list[Run]:
-    """The results of a job, and what other runs have written so far; one that cannot be read is one line on stderr.
+def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]]:
+    """The results of a job, and what other runs have written so far; and why some cannot be read. UserError if there are none."""
+    runs, problems = readable(result_files(job, out), begun=True)
+    return runs or _refuse_none(job, out), problems
+
+
+def readable(files: Sequence[Path], begun: bool = False) -> tuple[list[Run], list[UserError]]:
+    """The results in files, with `begun` what is written so far in place of a file that is not there; and why some cannot be read.
 
     Raises:
-        UserError: there are none.
+        UserError: none can be read.
     """
-    files = result_files(job, out)
-    begun = [run for file in files if not file.exists() and (run := _begun(file)) is not None]
-    done = readable([file for file in files if file.exists()], alone=not begun)
-    found = {run.file: run for run in (*begun, *done)}
-    return _some([found[f] for file in files for f in (file, part_of(file)) if f in found], job, out)
-
-
-def readable(files: Sequence[Path], alone: bool = True) -> list[Run]:
-    """The results in files. One that cannot be read is one line on stderr, or a UserError if `alone` and no other can be read."""
-    found: list[Run] = []
+    runs: list[Run] = []
     problems: list[UserError] = []
     for file in files:
         try:
-            found.append(read(file))
+            found = read(file) if file.exists() or not begun else _begun(file)
         except UserError as error:
             problems.append(error)
-    if problems and alone and not found:
+        else:
+            runs += [] if found is None else [found]
+    if problems and not runs:
         raise problems[0]
-    for problem in problems:
-        print_line(f"mpi-compress: {problem}; the others go on")
-    return found
+    return runs, problems
 
 
-def _some(found: list[Run], job: Job, out: Path) -> list[Run]:
-    if not found:
-        absent = next((spec.missing for spec in job.runs if spec.missing), "")
-        raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
-    return found
+def _refuse_none(job: Job, out: Path) -> list[Run]:
+    absent = next((spec.missing for spec in job.runs if spec.missing), "")
+    raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
 
 def _begun(file: Path) -> Run | None:

@@ -122,13 +122,21 @@ def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) ->
             ax.axhspan(least[0], most[0], color=look["color"], alpha=0.2, linewidth=0)
 
 
+def ceilings(runs: Sequence[Run]) -> dict[str, float]:
+    """For each column that can diverge the y up to which its curves are drawn where one does, so that the others can be seen."""
+    if all(run.status != "diverged" for run in runs):
+        return {}
+    found = {}
+    for name in ("loss", "test_loss", *(c.name for c in COLUMNS if c.falls)):
+        tops = [run.column(name)[: 1 if run.status == "diverged" else None] for run in runs if run.has(name)]
+        found[name] = _CEILING * max((float(np.max(top, where=np.isfinite(top), initial=0.0)) for top in tops), default=0.0)
+    return {name: value for name, value in found.items() if value}
+
+
 def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
-    """The y up to which curves are drawn if one of them diverges, so that the others can be seen."""
-    columns = {c.strip() for c in figure.y.split(",")} & {"loss", "test_loss", *(c.name for c in COLUMNS if c.falls)}
-    if not columns or all(run.status != "diverged" for run in runs):
-        return math.inf
-    tops = [run.column(name)[: 1 if run.status == "diverged" else None] for run in runs for name in columns]
-    return _CEILING * max(float(np.max(top, where=np.isfinite(top), initial=0.0)) for top in tops) or math.inf
+    """The highest of the `ceilings` of a figure's columns; infinite where none of them diverges."""
+    highest = ceilings(runs)
+    return max((highest.get(name.strip(), 0.0) for name in figure.y.split(",")), default=0.0) or math.inf
 
 
 def _taker(figure: FigureTable, name: Namer) -> Any:

@@ -1,4 +1,4 @@
-"""What the page's plots have as those of `plot`: units of costs, the end of curves that diverge, running medians of noise."""
+"""What the page's plots have as those of `plot`: units of costs, and running medians of noise."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,17 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.levels import grows
 from mpi_compress.evidence.lines import Line, shown
-from mpi_compress.figures.curves import ceiling
 from mpi_compress.figures.noise import smoothed
-from mpi_compress.job.tables import FigureTable
-from mpi_compress.results.columns import COLUMNS, column_of
+from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.units import COSTS, named_model, unit_of
-
-_DIVERGING = ("loss", "test_loss", *(c.name for c in COLUMNS if c.falls))
 
 Axes = tuple[str, str, str, str]
 """x, y and their scales."""
@@ -27,17 +22,6 @@ def cost_names(runs: Sequence[Run]) -> dict[str, str]:
     model = named_model(runs)
     names = {name: column_of(name).label + (f", {model}" if model else "") for name in COSTS}
     return {name: f"{label} [{unit}]" if (unit := unit_of(name, runs)) else label for name, label in names.items()}
-
-
-def ceilings(runs: Sequence[Run]) -> dict[str, float]:
-    """The y up to which curves are drawn if one of them diverges, by column."""
-    found = {}
-    for name in _DIVERGING if any(run.status == "diverged" for run in runs) else ():
-        try:
-            found[name] = ceiling([run for run in runs if run.has(name)], FigureTable(y=name))
-        except (UserError, KeyError):
-            continue
-    return {name: value for name, value in found.items() if np.isfinite(value)}
 
 
 def smooth(columns: Mapping[str, NDArray], ranges: Mapping[str, NDArray], drawn: Sequence[Axes]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What ran, what did not, and why: the first table, a row for each method of each job, or one for each job where there are many."""
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,22 +19,19 @@ from mpi_compress.results.summary import why_ended
 FEW = 30  # methods, up to which the first page has a row for each
 
 _NAMED = 3  # methods of one job and reason that are named
-_DASH = "–"
+_NUMBERS = ("loss", "gap", "up", "down", "seconds")
+_NOTHING = LastRow(0, *5 * [math.nan])
 _LONG = 100.0  # seconds, from which on they are minutes
 
 
 @dataclass(frozen=True)
 class Method:
-    """Runs of a job that differ in their seed alone: how they ended, and with what; over several seeds medians."""
+    """Runs of a job that differ in their seed alone: how they ended, and the medians of their last rows."""
 
     name: str
     states: Sequence[State]  # one a seed
     why: str = ""
-    loss: float = np.nan
-    gap: float = np.nan
-    up: float = np.nan  # bits on the wire
-    down: float = np.nan
-    seconds: float = np.nan  # of the algorithm's clock
+    last: LastRow = _NOTHING
 
     @property
     def state(self) -> str:
@@ -49,8 +48,10 @@ class Method:
     @property
     def cells(self) -> dict[str, str]:
         """Its numbers as text."""
-        shown = {"loss": _number(self.loss, 6), "gap": _number(self.gap, 3), "seconds": _time(self.seconds)}
-        return shown | {way: _DASH if np.isnan(bits) else bits_text(bits) for way, bits in (("up", self.up), ("down", self.down))}
+        loss, gap, up, down, seconds = (getattr(self.last, name) for name in _NUMBERS)
+        time = f"{seconds:.3g} s" if not seconds >= _LONG else time_text(seconds)
+        texts = (f"{loss:.6g}", f"{gap:.3g}", bits_text(up), bits_text(down), time)
+        return {name: "–" if math.isnan(getattr(self.last, name)) else text for name, text in zip(_NUMBERS, texts, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ class Ran:
     @property
     def whole(self) -> Method:
         """The job in one row: the least loss and gap of its methods, all their bits and seconds."""
-        ends = [m for m in self.methods if m.look != "fails"]
-        least = {name: _least([getattr(m, name) for m in ends]) for name in ("loss", "gap")}
-        sums = {name: _sum([getattr(m, name) * len(m.states) for m in self.methods]) for name in ("up", "down", "seconds")}
+        ends = [m.last for m in self.methods if m.look != "fails"]
+        least = [_known(min, [getattr(last, name) for last in ends]) for name in _NUMBERS[:2]]
+        sums = [_known(sum, [getattr(m.last, name) * len(m.states) for m in self.methods]) for name in _NUMBERS[2:]]
         every = [state for m in self.methods for state in m.states] or [State.TO_DO]
-        return Method(self.outcome.title, every, self.outcome.problem, **least, **sums)
+        return Method(self.outcome.title, every, self.outcome.problem, LastRow(0, *least, *sums))
 
 
 def ran(found: Sequence[Outcome]) -> list[Ran]:
@@ -147,31 +148,15 @@ def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> Method:
         for run, status in zip(runs, known, strict=True)
     ]
     last = [row for run in runs if (row := LastRow.of(run)) is not None]
-    numbers = {name: _median([getattr(row, name) for row in last]) for name in ("loss", "gap", "up", "down", "seconds")}
+    middle = LastRow(0, *(_known(np.median, [getattr(row, name) for row in last]) for name in _NUMBERS))
     whys = dict.fromkeys(why for _, why in each if why)
-    return Method(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), **numbers)
+    return Method(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), middle)
 
 
-def _median(values: Sequence[float]) -> float:
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.median(known)) if known else np.nan
-
-
-def _least(values: Sequence[float]) -> float:
-    return min((value for value in values if not np.isnan(value)), default=np.nan)
-
-
-def _sum(values: Sequence[float]) -> float:
-    known = [value for value in values if not np.isnan(value)]
-    return sum(known) if known else np.nan
-
-
-def _number(value: float, digits: int) -> str:
-    return _DASH if np.isnan(value) else f"{value:.{digits}g}"
-
-
-def _time(seconds: float) -> str:
-    return _DASH if np.isnan(seconds) else f"{seconds:.3g} s" if seconds < _LONG else time_text(seconds)
+def _known(take: Callable[[list[float]], Any], values: Sequence[float]) -> float:
+    """A number of those that are known; NaN where none is."""
+    known = [value for value in values if not math.isnan(value)]
+    return float(take(known)) if known else math.nan
 
 
 def _count(number: int, what: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import by_seed, name_of, rows_of_seeds, stem, tuned_text, without_common
 from mpi_compress.figures.axes import scales
+from mpi_compress.figures.curves import ceilings
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import conventions, drawing
@@ -33,7 +34,7 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     A panel shows series `of` another view, whose place in the list is `source`.
     """
     groups = by_seed(runs)
-    own_ends = {"names": drawing.cost_names(runs), "ceilings": drawing.ceilings(runs)}
+    own_ends = {"names": drawing.cost_names(runs), "ceilings": ceilings(runs)}
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
     asked = {name.strip() for table in tables for name in (table.x or "", *(table.y or "").split(","), *(table.bounds or ()))}
     asked = (asked | set(figure.at or ())) - {"", "T"}

@@ -7,10 +7,10 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.evidence.lines import lines
-from mpi_compress.figures.curves import ceiling
+from mpi_compress.figures.curves import ceiling, ceilings
 from mpi_compress.figures.noise import smoothed
 from mpi_compress.job.tables import FigureTable
-from mpi_compress.report import drawing, series
+from mpi_compress.report import series
 
 JOB = {
     "title": "noise", "data": {"generator": "gspar", "samples": 40, "dim": 8}, "objective": {"mu": "1e-2 L"}, "workers": {"count": 2},
@@ -46,7 +46,7 @@ def test_a_curve_that_diverges_ends_where_that_of_plot_does(runs):
     view = series.views(runs, FigureTable("round", "loss"), 64)[0]
     assert view["ceilings"]["loss"] == ceiling(runs, FigureTable(y="loss")) < 100
     assert "suboptimality" in view["ceilings"]
-    assert drawing.ceilings(runs[:1]) == {}
+    assert ceilings(runs[:1]) == {}
 
 
 def test_costs_have_their_model_and_unit(runs):

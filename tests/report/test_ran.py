@@ -74,7 +74,7 @@ def test_methods_are_listed_with_their_states_reasons_and_medians(folder):
     assert (long.state, long.look) == ("diverged", "fails")
     assert long.why
     runs = [run for run in found[0].runs if run.label == "top-2"]
-    assert top.up == sum(float(run.trace["wire_bits_up"][-1]) for run in runs) / 2
+    assert top.last.up == sum(float(run.trace["wire_bits_up"][-1]) for run in runs) / 2
     assert top.cells["loss"] == f"{sum(float(run.trace['loss'][-1]) for run in runs) / 2:.6g}"
 
 
@@ -98,7 +98,7 @@ def test_a_run_that_is_missing_stopped_failed_or_foreign_says_so(folder, tmp_pat
     assert "it stopped so" in begun.why
     assert "it failed so" in begun.why
     assert begun.look == "fails"
-    assert abs(begun.loss - loss) < 1
+    assert abs(begun.last.loss - loss) < 1
     whys = sorted(m.why for m in job.methods if (m.name, m.state) == ("GD", "not run"))
     assert whys[0] == ""
     assert str(foreign) in whys[1]
