@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from mpi_compress.algorithms.steps import Schedule, Step, bind, formulas_in
+from mpi_compress.core.errors import NotMet
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 
 THEORY = "theory"
@@ -39,14 +40,15 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
         theory: the theorem's step as a formula; "": the method states none.
 
     Raises:
+        NotMet: a compressor or a method that does not state what the formula names.
         ValueError: a formula without a value.
     """
     named = names_of(value, theory)
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, what = OF_COMPRESSORS[name]
-        raise ValueError(f"{key} = '{value}' needs {what} and the {way}link's compressor states none")
+        raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none")
     if THEORY in names_of(value, ""):
         if not theory:
-            raise ValueError(f"{key} = '{value}' names the step of a theorem, and this method states none")
+            raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none")
         numbers = {**numbers, THEORY: evaluate(theory, numbers)}
     return bind(value, numbers) if is_step else evaluate(value, numbers)

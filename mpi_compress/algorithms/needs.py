@@ -1,8 +1,10 @@
 """What methods need of the problem, the links and the setting: data that a part lists, checked before anything runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from mpi_compress.core.errors import NotMet
 
 
 @dataclass(frozen=True)
@@ -12,12 +14,12 @@ class Need:
     Attributes:
         is_met: of a method that is bound to its setting.
         sentence: why another one is refused, and what would do; {name} is the method's.
-        of_data: True if the problem's numbers decide it, which are known only once its data are read.
+        of: the numbers of the problem that decide it, some of which are known only once its data are read.
     """
 
     is_met: Callable[[Any], bool]
     sentence: str
-    of_data: bool = False
+    of: Sequence[str] = ()
 
 
 def _is_exact(link: Any) -> bool:
@@ -33,7 +35,7 @@ def _is_smooth_part_within(method: Any) -> bool:
     return not method.setting.mu_apart and not (apart is not None and apart.smooth)
 
 
-WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of_data=True)
+WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of=("mu",))
 EXACT_DOWN = Need(
     _adds_exactly,
     "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64",
@@ -49,9 +51,9 @@ STATELESS_DOWN = Need(
     lambda m: not m.down.compressor.has_state,
     "{name} has a message for each worker, and '{down}' remembers one sequence",
 )
-STRONGLY_CONVEX = Need(lambda m: m.setting.numbers["mu"] > 0, "{name} needs mu > 0", of_data=True)
-SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that is smooth", of_data=True)
-OPTIMUM = Need(lambda m: m.setting.x_star is not None, "{name} needs x*, which is not known here", of_data=True)
+STRONGLY_CONVEX = Need(lambda m: m.setting.numbers["mu"] > 0, "{name} needs mu > 0", of=("mu",))
+SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that is smooth", of=("L",))
+OPTIMUM = Need(lambda m: m.setting.x_star is not None, "{name} needs x*, which is not known here", of=("x*",))
 ONE_STEP_SIZE = Need(lambda m: isinstance(m.step, float), "{name} takes one step size for all rounds")
 HEARS_MEAN = Need(
     lambda m: m.by.everyone_remembers, 'the workers of {name} use the mean that they hear: leave by out of [down], or say "mean"'
@@ -68,10 +70,10 @@ def exact_up(sentence: str) -> Need:
 
 
 def check_needs(method: Any) -> None:
-    """ValueError with the sentence of the first need that the setting does not meet."""
+    """NotMet with the sentence of the first need that the setting does not meet; ValueError for a share that is none."""
     for need in method.needs:
         if not need.is_met(method):
-            raise ValueError(need.sentence.format(name=method.name, down=method.down.compressor.name))
+            raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name), need.of)
     if method.batch is not None:
         check_batch(method.batch, method.setting.numbers["N"])
     for key in method.shares:
@@ -80,6 +82,6 @@ def check_needs(method: Any) -> None:
 
 
 def check_batch(batch: int, N: float) -> None:
-    """ValueError where a minibatch has no rows, or more than the N samples of the whole set."""
+    """NotMet where a minibatch has no rows, or more than the N samples of the whole set."""
     if not 1 <= batch <= N:
-        raise ValueError(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
+        raise NotMet(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")

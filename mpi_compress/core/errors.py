@@ -1,6 +1,6 @@
 """Errors that are not bugs of this package."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -11,6 +11,14 @@ _LISTED = 20  # names, in a line
 
 class UserError(ValueError):
     """The user's input is wrong: one line that says what was given, where, and what would do (exit 2)."""
+
+
+class NotMet(UserError):
+    """What a method needs is not there; `of` names the numbers of the data that decide it, none where they do not matter."""
+
+    def __init__(self, text: str, of: Sequence[str] = ()):
+        super().__init__(text)
+        self.of = of
 
 
 class CorruptMessage(ValueError):

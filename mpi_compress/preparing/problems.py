@@ -29,7 +29,7 @@ T = TypeVar("T")
 SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 _OF_WORKERS = ("L_max", "L_rms", "L_pm")  # quantities that need all workers' smoothness
-_OF_SMOOTHNESS = ("L", "kappa", "L_row", *_OF_WORKERS)
+OF_SMOOTHNESS = ("L", "kappa", "L_row", *_OF_WORKERS)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _refuse_size(gram: float) -> None:
 
 
 def _smoothness(spec: RunSpec, data: DataSet, loss: Loss | Model, n: int, wanted: Wanted) -> Smoothness:
-    """Of the mean loss alone, as the job says."""
+    """The smoothness of the mean loss alone, as the job says."""
     given = spec.objective.smoothness
     if given is None:
         return stated(data, loss, n, wanted.each, wanted.row)
@@ -235,6 +235,12 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     return problem, optimum(data, problem.loss, problem.mu)
 
 
+def names_in_objective(spec: RunSpec) -> set[str]:
+    """The quantities that the formulas of [objective] name."""
+    formulas = (spec.objective.mu, spec.objective.lambda2, spec.penalty.weight if spec.penalty else None)
+    return set().union(*(names_in(formula) for formula in formulas if formula is not None))
+
+
 def _mu(spec: RunSpec, sizes: dict[str, float]) -> float:
     """µ, from either form of the regulariser; in a formula L is the smoothness of the data part."""
     objective = spec.objective
@@ -264,7 +270,7 @@ def is_large(data: DataSet) -> bool:
 
 def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: set[str] | None = None) -> None:
     """Refuse a formula in L where that is not known; `names` are what it names, if it names more than it says."""
-    named = set() if formula is None else (names_in(formula) if names is None else names) & set(_OF_SMOOTHNESS)
+    named = set() if formula is None else (names_in(formula) if names is None else names) & set(OF_SMOOTHNESS)
     given = spec.objective.smoothness
     unknown = named & {"L_row", *(() if given == "estimate" else _OF_WORKERS)}
     if given is not None and not math.isnan(L) and unknown:

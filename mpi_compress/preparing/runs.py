@@ -11,30 +11,22 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.algorithms import Algorithm, Setting, algorithms
-from mpi_compress.algorithms.formulas import names_of
-from mpi_compress.algorithms.steps import formulas_in
-from mpi_compress.algorithms.tuning.links import follows_link, tuned
+from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms.tuning.links import follows_link
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
-from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.tables import LinkTable
 from mpi_compress.kernels.vectors import norm
-from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs import Clocked
-from mpi_compress.messages.costs.base import check_cost
-from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.messages.link import Link
 from mpi_compress.preparing.memory_needs import Shape, refuse_what_cannot_fit, shape_of
-from mpi_compress.preparing.problems import Problem, is_large, key_of, problem_of, refuse_smoothness, start_of
+from mpi_compress.preparing.needs import algorithm_of
+from mpi_compress.preparing.problems import Problem, is_large, key_of, problem_of, start_of
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
-from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
 
 
@@ -111,59 +103,6 @@ def _numbers(spec: RunSpec, problem: Problem, x0: Vector) -> dict[str, float]:
     return known
 
 
-def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
-    """The run's algorithm, bound to its setting."""
-    algorithm, dim = spec.algorithm, problem.dim
-    _check_participation(spec, algorithm)
-    up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
-    if not is_ours(spec.cost):
-        checked_at("cost", partial(check_cost, spec.cost))
-    for key in algorithm.formulas():
-        for formula in formulas_in(getattr(algorithm, key)):
-            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
-    if algorithm.shares_memory and spec.stop.wire_bits_up is not None:
-        raise UserError(f"stop.wire_bits_up: {algorithm.name} shares memory and counts no bits; give rounds or seconds")
-    if algorithm.shares_memory and isinstance(spec.cost, Clocked):
-        raise UserError(f"cost.model = {spec.cost.name}: {algorithm.name} shares memory and sends no messages; leave it out")
-    if algorithm.shares_memory and spec.log.count:
-        raise UserError(f"log.count: {algorithm.name} shares memory and sends no messages; leave it out")
-    if not is_ours(algorithm):
-        checked_at("algorithm", partial(check_logs, algorithm))
-    regularizer = algorithm.regularizer or spec.objective.regularizer
-    apart = problem.mu if regularizer == "master" else 0.0
-    penalty = problem.penalty if problem.penalty is not None and not (regularizer == "worker" and problem.penalty.smooth) else None
-    if penalty is not None and not algorithm.proximal:
-        why = "is at the master" if penalty.smooth else "is not smooth"
-        raise UserError(
-            f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
-            + ", ".join(name for name in algorithms if algorithms[name].proximal)
-        )
-    applied = None if penalty is None else checked_penalty(penalty)
-    participants = spec.workers.participants
-    shapes = problem.block_shapes
-    setting = Setting(spec.workers.count, dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, shapes)
-    method = checked_at("algorithm", lambda: algorithm.within(setting))
-    _check_participation(spec, method)
-    _check_fold(spec, method)
-    return method
-
-
-def _check_participation(spec: RunSpec, algorithm: Algorithm) -> None:
-    """UserError where some of the workers take part, and the algorithm needs all of them."""
-    if spec.workers.participants is not None and not algorithm.partial_mean:
-        raise UserError(
-            f"workers.participate = {spec.workers.participate}: {algorithm.name}, as it is set here, needs all workers in every "
-            "round; some of them are enough for " + ", ".join(name for name in algorithms if algorithms[name].partial_mean)
-        )
-
-
-def _check_fold(spec: RunSpec, algorithm: Algorithm) -> None:
-    """UserError where a tree folds messages that the algorithm does not send, or uses one by one."""
-    if spec.workers.fold == "tree" and (algorithm.shares_memory or algorithm.needs_each):
-        why = "shares memory and sends no messages" if algorithm.shares_memory else "needs each message, not their mean alone"
-        raise UserError(f'workers.fold = "tree": {algorithm.name}, as it is set here, {why}; fold = "order" would do')
-
-
 _warned: set[str] = set()
 
 
@@ -180,20 +119,6 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
                 f"{compressor.name}: makes Dense, so each message counts as {dim} floats of {table.codec.float_format.bits} bits; "
                 "a kind and a codec of its own are charged for what they write: docs/own-compressor.md"
             )
-
-
-def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
-    """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
-    compressor, dim = table.compressor, problem.dim
-    if isinstance(compressor, Composed):
-        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, problem.block_sizes))
-    if isinstance(compressor, AmongWorkers):
-        compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
-    if not (table.budget or spec.algorithm.settles(compressor, way)):
-        checked_at(f"{way}.compressor", partial(compressor.check, dim))
-    trusted = all(is_ours(part) for part in (spec.algorithm, compressor, table.codec))
-    link = (Link if trusted else GuardedLink)(compressor, table.codec, dim)
-    return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link
 
 
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:

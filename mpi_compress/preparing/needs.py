@@ -1,0 +1,160 @@
+"""What a run needs of its parts, in one place: preparing asks it, and `plan` does before data are read, as far as it is known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms import Algorithm, Setting, algorithms
+from mpi_compress.algorithms.formulas import names_of
+from mpi_compress.algorithms.steps import formulas_in
+from mpi_compress.algorithms.tuning.links import tuned
+from mpi_compress.core.errors import NotMet, UserError, checked_at
+from mpi_compress.core.registry import is_ours
+from mpi_compress.guard.verbs import check_logs
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import LinkTable
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed
+from mpi_compress.messages.costs import Clocked
+from mpi_compress.messages.costs.base import check_cost
+from mpi_compress.messages.guarded import GuardedLink
+from mpi_compress.messages.link import Link
+from mpi_compress.preparing.memory_needs import Shape
+from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, Wanted, names_in_objective, refuse_smoothness, unsolved_of
+from mpi_compress.problem.constants import Smoothness
+from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.problem.models import Model
+from mpi_compress.problem.own_parts import checked_penalty
+from mpi_compress.problem.partitions import refuse_idle_workers
+
+
+def _with(trait: str) -> str:
+    """The methods that have a trait."""
+    return ", ".join(name for name in algorithms if getattr(algorithms[name], trait))
+
+
+REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
+    (
+        lambda spec, method: method.shares_memory and spec.stop.wire_bits_up is not None,
+        "stop.wire_bits_up: {name} shares memory and counts no bits; give rounds or seconds",
+    ),
+    (
+        lambda spec, method: method.shares_memory and isinstance(spec.cost, Clocked),
+        "cost.model = {spec.cost.name}: {name} shares memory and sends no messages; leave it out",
+    ),
+    (
+        lambda spec, method: method.shares_memory and spec.log.count,
+        "log.count: {name} shares memory and sends no messages; leave it out",
+    ),
+    (
+        lambda spec, method: spec.workers.participants is not None and not method.partial_mean,
+        "workers.participate = {spec.workers.participate}: {name}, as it is set here, needs all workers in every round; "
+        "some of them are enough for {with_partial_mean}",
+    ),
+    (
+        lambda spec, method: spec.workers.fold == "tree" and method.shares_memory,
+        'workers.fold = "tree": {name}, as it is set here, shares memory and sends no messages; fold = "order" would do',
+    ),
+    (
+        lambda spec, method: spec.workers.fold == "tree" and method.needs_each,
+        'workers.fold = "tree": {name}, as it is set here, needs each message, not their mean alone; fold = "order" would do',
+    ),
+)
+"""What is refused of the tables of a run and its method, with the sentence for users; `Method.needs` says what the method needs."""
+
+
+def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
+    """The run's algorithm, bound to its setting.
+
+    Raises:
+        NotMet: a need that is not met.
+        UserError: anything else that is wrong, with its place in the job.
+    """
+    return _bound(spec, problem, _setting_of(spec, problem, numbers))
+
+
+def refusal(spec: RunSpec, shape: Shape) -> str:
+    """Why a run on data of this size is refused, whatever else the data are; "" if nothing is known that speaks against it.
+
+    The numbers of the data are not known, and 1 stands for them. What one of them decides is left to the run.
+    """
+    spec = spec.trials[0] if spec.tune else spec
+    loss, n, wanted = spec.loss, spec.workers.count, Wanted.by(spec)
+    if isinstance(loss, Model) or spec.up.compressor.needs_noise:
+        return ""  # settled by the data themselves
+    data = DataSet(Path(), spec.data.title, shape.samples, shape.dim, int(shape.nonzeros))
+    is_known = not loss.smooth or isinstance(spec.objective.smoothness, float | int)
+    of_data = Smoothness(np.nan) if is_known else Smoothness(1.0, [1.0] * n if wanted.each else None, 1.0 if wanted.row else None)
+    unknown = {"g0", "x*"} if is_known else {"g0", "x*", *OF_SMOOTHNESS}
+    is_certain = unknown.isdisjoint(names_in_objective(spec))
+    unknown |= set() if is_certain else {"mu"}
+    try:
+        refuse_idle_workers(n, shape.samples)
+        problem = replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim))
+        is_certain = True
+        setting = _setting_of(spec, problem, {**problem.numbers(n), "g0": 1.0})
+        is_certain = unknown.isdisjoint(spec.algorithm.names())
+        _bound(spec, problem, setting)
+    except NotMet as error:
+        return str(error) if unknown.isdisjoint(error.of) else ""
+    except UserError as error:
+        return str(error) if is_certain else ""
+    except Exception:  # a user's part may fail for the numbers that stand for the data's
+        return ""
+    return ""
+
+
+def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Setting:
+    """What the run fixes for its algorithm; UserError where that does not go together."""
+    algorithm = spec.algorithm
+    up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
+    if not is_ours(spec.cost):
+        checked_at("cost", partial(check_cost, spec.cost))
+    if not is_ours(algorithm):
+        checked_at("algorithm", partial(check_logs, algorithm))
+    regularizer, penalty = algorithm.regularizer or spec.objective.regularizer, problem.penalty
+    if penalty is not None and regularizer == "worker" and penalty.smooth:
+        penalty = None  # in the f_i
+    if penalty is not None and not algorithm.proximal:
+        why = "is at the master" if penalty.smooth else "is not smooth"
+        raise UserError(
+            f"objective.penalty: '{penalty.name}' {why}, and {algorithm.name} has no step that applies it; these have one: "
+            + _with("proximal")
+        )
+    applied = None if penalty is None else checked_penalty(penalty)
+    apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
+    n, participants = spec.workers.count, spec.workers.participants
+    return Setting(n, problem.dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, shapes)
+
+
+def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Algorithm:
+    """The algorithm in its setting, its formulas evaluated."""
+    algorithm = spec.algorithm
+    for key in algorithm.formulas():
+        for formula in formulas_in(getattr(algorithm, key)):
+            refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
+    try:
+        method = checked_at("algorithm", partial(algorithm.within, setting))
+    except NotMet as error:
+        raise NotMet(f"algorithm: {error}", error.of) from None
+    for is_refused, sentence in REFUSED:
+        if is_refused(spec, method):
+            raise NotMet(sentence.format(spec=spec, name=method.name, with_partial_mean=_with("partial_mean")))
+    return method
+
+
+def _link(spec: RunSpec, way: str, table: LinkTable, problem: Problem) -> Link:
+    """The link of a direction, "up" or "down"; one that checks every message if a part is the user's."""
+    compressor, dim = table.compressor, problem.dim
+    if isinstance(compressor, Composed):
+        compressor = checked_at(f"{way}.compressor", partial(compressor.within_model, problem.block_sizes))
+    if isinstance(compressor, AmongWorkers):
+        compressor = checked_at(f"{way}.compressor", partial(compressor.among, spec.workers.count))
+    if not (table.budget or spec.algorithm.settles(compressor, way)):
+        checked_at(f"{way}.compressor", partial(compressor.check, dim))
+    trusted = all(is_ours(part) for part in (spec.algorithm, compressor, table.codec))
+    link = (Link if trusted else GuardedLink)(compressor, table.codec, dim)
+    return checked_at(f"{way}.budget", partial(tuned, link, spec.cost)) if table.budget else link
