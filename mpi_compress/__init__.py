@@ -10,7 +10,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
     os.environ.setdefault(_variable, "1")  # one thread a rank, set before NumPy is imported: more would change bits
 
 if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these parts
-    from mpi_compress.algorithms import Algorithm, algorithms
+    from mpi_compress.algorithms import Algorithm, Estimator, algorithms
     from mpi_compress.algorithms.sampling import Batches
     from mpi_compress.algorithms.steps import Step, step_at
     from mpi_compress.core.errors import CorruptMessage, UserError
@@ -55,8 +55,9 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
 
 __all__ = [
     "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
-    "Drawn", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model",
-    "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step", "Stopped",
+    "Drawn", "Estimator", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric",
+    "Model", "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
+    "Stopped",
     "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
     "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run",
     "step_at",
@@ -67,7 +68,7 @@ _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "al
 _MODULES = {
     name: module
     for module, names in {
-        "algorithms": "algorithms Algorithm",
+        "algorithms": "algorithms Algorithm Estimator",
         "algorithms.sampling": "Batches",
         "algorithms.steps": "Step step_at",
         "core.errors": "CorruptMessage UserError",

@@ -127,7 +127,10 @@ class Estimator(Verbs):
         by.wrap(self)
 
     def within(self, setting: Setting) -> Self:
-        return super().within(replace(setting, up=tuned(setting.up, setting.cost)) if self.tunes else setting)
+        bound = super().within(replace(setting, up=tuned(setting.up, setting.cost)) if self.tunes else setting)
+        bound.server.check()
+        bound.server.weight_ratio(1)
+        return bound
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
         return (way == "up" and self.tunes) or super().settles(compressor, way)
@@ -135,10 +138,6 @@ class Estimator(Verbs):
     def names(self) -> set[str]:
         server, by = self.server or self.own_server(), self.by or self.own_downlink()
         return super().names() | server.names() | by.names()
-
-    def check(self) -> None:
-        self.server.check()
-        self.server.weight_ratio(1)
 
     @property
     def answers_each(self) -> bool:

@@ -16,7 +16,7 @@ _MANY = 40  # names of one kind
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    kinds = "algorithms, compressors, codecs, losses, penalties, models, partitions, metrics, costs, "
+    kinds = "algorithms, servers, downlinks, compressors, codecs, losses, penalties, models, partitions, metrics, costs, "
     kinds += "formats, datasets, columns, claims or jobs"
     parser.add_argument("what", nargs="?", metavar="KIND|PART", help=f"{kinds}; or a part's name")
 
@@ -68,7 +68,7 @@ def _jobs() -> Iterator[str]:
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
-    from mpi_compress.algorithms import algorithms
+    from mpi_compress.algorithms import algorithms, downlinks, servers
     from mpi_compress.messages.codecs import codecs
     from mpi_compress.messages.compressors import compressors
     from mpi_compress.messages.costs import costs
@@ -82,7 +82,8 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     from mpi_compress.problem.penalties import penalties
 
     return {
-        "algorithms": algorithms, "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
+        "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
+        "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
         "models": models, "partitions": partitions, "metrics": metrics, "costs": costs,
         "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
@@ -102,10 +103,12 @@ def _described(key: str, part: Any) -> Iterator[str]:
     paper = getattr(part, "paper", "")
     first = getattr(part, "formula", "") or (inspect.getdoc(part) or "").partition("\n")[0]
     yield f"  {key:16s} {first}" + (f" [{paper}]" if paper and paper not in first else "")
+    if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
+        yield f"  {'':16s}   x moves by the server {parts[0]}, workers hear by {parts[1]}"
     if theory := getattr(part, "theory", ""):
         yield f"  {'':16s}   in formulas, theory is {theory}"
     known, hints = meanings(part), get_type_hints(part)
-    for field in fields(part):
+    for field in sorted(fields(part), key=lambda field: field.kw_only is True):
         if field.init:
             meaning = known.get(field.name, "") + _choices(hints[field.name])
             yield f"  {'':16s}   {_default(field):28s} {meaning}".rstrip()

@@ -64,7 +64,6 @@ class CAT(GD):
         return SCHEMES[self.up.compressor.name].of(self.up, self.setting.cost, self.budget, self.setting.n)
 
     def check(self) -> None:
-        super().check()
         check_budget(self.up, self.setting.cost, self.budget)
         self.tuning  # noqa: B018  raises where the cost cannot be planned
 

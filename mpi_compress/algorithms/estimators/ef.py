@@ -55,7 +55,6 @@ class ErrorFeedback(Descent):
         return (way == "up" and compressor.follows == "step") or super().settles(compressor, way)
 
     def check(self) -> None:
-        super().check()
         if self.reset is not None and self.reset < 1:
             raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
 
@@ -180,7 +179,6 @@ class EF(ErrorFeedback):
             raise ValueError(f'direction = "{self.direction}" is a direction of momentum: it needs momentum = …')
         if self.masking and not (self.momentum and self.form == "update"):
             raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
-        super().check()
 
     @property
     def by_update(self) -> bool:
@@ -242,7 +240,6 @@ class EFGDStar(ErrorFeedback):
     reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 
     def check(self) -> None:
-        super().check()
         if self.batch is not None:
             raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
 

@@ -146,7 +146,6 @@ class EControl(AddsUp):
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
 
     def check(self) -> None:
-        super().check()
         if not 0 <= float(self.eta) <= 1:
             raise ValueError(f"eta = {self.eta} must be from 0 to 1")
 

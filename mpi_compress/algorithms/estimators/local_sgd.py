@@ -40,7 +40,6 @@ class LocalSGD(Estimator):
         return {**super().knows(), "local_steps": float(self.local_steps)}
 
     def check(self) -> None:
-        super().check()
         if self.local_steps < 1:
             raise ValueError(f"local_steps = {self.local_steps} must be at least 1")
         if self.server_step <= 0:

@@ -56,7 +56,6 @@ class PowerSGD(Descent):
     warm_start: bool = True  # false: each step draws Q anew
 
     def check(self) -> None:
-        super().check()
         shapes, dim = self.blocks.shapes, self.setting.dim
         if not shapes:
             raise ValueError('shapes = "model" needs a model, and a loss of a margin has no blocks; give shapes = [[n, m], …]')

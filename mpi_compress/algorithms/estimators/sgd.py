@@ -132,7 +132,6 @@ class SVRG(SGD):
     compress_full: bool = False  # true: full gradients are compressed, too
 
     def check(self) -> None:
-        super().check()
         if self.epoch is not None and self.epoch < 1:
             raise ValueError(f"epoch = {self.epoch} must be at least 1 round")
 

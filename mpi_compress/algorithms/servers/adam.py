@@ -15,7 +15,7 @@ class MovedWithMoments(Moved):
 @servers.register("adam")
 @dataclass(frozen=True)
 class AdamStep(Server):
-    """Adam (Kingma and Ba 2015):
+    """Adam, a step by means of directions and of their squares (Kingma and Ba 2015).
 
     m ← β1 m + (1 − β1) g;  v ← β2 v + (1 − β2) g²
     x ← x − γ (m / (1 − β1^t)) / (√(v / (1 − β2^t)) + ε),   t = 1, 2, …

@@ -15,7 +15,10 @@ class MovedWithMomentum(Moved):
 @servers.register("heavy-ball")
 @dataclass(frozen=True)
 class HeavyBall(Server):
-    """The heavy ball (Polyak 1964): m ← β m + g;  x ← x − γ m. Its other forms move x along u in place of m:
+    """The heavy ball (Polyak 1964): m ← β m + g;  x ← x − γ m.
+
+    Its other forms move x along u in place of m:
+
 
     nesterov     u = g + β m (Sutskever et al. 2013; the usual SGD with Nesterov's momentum)
     printed      u = g + m, as HT Algorithm 2 has it; it takes twice the step of Algorithm 1 when β nears 0

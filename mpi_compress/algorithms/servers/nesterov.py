@@ -20,7 +20,7 @@ class Extrapolated(Moved):
 @servers.register("nesterov")
 @dataclass(frozen=True)
 class NesterovStep(Server):
-    """Nesterov's accelerated step (Nesterov 2004, scheme 2.2.9; AIADE paper, baseline), with gradients taken at y:
+    """Nesterov's accelerated step (Nesterov 2004, scheme 2.2.9; AIADE paper, baseline), with gradients taken at y.
 
     x⁺ ← y − γ (g + ∇r(y));  y ← x⁺ + τ (x⁺ − x);  x ← x⁺
 
