@@ -173,6 +173,7 @@ class EF(ErrorFeedback):
             object.__setattr__(self, "partial_mean", "")
 
     def check(self) -> None:
+        super().check()
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
         if self.direction != "printed" and not self.momentum:
@@ -240,6 +241,7 @@ class EFGDStar(ErrorFeedback):
     reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 
     def check(self) -> None:
+        super().check()
         if self.batch is not None:
             raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
 
