@@ -31,7 +31,7 @@ class Cell:
     by: str  # the column of `took`
     end: str = ""  # how the runs that do not reach it ended
     unknown: str = ""  # why it cannot be said
-    unit: str | None = None  # of the column; None: what the column says alone
+    unit: str | None = None  # the column's unit; None: what `columns` says
 
     @property
     def median(self) -> float:
@@ -115,7 +115,7 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     for column in (by, *(target.column for target in targets)):
         if runs and not any(run.has(column) for run in runs):
             raise UserError(nearest(column, dict.fromkeys(c for run in runs for c in (*run.trace, "seconds")), "column"))
-    groups = by_seed([run for run in runs if len(run.trace.get("round", ()))])
+    groups = by_seed([run for run in runs if run.rows])
     if not groups:
         raise UserError("no result has a row yet")
     labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))

@@ -5,7 +5,6 @@ fixed + bits/B seconds: what it computes and the latency of the messages that ar
 """
 
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ class Need:
     label: str
     seconds: float  # on the links of its run; infinite where it does not reach the target
     fixed: float  # seconds of computing and latency
-    bits: float  # of the messages that were waited for
+    bits: float  # the messages that were waited for
     follows_link: bool  # True if its messages depend on the link
 
     def on(self, bandwidth: float) -> float:
@@ -39,7 +38,7 @@ def crossing(one: Need, other: Need) -> float | None:
 
 
 def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
-    """For the runs on the same links: which one is fastest to a target, and below or above which bandwidth another one would be."""
+    """Say for runs on the same links which one is fastest to a target, and at which bandwidths another one would be."""
     for group in _on_the_same_links([run for run in runs if run.has("model_seconds") and run.has(target.column)]):
         needs = sorted((_need(each, target) for each in by_seed(group)), key=lambda need: need.seconds)
         reached = [need for need in needs if need.seconds < np.inf]
@@ -70,7 +69,7 @@ def _compared(need: Need, first: Need | None) -> str:
 def _on_the_same_links(runs: Sequence[Run]) -> list[list[Run]]:
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(json.dumps(tomllib.loads(run.attrs["job"]).get("cost"), sort_keys=True), []).append(run)
+        groups.setdefault(json.dumps(run.written.get("cost"), sort_keys=True), []).append(run)
     return [*groups.values()]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.evidence.comparison import Comparison, Method, amount, compare
 from mpi_compress.evidence.outcomes import Outcome
-from mpi_compress.evidence.problems import key_of, name_in, tables_of, words
+from mpi_compress.evidence.problems import key_of, name_in, words
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
@@ -110,6 +110,6 @@ def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:
 
 def _is_dense(run: Run) -> bool:
     """True for gradient descent with whole gradients."""
-    tables = tables_of(run)
+    tables = run.written
     return name_in(tables.get("algorithm")) == "gd" and name_in(tables.get("up", {}).get("compressor", "identity")) in _DENSE
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.targets import Target
 
-_DIGITS = 4  # of a level, so that a level that is typed is the one that is shown
-_LOGARITHMIC = (0.25, 0.5, 0.75)  # of the way from the start to the best value, on an axis of decades
-_ROUNDING = 1e-12  # of the start, below which a fixed target would ask for what rounding decides
+_DIGITS = 4  # a level has no more, so that a level that is typed is the one that is shown
+_LOGARITHMIC = (0.25, 0.5, 0.75)  # shares of the way from the start to the best value, on an axis of decades
+_ROUNDING = 1e-12  # times the start: a lower target would ask for what rounding decides
 _LINEAR = (0.5, 0.8, 0.95)
 _WIDE = 3.0  # decades, from which on fixed targets are powers of ten
 

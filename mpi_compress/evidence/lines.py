@@ -3,7 +3,6 @@
 import itertools
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -77,7 +76,7 @@ def _seed_and_others(run: Run) -> tuple[Any, Any]:
     """A run's seed, and what else decides it."""
     if "job" not in run.attrs:
         return None, id(run)
-    tables = tomllib.loads(run.attrs["job"])
+    tables = run.written
     seed = tables.pop("seed", 0)
     return seed, json.dumps([run.label, tables], sort_keys=True, default=str)
 

@@ -1,7 +1,6 @@
 """Which runs of any jobs are on one problem: data, objective, workers and start are equal, whatever the method."""
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,14 +44,9 @@ def key_of(run: Run) -> str:
     return json.dumps(_problem(run), sort_keys=True, default=str)
 
 
-def tables_of(run: Run) -> dict[str, Any]:
-    """The tables of a run as its job wrote them."""
-    return tomllib.loads(run.attrs["job"])
-
-
 def _problem(run: Run) -> dict[str, Any]:
     """What decides the problem: data, objective, workers and x0."""
-    tables = tables_of(run)
+    tables = run.written
     workers = {key: value for key, value in tables.get("workers", {}).items() if key not in _OF_METHODS}
     return {"workers": workers, **{key: tables.get(key, {}) for key in ("data", "objective", "start")}}
 

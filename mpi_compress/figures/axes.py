@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LONGEST = 48  # letters of an entry, on one plot; twice as many on a page
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
-_PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # of 1000 to the power
+_PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # prefixes by the power of 1000
 _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
 _LARGE = 10_000.0  # a number without a unit, from which on an axis has a prefix
 
@@ -55,7 +55,7 @@ def axis_name(figure: FigureTable, which: Literal["x", "y"]) -> str:
     column, given = getattr(figure, which), getattr(figure, f"{which}label")
     if given is not None:
         return given
-    return column_of(column).label if "," not in column else ""  # of several columns the legend says it
+    return column_of(column).label if "," not in column else ""  # the legend names several columns
 
 
 def scales(figure: FigureTable) -> tuple[str, str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SPARSE = 3  # points, up to which each has its marker
-_FLOOR = 1e-34  # of a logarithmic axis, relative to its greatest value: a hundredth of the square of a float's precision
+_FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 
 
@@ -123,7 +123,7 @@ def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) ->
 
 
 def ceilings(runs: Sequence[Run]) -> dict[str, float]:
-    """For each column that can diverge the y up to which its curves are drawn where one does, so that the others can be seen."""
+    """The y up to which the curves of a column are drawn, by column, where a run diverges, so that the others can be seen."""
     if all(run.status != "diverged" for run in runs):
         return {}
     found = {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INSIDE = 4  # entries that may stand among the curves
 _PLACES: tuple[Any, ...] = ("upper right", "upper left", "lower left", "lower right", "center right", "center left")
 _AROUND = 2.0  # points between a legend and a curve
-_BETWEEN = 1.5  # of a font's size, between two columns of entries
+_BETWEEN = 1.5  # sizes of the font between two columns of entries
 
 
 def place(legend: "Legend") -> bool:

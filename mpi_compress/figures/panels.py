@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MODELS = 4  # that have a panel each
+_MODELS = 4  # more cost models have no panels of their own
 _BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y axis
 
 
@@ -144,7 +144,7 @@ def _write_notes(fig: "Figure", axes: Sequence["Axes"], each: Sequence[_Panel], 
 
 
 def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
-    """For each label of a panel what was tuned, and the last entries of the columns that are to be noted."""
+    """What was tuned for each label of a panel, and the last entries of the columns that are to be noted."""
     notes = {}
     for group in by_seed(runs):
         run = group[0]

@@ -8,7 +8,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROOM = 0.09  # of the axis, between 0 and what comes first
+_ROOM = 0.09  # the share of the axis between 0 and the first point
 
 
 def draw_starts(ax: "Axes", starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:

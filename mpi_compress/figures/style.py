@@ -39,8 +39,8 @@ class Style:
 
     settings: Any  # Matplotlib's
     titled: bool  # False: a paper's caption says what a title would
-    name: Namer  # of a line; a paper's text says what was tuned
-    suffix: str  # of the file
+    name: Namer  # names a line; a paper's text says what was tuned
+    suffix: str  # the file's
 
 
 STYLES = {"screen": Style(STYLE, True, name_of, ".png"), "paper": Style(_PAPER, False, name_in_paper, ".pdf")}

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
-_LETTER = 0.6  # of a font's size: a letter's width, where Matplotlib cannot measure it
+_LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
 _POINTS = 72.0  # in an inch
-_PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # of 1000 to the power
+_PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # prefixes by the power of 1000
 _PLAIN = 10_000.0  # numbers below it are written out
 
 

@@ -41,9 +41,9 @@ def _tuned(run: Run) -> float:
 class Function:
     """A function of claims."""
 
-    usage: str  # as a claim writes it
+    usage: str  # a claim writes it so
     says: str
-    of_rows: Callable[[NDArray], float] | None = None  # of a column or a formula, in all rows or in those of a window
+    of_rows: Callable[[NDArray], float] | None = None  # takes a column or a formula, in all rows or in those of a window
     of_run: Callable[[Run], float] | None = None
 
 
@@ -81,13 +81,13 @@ class Window:
 class Question:
     """A number that a claim's value asks of a run; where it names several runs, their smallest number is meant."""
 
-    labels: Sequence[str]  # of the runs
-    name: str  # of a function, or of a column
+    labels: Sequence[str]  # the runs'
+    name: str  # a function's or a column's
     formula: str = ""  # a column, or a formula in columns
-    columns: Sequence[str] = ()  # that the formula names
+    columns: Sequence[str] = ()  # the formula names them
     until: str = ""  # a column: not the last row counts but the first where it has come down to `level`
     level: float = math.nan
-    runs: str = ""  # as the claim names them
+    runs: str = ""  # the claim's words for them
     window: Window | None = None  # the rows that count; None: all
 
     def answer(self, run: Run) -> float:

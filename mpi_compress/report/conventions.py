@@ -1,6 +1,5 @@
 """One run drawn by each way of counting its bits."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ def counted(run: Run) -> dict[str, str]:
     if not columns:
         return {}
     columns["wire_bits_up"] = column_of("wire_bits_up").label
-    if tomllib.loads(run.attrs["job"]).get("cost", {}).get("model") == "udp-ethernet":
+    if run.written.get("cost", {}).get("model") == "udp-ethernet":
         columns["cost_up"] = _UDP
     return columns
 

@@ -4,7 +4,7 @@ Without scripts a page shows each table at a few fixed targets. The slider goes 
 page holds the cells of `mpi-compress table`, the order of the methods, and how long their bars are: the script computes nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from mpi_compress.evidence import levels
 from mpi_compress.evidence.comparison import BY, Cell, Comparison, cells, compare
 from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.problems import Problem, by_problem
+from mpi_compress.report.series import as_json
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
@@ -24,8 +26,8 @@ _RISING = ("test_accuracy", "hit_rate")
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", *_RISING)
 _BY = (BY[0], "wire_bits", *BY[1:3], "model_seconds", *BY[3:])
 _MOST = 4  # columns of which a table's target can be
-_LEVELS = (12, 100)  # of a slider: the fewest and the most
-CELLS = 120_000  # of all sliders, at about 30 bytes, unless they have the fewest levels
+_LEVELS = (12, 100)  # a slider has so many levels at least, and at most
+CELLS = 120_000  # all sliders together have no more, at about 30 bytes each, unless they have the fewest levels
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class TargetTable:
     methods: Sequence[Method]
     columns: Sequence[Column]
     by: Sequence[str]
-    comparison: Comparison  # of the methods in their order, to the first column's fixed targets
+    comparison: Comparison  # what the methods took, in their order, to the first column's fixed targets
 
     @property
     def runs(self) -> list[Run]:
@@ -173,3 +175,59 @@ def _texts(each: Sequence[Cell]) -> Iterator[str]:
         if before is None or (cell.took, cell.end, cell.unknown) != (before.took, before.end, before.unknown):
             before, text = cell, str(cell)
         yield text
+
+
+@dataclass(frozen=True)
+class OfProblem:
+    """A problem of several jobs."""
+
+    words: str
+    jobs: Sequence[tuple[str, str]]  # anchor and key
+    table: TargetTable
+
+
+@dataclass(frozen=True)
+class OfData:
+    """A data set on which several jobs have a problem in common."""
+
+    id: str
+    name: str
+    problems: Sequence[OfProblem]
+    others: Sequence[tuple[str, str, str]]  # problems of one job alone: in words, the job's anchor and key
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All tables of a page, and what their sliders need."""
+
+    of_jobs: Mapping[str, TargetTable]  # by the jobs' anchors
+    of_data: Sequence[OfData]
+    data: str  # JSON
+
+    @classmethod
+    def of(cls, found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> "Tables":
+        """The tables of these jobs."""
+        each = {o: table(f"{ids[o]}-reach", [(run, o.key) for run in o.shown], [o]) for o in found if o.job}
+        of_jobs = {ids[o]: table for o, table in each.items() if table is not None}
+        of_data = list(_of_data(found, ids))
+        all_tables = [*of_jobs.values(), *(problem.table for each in of_data for problem in each.problems)]
+        return cls(of_jobs, of_data, as_json(data(all_tables)))
+
+
+def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> list[OfData]:
+    sets: dict[str, list[Problem]] = {}
+    for problem in by_problem(found):
+        sets.setdefault(problem.data, []).append(problem)
+    made: list[OfData] = []
+    for name, problems in sets.items():
+        shared = [each for each in problems if len(each.jobs) > 1]
+        tables = [(p, table(f"data-{len(made) + 1}-{i}", p.runs, p.outcomes)) for i, p in enumerate(shared, 1)]
+        own = [OfProblem(each.words, _jobs(each, ids), table) for each, table in tables if table is not None]
+        alone = [(each.words, *_jobs(each, ids)[0]) for each in problems if len(each.jobs) == 1]
+        if own:
+            made.append(OfData(f"data-{len(made) + 1}", name, own, alone))
+    return made
+
+
+def _jobs(problem: Problem, ids: Mapping[Outcome, str]) -> list[tuple[str, str]]:
+    return [(ids[o], o.key) for o in problem.outcomes if o.key in problem.jobs]

@@ -16,8 +16,7 @@ from mpi_compress.evidence.fewest import HEADS, by_column, fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.report import ran, runs, series
-from mpi_compress.report.reach import TargetTable
-from mpi_compress.report.tables import Tables
+from mpi_compress.report.reach import Tables, TargetTable
 from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run

@@ -1,7 +1,6 @@
 """The rows of a job's tables: how each run ended, where its time went, and its bits."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +27,7 @@ def row(r: Run) -> dict[str, Any]:
     more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
     cost = unit_of("cost_up", [r])
     return {
-        "label": name_of(r), "seed": tomllib.loads(r.attrs["job"]).get("seed", 0), "status": r.status,
+        "label": name_of(r), "seed": r.written.get("seed", 0), "status": r.status,
         "reason": why_ended(r), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
         "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
         "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},

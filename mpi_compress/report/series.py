@@ -13,19 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.lines import by_seed, name_of, rows_of_seeds, stem, tuned_text, without_common
+from mpi_compress.evidence.levels import grows
+from mpi_compress.evidence.lines import Line, by_seed, name_of, rows_of_seeds, shown, stem, tuned_text, without_common
 from mpi_compress.figures.axes import scales
 from mpi_compress.figures.curves import ceilings
+from mpi_compress.figures.noise import smoothed
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
-from mpi_compress.report import conventions, drawing
-from mpi_compress.results.columns import named
+from mpi_compress.report import conventions
+from mpi_compress.results.columns import column_of, named
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import first_row
+from mpi_compress.results.units import COSTS, named_model, unit_of
 
 _SAME = 1e-7  # relative: how closely a column follows from another one
 
 Columns = dict[str, NDArray[np.float64]]
+Axes = tuple[str, str, str, str]
+"""x, y and their scales."""
 
 
 def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
@@ -34,7 +39,7 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     A panel shows series `of` another view, whose place in the list is `source`.
     """
     groups = by_seed(runs)
-    own_ends = {"names": drawing.cost_names(runs), "ceilings": ceilings(runs)}
+    own_ends = {"names": _cost_names(runs), "ceilings": ceilings(runs)}
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
     asked = {name.strip() for table in tables for name in (table.x or "", *(table.y or "").split(","), *(table.bounds or ()))}
     asked = (asked | set(figure.at or ())) - {"", "T"}
@@ -56,7 +61,7 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     return [{**view, **own_ends} for view in every]
 
 
-def _drawn(tables: Sequence[FigureTable | PanelTable]) -> list[drawing.Axes]:
+def _drawn(tables: Sequence[FigureTable | PanelTable]) -> list[Axes]:
     """The x and y of a figure and its panels, with their scales."""
     own = tables[0]
     assert isinstance(own, FigureTable)
@@ -136,7 +141,7 @@ def columns_of(run: Run, asked: set[str]) -> Columns:
     return {name: values for name, values in found.items() if np.isfinite(values).any()}
 
 
-def _line(group: Sequence[Run], asked: set[str], points: int, drawn: Sequence[drawing.Axes]) -> dict[str, Any]:
+def _line(group: Sequence[Run], asked: set[str], points: int, drawn: Sequence[Axes]) -> dict[str, Any]:
     each = [columns_of(run, asked) for run in group]
     at = rows_of_seeds(group)
     names = [name for name in each[0] if all(name in columns for columns in each)]
@@ -155,9 +160,40 @@ def _line(group: Sequence[Run], asked: set[str], points: int, drawn: Sequence[dr
     series = {"label": name_of(group[0]), "seeds": len(each), "columns": {n: follows.get(n, written.get(n)) for n in names}}
     for end in ("low", "high") if ranges else ():
         series[end] = {name: written[f"{name}.{end}"] for name in names if f"{name}.{end}" in written}
-    if noise := drawing.smooth(middle, ranges, drawn):
+    if noise := _smooth(middle, ranges, drawn):
         series["smooth"] = {y: _shortened(each) for y, each in noise.items()}
     return series
+
+
+def _cost_names(runs: Sequence[Run]) -> dict[str, str]:
+    """The names of costs with their cost model, if all runs share it, and its unit."""
+    model = named_model(runs)
+    names = {name: column_of(name).label + (f", {model}" if model else "") for name in COSTS}
+    return {name: f"{label} [{unit}]" if (unit := unit_of(name, runs)) else label for name, label in names.items()}
+
+
+def _smooth(columns: Mapping[str, NDArray], ranges: Mapping[str, NDArray], drawn: Sequence[Axes]) -> dict[str, Any]:
+    """The running median of each drawn y that is noise, as arrays by y.
+
+    Args:
+        columns: a line's columns, over several seeds their medians.
+        ranges: least and greatest over the seeds, by names such as "loss.low" and "loss.high".
+
+    Returns:
+        by y: `x`, the columns that grow, at the middle of each window; `y`, and the band's `low` and `high`.
+    """
+    found: dict[str, Any] = {}
+    for x, y, xscale, yscale in drawn:
+        if x not in columns or y not in columns or y in found:
+            continue
+        keep = shown(columns[x], columns[y], xscale, yscale)
+        ends = [ranges[f"{y}.{end}"][keep] if f"{y}.{end}" in ranges else None for end in ("low", "high")]
+        along = columns[x][keep]
+        if keep.sum() < 2 or (found_here := smoothed(Line("", along, columns[y][keep], *ends), xscale, yscale)) is None:
+            continue
+        xs = {name: np.interp(found_here.x, along, values[keep]) for name, values in columns.items() if grows(name)}
+        found[y] = {"x": xs, "y": found_here.y, "low": found_here.least, "high": found_here.most}
+    return found
 
 
 def _shortened(arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +208,7 @@ def _following(columns: Columns) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     bases: Columns = {}
     for name, values in columns.items():
-        if not np.isfinite(values).all():  # of a run that diverged, or not known at first
+        if not np.isfinite(values).all():  # the run diverged, or the column is not known at first
             continue
         few = slice(None, None, max(1, len(values) // 4))  # enough to rule out most columns
         for base, others in bases.items():

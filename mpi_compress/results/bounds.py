@@ -124,7 +124,7 @@ class Table:
 
     def lines(self) -> Iterator[str]:
         """The rows as text, for `show`."""
-        yield from plain(("", *HEADS[1:]), self.cells(), "lr", (10, 7, 7, 14, 14, 11), " " * 10)
+        yield from plain(("", *HEADS[1:]), self.cells(), "lr", (12, 7, 7, 14, 14, 11), " " * 10)
 
     def cells(self) -> list[list[str]]:
         """The rows as text, under `HEADS`."""

@@ -8,7 +8,7 @@ from mpi_compress.core.tables import plain
 if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
 
-_WORKERS, _LABELS = 8, 10  # that are shown; of more workers the first ones, and the rest in one line
+_WORKERS, _LABELS = 8, 10  # a table shows no more; a line sums up the other workers
 
 
 def name(run: "Run") -> str:

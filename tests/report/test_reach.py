@@ -18,7 +18,7 @@ from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.evidence.problems import by_problem
 from mpi_compress.report import reach, render
-from mpi_compress.report.tables import Tables
+from mpi_compress.report.reach import Tables
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.targets import Target, first_rows
 
