@@ -8,23 +8,17 @@ the table goes with the source.
 """
 
 import argparse
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "mpi_compress"
+from helpers.copies import LONGEST, PACKAGE, ROOT, copied, on_copies, played, pytest_of
+
 WANTED = 0.95  # share of the mistakes that must be seen
-LONGEST = 300  # seconds for the tests of one mistake
 
 
 class Mistake(NamedTuple):
@@ -235,26 +229,12 @@ def invalid(mistakes: tuple[Mistake, ...] = MISTAKES) -> Iterator[str]:
 
 def play(place: Path, cache: Path, tests: list[str]) -> tuple[int, str]:
     """Pytest's exit status for these tests on the copy in `place`, and the end of what it printed."""
-    environment = {"PYTHONPATH": str(place), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    line = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "-m", "not slow", *tests]
-    try:
-        done = subprocess.run(line, cwd=place, env=os.environ | environment, capture_output=True, text=True, timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        return 1, f"the tests do not end in {LONGEST} s"
-    return done.returncode, "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+    status, said = played(place, pytest_of(tests), LONGEST, NUMBA_CACHE_DIR=str(cache))
+    return status, "\n".join(said.splitlines()[-15:])
 
 
 def nodes(mistakes: list[Mistake]) -> list[str]:
     return list(dict.fromkeys(f"tests/{test}" for m in mistakes for test in m.tests.split()))
-
-
-def copied(place: Path) -> Path:
-    """A copy of what tests need."""
-    for name in ("mpi_compress", "tests", "docs", "jobs", "benchmarks"):
-        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
-    for file in (file for file in ROOT.iterdir() if file.is_file()):
-        shutil.copy2(file, place)
-    return place
 
 
 def try_out(m: Mistake, place: Path, cache: Path) -> tuple[bool, str]:
@@ -286,25 +266,19 @@ def main() -> int:
         print(*problems, sep="\n")
         return 2
     with tempfile.TemporaryDirectory(prefix="mistakes-") as folder:
-        cache, places = Path(folder) / "cache", SimpleQueue()
-        for i in range(options.jobs):
-            places.put(copied(Path(folder) / f"copy-{i}"))
-        first = Path(folder) / "copy-0"
-        status, said = play(first, cache, nodes(chosen))
+        cache = Path(folder) / "cache"
+        status, said = play(copied(Path(folder) / "copy-0"), cache, nodes(chosen))
         if status:
             print(f"without a mistake the tests do not pass:\n{said}")
             return 2
         print(f"{len(nodes(chosen))} tests or files of tests pass without a mistake", flush=True)
 
-        def next_one(m: Mistake) -> bool:
-            place = places.get()
+        def next_one(m: Mistake, place: Path) -> bool:
             seen, line = try_out(m, place, cache)
-            places.put(place)
             print(line, flush=True)
             return seen
 
-        with ThreadPoolExecutor(options.jobs) as pool:
-            seen = sum(pool.map(next_one, chosen))
+        seen = sum(on_copies(Path(folder), options.jobs, next_one, chosen))
     print(f"{seen} of {len(chosen)} mistakes were seen")
     return 0 if seen >= WANTED * len(chosen) else 1
 

@@ -1,0 +1,57 @@
+"""A plugin of pytest, `-p helpers.by_line`: notes which test enters which line and how long each takes, or plays the quickest first.
+
+BY_LINE_SECONDS names a file that the seconds of each test are written to; what is measured by `coverage` then has the test as its
+context, or the file of tests where a fixture is set up. BY_LINE_ORDER names a file of tests, a line each: they are played in this order.
+BY_LINE_LIMIT are the seconds of the processor after which the process is ended: a mistake may make a loop without an end.
+"""
+
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+_seconds: dict[str, float] = {}
+_order = os.environ.get("BY_LINE_ORDER")
+_notes = os.environ.get("BY_LINE_SECONDS")
+if _limit := os.environ.get("BY_LINE_LIMIT"):
+    resource.setrlimit(resource.RLIMIT_CPU, (int(float(_limit)),) * 2)
+
+
+def _within(context):
+    if _notes:
+        import coverage
+
+        coverage.Coverage.current().switch_context(context)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    _within(item.nodeid.partition("::")[0])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    _within(item.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    _within(item.nodeid.partition("::")[0])
+
+
+def pytest_runtest_logreport(report):
+    _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
+
+
+def pytest_sessionfinish(session):
+    if _notes:
+        Path(_notes).write_text(json.dumps(_seconds))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    if _order:
+        turn = {name: i for i, name in enumerate(Path(_order).read_text().splitlines())}
+        items.sort(key=lambda item: min(turn.get(item.nodeid, len(turn)), turn.get(item.nodeid.partition("::")[0], len(turn))))

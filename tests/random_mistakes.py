@@ -1,0 +1,216 @@
+"""Puts small mistakes that are drawn at random into a copy of the package, one at a time, and says which of them the tests notice.
+
+    python tests/random_mistakes.py [--count N] [--seed N] [--only ROOM …] [--tests FILE|FOLDER …] [--jobs N]
+
+It is run by hand, and needs `coverage`. A mistake is one of a few operators (`helpers/slips.py`) at any place of the package. It is
+played against the tests that enter its line, the quickest first, until one fails; which tests those are is measured once, on a copy
+without a mistake, and kept beside the tree until a source or a test changes. Kernels are compiled, so no tool sees which lines of them are
+entered: theirs are the tests of KERNELS. Tests of recorded bytes are left out: what they alone notice has no oracle. The exit status is 1
+where fewer than 95 of 100 mistakes are noticed.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from helpers.copies import PACKAGE, ROOT, copied, on_copies, played, pytest_of
+from helpers.slips import Slip, slips_of
+
+WANTED = 0.95  # share of the mistakes that must be noticed
+KEPT = ROOT / ".random-mistakes.json"  # which tests enter which lines
+KERNELS = ("tests/kernels", "tests/messages", "tests/problem", "tests/oracles")
+LEFT_OUT = (
+    "tests/test_run_fixtures.py", "tests/test_message_fixtures.py", "tests/test_run_id_fixtures.py",  # recorded bytes
+    "tests/test_mistakes.py", "tests/test_house.py", "tests/test_wheel.py", "tests/test_notebook.py",  # these look at the source itself
+)  # fmt: skip
+LONGEST = 4 * 3600  # seconds to measure all tests
+SECONDS = 240.0  # of the tests of one mistake, as they took without it; further ones are not played
+
+
+class Drawn(NamedTuple):
+    """A mistake, and its file below mpi_compress/."""
+
+    file: str
+    slip: Slip
+
+    @property
+    def what(self) -> str:
+        right, wrong = (" ".join(text.split()) for text in (self.slip.right, self.slip.wrong))
+        return f"{self.file}:{self.slip.line}: {self.slip.operator}: {right[:60]} → {wrong[:60]}"
+
+
+@dataclass
+class Entered:
+    """Which tests enter a line, and how long each takes; a test's name without `::` stands for all tests of its file."""
+
+    lines: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # file → line → tests
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def tests_of(self, m: Drawn) -> list[str]:
+        """The tests that could notice a mistake, the quickest first."""
+        room = m.file.partition("/")[0]
+        if room == "kernels":
+            found = {test for test in self.seconds if test.startswith(KERNELS)}
+        else:
+            own = self.lines.get(m.file, {})
+            last = m.slip.line + m.slip.right.count("\n")
+            found = {test for line in range(m.slip.line, last + 1) for test in own.get(str(line), ())}
+            found = found or {test for tests in own.values() for test in tests}  # a line that is run as its module is imported
+            found = found or {test for test in self.seconds if test.startswith(f"tests/{room}/")}
+        files = {test for test in found if "::" not in test}
+        single = {test for test in self.seconds if test in found or test.partition("::")[0] in files}
+        chosen, total = [], 0.0
+        for test in sorted(single, key=lambda test: (self.seconds[test], test)):
+            total += self.seconds[test]
+            if total > SECONDS and chosen:
+                break
+            chosen.append(test)
+        return chosen
+
+
+def drawn(count: int, seed: int, rooms: list[str] | None) -> list[Drawn]:
+    """So many mistakes, all operators as likely as each other, and of one operator all places of the rooms."""
+    left: dict[str, list[Drawn]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(PACKAGE).as_posix()
+        for slip in slips_of(path.read_text()) if not rooms or file.partition("/")[0] in rooms else ():
+            left.setdefault(slip.operator, []).append(Drawn(file, slip))
+    rng, found = random.Random(seed), list[Drawn]()
+    while left and len(found) < count:
+        operator = rng.choice(sorted(left))
+        found.append(left[operator].pop(rng.randrange(len(left[operator]))))
+        left = {name: each for name, each in left.items() if each}
+    return found
+
+
+def key_of(tests: list[str]) -> str:
+    """A digest of all that decides which tests enter which lines."""
+    found = hashlib.sha256(json.dumps(tests).encode())
+    for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
+    """Which of these tests enter which lines: from the file where it is kept, or by playing all of them on copies."""
+    key = key_of(tests)
+    if KEPT.exists() and (kept := json.loads(KEPT.read_text()))["key"] == key:
+        return Entered(kept["lines"], kept["seconds"])
+    found = Entered()
+    files = [file for file in _files(tests) if file not in LEFT_OUT]
+    print(f"which tests of {len(files)} files enter which lines is measured; this takes longer than the tests do", flush=True)
+    shares = [(i, files[i::jobs]) for i in range(jobs) if files[i::jobs]]
+
+    def measure(share: tuple[int, list[str]], place: Path) -> Path:
+        seconds, data = folder / f"seconds-{share[0]}.json", folder / f"lines-{share[0]}"
+        command = ["coverage", "run", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
+        line = [part for part in pytest_of(share[1], "-p", "helpers.by_line") if part != "-x"]
+        status, said = played(place, [*command, *line], LONGEST, NUMBA_CACHE_DIR=str(cache), BY_LINE_SECONDS=str(seconds))
+        if status:
+            print("\n".join(said.splitlines()[-12:]), "these tests fail without a mistake, too, and are left out", sep="\n", flush=True)
+        failed = set(re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, re.MULTILINE))
+        _add(found, place, data, json.loads(seconds.read_text()), failed)
+        return place
+
+    list(on_copies(folder, jobs, measure, shares))
+    KEPT.write_text(json.dumps({"key": key, **vars(found)}))
+    return found
+
+
+def _files(tests: list[str]) -> list[str]:
+    places = [ROOT / test for test in tests]
+    found = [file for place in places for file in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])]
+    return [file.relative_to(ROOT).as_posix() for file in found]
+
+
+def _add(found: Entered, place: Path, data: Path, seconds: dict[str, float], failed: set[str]) -> None:
+    """Add what one process measured."""
+    import coverage
+
+    entered: Any = coverage.CoverageData(basename=str(data))
+    entered.read()
+    found.seconds |= {test: took for test, took in seconds.items() if test not in failed}
+    for file in entered.measured_files():
+        lines = found.lines.setdefault(Path(file).relative_to(place / "mpi_compress").as_posix(), {})
+        for line, tests in entered.contexts_by_lineno(file).items():
+            lines[str(line)] = sorted({*lines.get(str(line), ()), *filter(None, tests)} - failed)
+
+
+class Tried(NamedTuple):
+    """What became of a mistake."""
+
+    word: str  # "noticed", "ALIVE", or "NOT ENTERED" by any test
+    line: str
+
+
+def try_out(m: Drawn, place: Path, cache: Path, entered: Entered) -> Tried:
+    """Play the tests that could notice a mistake."""
+    tests, begun = entered.tests_of(m), time.monotonic()
+    if not tests:
+        return Tried("NOT ENTERED", f"NOT ENTERED          {m.what}")
+    file = place / "mpi_compress" / m.file
+    right = file.read_text()
+    file.write_text(m.slip.put_into(right))
+    try:
+        with tempfile.TemporaryDirectory() as other:  # of other kernels, which must not take the place of the right ones
+            chosen = Path(other) / "tests"
+            chosen.write_text("\n".join(tests))
+            line = pytest_of([f"@{chosen}"], "-p", "helpers.by_line")
+            own = Path(other) if m.file.startswith("kernels/") else cache
+            limit = 60 + 5 * sum(entered.seconds[test] for test in tests)
+            notes = {"BY_LINE_ORDER": str(chosen), "BY_LINE_LIMIT": f"{limit:.0f}"}
+            status, said = played(place, line, 20 * limit, NUMBA_CACHE_DIR=str(own), **notes)
+    finally:
+        file.write_text(right)
+    by = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", said, re.MULTILINE)
+    word = "ALIVE" if status == 0 else "noticed"
+    ended = "" if status == 0 else f": pytest ended with {status}, {(said.splitlines() or ['no word'])[-1][:80]}"
+    who = f" by {by[1]}" if by else ended
+    return Tried(word, f"{word:8s}{time.monotonic() - begun:6.1f} s  {m.what}  ({len(tests)} tests{who})")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=200, metavar="N", help="how many mistakes (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other mistakes (default: 0)")
+    parser.add_argument("--only", nargs="+", metavar="ROOM", help="folders of mpi_compress/")
+    parser.add_argument("--tests", nargs="+", default=["tests"], metavar="PLACE", help="files or folders of tests (default: all)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many at a time (default: 1)")
+    options = parser.parse_args()
+    mistakes = drawn(options.count, options.seed, options.only)
+    with tempfile.TemporaryDirectory(prefix="random-mistakes-") as name:
+        folder, cache = Path(name), Path(name) / "cache"
+        for i in range(options.jobs):
+            copied(folder / f"copy-{i}")
+        entered = measured(folder, cache, options.tests, options.jobs)
+
+        def next_one(m: Drawn, place: Path) -> Tried:
+            tried = try_out(m, place, cache, entered)
+            print(tried.line, flush=True)
+            return tried
+
+        done = list(on_copies(folder, options.jobs, next_one, mistakes))
+    return summed_up(mistakes, done)
+
+
+def summed_up(mistakes: list[Drawn], done: list[Tried]) -> int:
+    """Print what was noticed, room by room, and what was not; the exit status."""
+    rooms = Counter(m.file.partition("/")[0] for m in mistakes)
+    seen = Counter(m.file.partition("/")[0] for m, tried in zip(mistakes, done, strict=True) if tried.word == "noticed")
+    print("\nnot noticed:", *sorted(tried.line for tried in done if tried.word != "noticed"), sep="\n")
+    print("\nnoticed:", *(f"{room:12s} {seen[room]} of {count}" for room, count in sorted(rooms.items())), sep="\n")
+    print(f"{'all':12s} {seen.total()} of {len(done)}")
+    return 0 if seen.total() >= WANTED * len(done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
