@@ -182,9 +182,3 @@ def test_a_pass_of_svrg_and_of_a_warm_up_is_a_worker_s_largest_shard_over_its_mi
         rising = {"form": "warm-up", "a": 1.0, "from": 0.5, "over": 4, "falls": [6]}
         γ = settled({"name": "sgd", "batch": batch, "step": rising}, N=N).gamma
         assert [γ(0), γ(2 * steps), γ(4 * steps), γ(6 * steps - 1), γ(6 * steps)] == pytest.approx([0.5, 0.75, 1, 1, 0.1])
-
-
-def test_the_momentum_of_nesterov_is_that_of_l_and_mu():
-    method = settled({"name": "nesterov"}, mu=0.5)
-    assert [method.tau(k) for k in (0, 7)] == pytest.approx([(sqrt(2) - sqrt(0.5)) / (sqrt(2) + sqrt(0.5))] * 2)
-    assert [settled({"name": "nesterov"}, mu=0.0).tau(k) for k in (0, 1, 6)] == pytest.approx([0, 1 / 4, 2 / 3])

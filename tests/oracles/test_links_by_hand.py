@@ -1,14 +1,12 @@
 """Links that change, second by second and worker by worker: costs, the model's clock and what methods plan for, by a plain simulation."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 from helpers.plays import play, problem, start
 from helpers.running import run_of
-from mpi_compress.algorithms.gd import GD
 
 import mpi_compress as mc
+from mpi_compress.algorithms import algorithms
 
 # second, latency [s], bandwidth [bit/s] of three workers
 TABLES = [
@@ -89,19 +87,9 @@ def test_kimad_leaves_a_gradient_its_time(pace):
     assert np.unique(seen[1:]).size > 1
 
 
-@dataclass
-class Noted:
-    x: np.ndarray
-    mean: None = None
-    seconds: list = field(default_factory=list)
-
-
 def test_workers_and_the_master_are_told_the_second_in_which_their_round_began():
-    class Noting(GD):
+    class Noting(algorithms["gd"]):
         name = "noting"
-
-        def start(self, x0):
-            return Noted(x0.copy())
 
         def worker_sends(self, node, worker, f, t):
             heard.append(("up", t.k, t.second))

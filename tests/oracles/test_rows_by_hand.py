@@ -64,6 +64,18 @@ def test_a_regulariser_at_the_master_is_applied_with_the_step_of_the_round(tmp_p
             assert run.x == pytest.approx(x, rel=1e-9)
 
 
+@pytest.mark.parametrize("mu", [0.3, 0.0])
+def test_the_momentum_of_nesterov_is_that_of_l_and_mu(mu, tmp_path):
+    """τ = (√L − √µ)/(√L + √µ), and k/(k + 3) where µ = 0."""
+    run = run_of(tmp_path, {"name": "nesterov"}, objective={"mu": mu}, rounds=7, start={"offset": 0.5})
+    x = y = np.full(40, 0.5)
+    for k in range(7):
+        before, x = x, y - (gradient(y) + mu * y) / (L + mu)
+        τ = (np.sqrt(L + mu) - np.sqrt(mu)) / (np.sqrt(L + mu) + np.sqrt(mu)) if mu else k / (k + 3)
+        y = x + τ * (x - before)
+    assert run.x == pytest.approx(x, rel=1e-9)
+
+
 def test_a_threshold_given_by_an_accuracy_follows_a_step_that_falls():
     """λ_k = √(ε/d)/γ_k: what is sent in round k is as large as that, and what is kept is smaller."""
     p, kept, points = problem(mu=0.1), [], []

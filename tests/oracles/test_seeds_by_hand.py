@@ -11,7 +11,6 @@ from helpers import plain_literature as plain
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
-from mpi_compress.algorithms.gd import GD
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.evidence.fewest import fewest
@@ -126,7 +125,7 @@ def test_a_value_reaches_a_level_in_tuning_only_with_all_seeds(tmp_path, registe
     of_seed_2 = {plain.stream(2, plain.SHARED, 0, k).random() for k in range(41)}
 
     @algorithms.register("luck")
-    class Luck(GD):
+    class Luck(algorithms["gd"]):
         def all_hear(self, node, down, t):
             if self.step < 0.5 or t.shared.random() not in of_seed_2:
                 super().all_hear(node, down, t)
