@@ -10,7 +10,7 @@ HEADS, ROWS = ["method", "loss ≤ 0.4"], [["50 % | x_1", "1"], ["a", "22"]]
 def test_columns_of_a_terminal_are_as_wide_as_their_widest_cell():
     assert plain(HEADS, ROWS) == ["method      loss ≤ 0.4", "50 % | x_1  1", "a           22"]
     assert plain((), ROWS, "lr", (12,), "> ") == ["> 50 % | x_1     1", "> a             22"]
-    assert plain((), [["a", "b", "c"], ["x1x", "y1y", "z1z"]], "rc") == ["  a   b   c", "x1x  y1y  z1z"]
+    assert plain((), [["a", "b", "c"], ["x1x", "y1y", "z1z"]], "rc") == ["  a   b    c", "x1x  y1y  z1z"]
     assert plain((), []) == []
 
 
