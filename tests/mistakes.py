@@ -46,7 +46,7 @@ PATIENCE, RANKS, LAYOUTS = "exchange/test_patience.py::test_", "exchange/test_ra
 MESSAGES = (
     M("messages/codecs/fields.py", ">= 1 << group", "> 1 << group", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "a count of 128 is planned with one byte"),
     M("messages/codecs/bitmap.py", "def planned_set_bytes(self, T: Any, dim: int) -> Any:\n        return (dim + 7) // 8", "def planned_set_bytes(self, T: Any, dim: int) -> Any:\n        return dim // 8", CODECS + "a_codec_knows_the_length_of_a_set", "the last byte of a bitmap is not counted"),
-    M("messages/codecs/indexed.py", 'np.packbits(negative, bitorder="little")', "np.packbits(negative)", CODECS + "what_is_decoded_is_what_was_encoded_and_two_in_a_row_too[32-13-bitmap]", "signs are written highest bit first and read lowest bit first"),
+    M("messages/codecs/fields.py", 'np.packbits(negative, bitorder="little")', "np.packbits(negative)", CODECS + "what_is_decoded_is_what_was_encoded_and_two_in_a_row_too[32-13-bitmap]", "signs are written highest bit first and read lowest bit first"),
     M("messages/codecs/auto.py", "if kind in (Sparse, Dense):", "if kind is Sparse:", "messages/test_link.py::test_a_sparse_mean_goes_through_a_dense_link", "a sparse vector is read as a dense one where dense ones are expected"),
     M("messages/codecs/lattice.py", "return fields.rounded_up(radius, form) if isfinite(radius) else nan", "return radius if isfinite(radius) else nan", CODECS + "a_radius_is_rounded_up_so_that_it_still_bounds_the_vector", "a radius is rounded to the nearest float, below the vector's norm"),
     M("messages/codecs/base.py", 'self.indices == "counted")', 'self.indices == "free")', CODECS + "paper_bits_follow_the_codecs_settings", "indices are counted where they are free"),
@@ -59,9 +59,9 @@ MESSAGES = (
 )
 
 LINKS_AND_COSTS = (
-    M("messages/costs/packet.py", "np.ceil(", "np.floor(", COSTS + "payload_affine_and_packets_by_hand", "the last packet, which is not full, costs nothing"),
-    M("messages/costs/udp_ethernet.py", "np.maximum(1.0, np.ceil(payload / _PAYLOAD))", "np.ceil(payload / _PAYLOAD)", COSTS + "payload_affine_and_packets_by_hand", "an empty message needs no packet"),
-    M("messages/costs/ieee802154.py", "8.0 * (_LARGEST_PACKET - self.overhead)", "8.0 * _LARGEST_PACKET", COSTS + "payload_affine_and_packets_by_hand", "the overhead takes no room in a packet"),
+    M("messages/costs/packet.py", "np.ceil(", "np.floor(", COSTS + "payload_affine_and_packet_costs_are_those_computed_by_hand", "the last packet, which is not full, costs nothing"),
+    M("messages/costs/udp_ethernet.py", "np.maximum(1.0, np.ceil(payload / _PAYLOAD))", "np.ceil(payload / _PAYLOAD)", COSTS + "payload_affine_and_packet_costs_are_those_computed_by_hand", "an empty message needs no packet"),
+    M("messages/costs/ieee802154.py", "8.0 * (_LARGEST_PACKET - self.overhead)", "8.0 * _LARGEST_PACKET", COSTS + "payload_affine_and_packet_costs_are_those_computed_by_hand", "the overhead takes no room in a packet"),
     M("messages/costs/table.py", " + c1 * np.maximum(0.0, payload - bits[-1])", "", COSTS + "a_table_costs_what_was_measured_and_never_falls", "costs stay the same beyond the last point"),
     M("messages/costs/table.py", "rising = np.maximum.accumulate(seconds)", "rising = seconds", COSTS + "a_table_costs_what_was_measured_and_never_falls", "a larger message may cost less"),
     M("messages/link.py", "return 8 * (LENGTH_BYTES + self.data.size)", "return 8 * self.data.size", GD + "with_the_identity_messages_cost_what_they_hold", "the length ahead of a message is not counted"),
@@ -187,6 +187,11 @@ CLUSTER = (
     M("cluster/submission.py", "max(spec.workers.count for spec in self.job.runs) + 1", "max(spec.workers.count for spec in self.job.runs)", SLURM + "a_rank_for_each_worker_and_the_master_unless_asked_otherwise_and_only_what_is_asked", "no rank for the master"),
 )
 
+PLANNING = (
+    M("planning/estimates.py", "shape.nonzeros / usual.nonzeros", "usual.nonzeros / shape.nonzeros", "planning/test_estimates.py::test_time_follows_from_the_rounds_at_the_usual_size_and_what_is_done_takes_nothing", "a larger set takes less time"),
+    M("planning/estimates.py", "left[s.run_id] * measured", "(s.stop.rounds or 0) + measured", "planning/test_estimates.py::test_time_follows_from_the_rounds_at_the_usual_size_and_what_is_done_takes_nothing", "a round's time is added to the rounds"),
+)
+
 COMMANDS = (
     M("cli/check.py", "v.holds is False", "not v.holds", VERDICTS + "a_claim_without_results_has_not_failed", "a claim without results counts as failed"),
     M("cli/run.py", '("complete", "stopped")', '("complete", "stopped", "diverged")', "engine/test_diverged.py::test_the_status_of_a_run_that_explodes_is_that_of_divergence", "a run that diverged ends with status 0"),
@@ -212,7 +217,7 @@ KERNELS = (
     M("kernels/vectors.py", "        seen[i] = False\n", "", "messages/test_mean.py::test_means_that_follow_each_other_hold_the_same_coordinates", "coordinates of the mean before are left out"),
 )
 
-MISTAKES = (*MESSAGES, *LINKS_AND_COSTS, *ALGORITHMS, *ENGINE, *EXCHANGE, *PROBLEM, *JOB, *RESULTS_OF_RUNS, *PICTURES, *CLUSTER, *COMMANDS, *CORE, *KERNELS)
+MISTAKES = (*MESSAGES, *LINKS_AND_COSTS, *ALGORITHMS, *ENGINE, *EXCHANGE, *PROBLEM, *JOB, *RESULTS_OF_RUNS, *PICTURES, *CLUSTER, *PLANNING, *COMMANDS, *CORE, *KERNELS)
 
 
 def invalid(mistakes: tuple[Mistake, ...] = MISTAKES) -> Iterator[str]:
