@@ -77,7 +77,7 @@ ALGORITHMS = (
     M("algorithms/estimators/ef21.py", "c.add_to(e, -1.0)", "c.add_to(e, -0.9)", LITERATURE + "econtrol_keeps_in_its_errors_what_it_has_not_sent", "a part of what was sent stays in the error"),
     M("algorithms/estimators/dasha.py", "- float(self.a) * (", "+ float(self.a) * (", LITERATURE + "iterates_are_those_of_a_plain_loop", "what everyone believes is driven away from the estimate"),
     M("algorithms/estimators/dasha.py", "(self.setting.n / self.setting.r) * k", "k", LITERATURE + "with_some_of_the_workers_iterates_are_those_of_a_plain_loop", "those who take part do not speak for the others"),
-    M("algorithms/estimators/marina.py", "node.known.batches += not node.known.full", "node.known.batches += 1", LITERATURE + "iterates_are_those_of_a_plain_loop", "full rounds count as minibatches"),
+    M("algorithms/product.py", "node.known.batches += not node.known.full", "node.known.batches += 1", LITERATURE + "iterates_are_those_of_a_plain_loop", "full rounds count as minibatches"),
     M("algorithms/formulas.py", "return named - {THEORY} | names_in(theory)", "return named | names_in(theory) if False else named", LITERATURE + "the_theorems_step_needs_what_its_formula_names", "what the theorem's step needs is not computed"),
     M("algorithms/estimators/diana.py", "mean.add_to(memory.h, float(self.alpha))", "mean.add_to(memory.h)", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the mean shift moves without α"),
     M("algorithms/estimators/marina.py", "worker.before[:] = g", "worker.before = g", EF_THEORY + "with_the_identity_every_method_is_gradient_descent", "the gradient before is the buffer of the next one"),

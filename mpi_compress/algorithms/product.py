@@ -199,17 +199,38 @@ class Sum:
     g: Vector  # (d,) (1/n) Σ g_i
 
 
+@dataclass
+class Known:
+    """What every node knows of the rounds beside x."""
+
+    before: Vector | None  # (d,) x⁻, the point before, where gradients are taken there too
+    full: bool = True  # True: this round takes full gradients, where a coin says so, which all toss alike at no cost of bits
+    batches: int = 0  # minibatches so far: rounds that were not full
+
+
 class AddsUp(Estimator):
     """An estimator whose workers send differences: the sum of their means, (1/n) Σ g_i, is the direction."""
 
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN)
+    looks_back: ClassVar[bool] = False  # True: workers take gradients at x⁻, too
+    tosses: ClassVar[bool] = False  # True: the next round is full with probability `p`
 
     def start_memory(self, x0: Vector) -> Sum:
         return Sum(np.zeros_like(x0))
 
+    def start_known(self, x0: Vector) -> Known | None:
+        return Known(x0.copy() if self.looks_back else None) if self.looks_back or self.tosses else None
+
     def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction:
         mean.add_to(memory.g)
         return (memory.g,)
+
+    def next_round(self, node: Any, t: Round) -> None:
+        if self.looks_back:
+            node.known.before[:] = node.x
+        if self.tosses:
+            node.known.batches += not node.known.full
+            node.known.full = bool(t.shared.random() < float(self.p))  # type: ignore[attr-defined]
 
 
 def of_method(part: Any, method: Any) -> Any:

@@ -17,13 +17,6 @@ from mpi_compress.problem.objective import Objective
 
 
 @dataclass
-class Known:
-    before: Vector | None  # (d,) x⁻, the iterate before, where gradients are taken there too
-    full: bool = True  # True: this round takes full gradients, where a coin says so, which all toss alike at no cost of bits
-    batches: int = 0  # minibatches so far: rounds that were not full
-
-
-@dataclass
 class Worker:
     h: Vector  # (d,) h_i, the worker's estimate of ∇f_i(x)
     g: Vector  # (d,) g_i: what everyone believes h_i is
@@ -48,14 +41,10 @@ class DASHA(AddsUp):
     compressor = "random-k"
     needs: ClassVar[Sequence[Need]] = (*AddsUp.needs, UNBIASED_UP)
     shares: ClassVar[Sequence[str]] = ("a",)
-    looks_back: ClassVar[bool] = False  # True: h_i⁺ needs gradients at x⁻, too
     theory = "1/(L + L_rms*sqrt(16*omega*(2*omega + 1)/n))"
     step: Step = "theory"  # γ, the step size
     a: Expression = "1/(2*omega + 1)"  # a, the share of g_i − h_i that a message corrects
     first: First = "gradient"  # what round 0 sends: whole gradients, or compressed ones
-
-    def start_known(self, x0: Vector) -> Known:
-        return Known(x0.copy() if self.looks_back else None)
 
     def start_worker(self, node: Any, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim), np.zeros(f.dim))
@@ -70,10 +59,6 @@ class DASHA(AddsUp):
         link.unpack(m).add_to(worker.g)
         worker.h[:] = h
         return m
-
-    def next_round(self, node: Any, t: Round) -> None:
-        if node.known.before is not None:
-            node.known.before[:] = node.x
 
 
 @algorithms.register("dasha-mvr")
@@ -123,6 +108,7 @@ class DASHAPAGE(DASHA):
     paper = "DASHA-PAGE"
     shares = ("a", "p")
     looks_back = True
+    tosses = True
     theory = "1/(L + sqrt(48*omega*(2*omega + 1)/n*((1 - p)*L_row**2/batch + L_rms**2) + 2*(1 - p)*L_row**2/(p*n*batch)))"
     batch: int = 1  # B, rows of each worker's minibatch
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
@@ -135,11 +121,6 @@ class DASHAPAGE(DASHA):
         h = worker.h + f.gradient(node.x, rows)
         h -= f.gradient(node.known.before, rows)
         return h
-
-    def next_round(self, node: Any, t: Round) -> None:
-        super().next_round(node, t)
-        node.known.batches += not node.known.full
-        node.known.full = bool(t.shared.random() < float(self.p))
 
 
 @algorithms.register("dasha-pp")

@@ -1,12 +1,12 @@
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import UNBIASED_UP
 from mpi_compress.algorithms.parts import Direction
-from mpi_compress.algorithms.product import Estimator
+from mpi_compress.algorithms.product import AddsUp, Sum
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -17,25 +17,13 @@ from mpi_compress.problem.objective import Objective
 
 
 @dataclass
-class Memory:
-    g: Vector  # (d,) the estimate of ∇f(x) in use
-
-
-@dataclass
-class Known:
-    before: Vector | None  # (d,) x⁻, the iterate before, where gradients are taken there too
-    full: bool = True  # True: this round's gradients are not compressed; the coin c_k is tossed alike by all, and costs no bits
-    batches: int = 0  # minibatches so far: rounds that were not full
-
-
-@dataclass
 class Worker:
     before: Vector  # (d,) ∇f_i at the iterate before
 
 
 @algorithms.register("marina")
 @dataclass(frozen=True)
-class MARINA(Estimator):
+class MARINA(AddsUp):
     """MARINA: Gorbunov, Burlachenko, Li, Richtárik (ICML 2021), Algorithm 1. The first round is a full one.
 
     worker sends     ∇f_i(x) in a full round, else Q(∇f_i(x) − ∇f_i(x⁻)),   x⁻ the iterate before
@@ -48,21 +36,15 @@ class MARINA(Estimator):
 
     paper = "MARINA, Algorithm 1"
     compressor = "random-k"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
+    needs = (*AddsUp.needs, UNBIASED_UP)
+    tosses = True
     shares = ("p",)
-    looks_back: ClassVar[bool] = False  # True: workers take gradients at x⁻, too, and remember nothing
     theory = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
 
     def uplink(self, node: Any, k: int) -> Link:
         return self.up.whole if node.known.full else self.up
-
-    def start_memory(self, x0: Vector) -> Memory:
-        return Memory(np.zeros_like(x0))
-
-    def start_known(self, x0: Vector) -> Known:
-        return Known(x0.copy() if self.looks_back else None)
 
     def start_worker(self, node: Any, f: Objective) -> Worker | None:
         return None if self.looks_back else Worker(np.zeros(f.dim))
@@ -73,17 +55,10 @@ class MARINA(Estimator):
         worker.before[:] = g
         return message
 
-    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
+    def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction:
         if node.known.full:
             memory.g[:] = 0.0
-        mean.add_to(memory.g)
-        return (memory.g,)
-
-    def next_round(self, node: Any, t: Round) -> None:
-        if node.known.before is not None:
-            node.known.before[:] = node.x
-        node.known.batches += not node.known.full
-        node.known.full = bool(t.shared.random() < float(self.p))
+        return super().estimate(node, memory, mean, t)
 
 
 @algorithms.register("marina-pp")
@@ -113,7 +88,7 @@ class MARINAPP(MARINA):
         g, known = f.gradient(node.x), node.known
         return self.uplink(node, t.k).pack(g if known.full else g.copy() - f.gradient(known.before), t)
 
-    def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
+    def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction:
         if node.known.full:
             memory.g[:] = 0.0
         mean.add_to(memory.g, 1.0 if node.known.full else self.setting.n / self.setting.r)  # the mean of r workers
