@@ -115,6 +115,8 @@ def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
         command = ["coverage", "run", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
         line = [part for part in pytest_of(share[1], "-p", "helpers.by_line") if part != "-x"]
         status, said = played(place, [*command, *line], LONGEST, NUMBA_CACHE_DIR=str(cache), BY_LINE_SECONDS=str(seconds))
+        if status > 1:
+            raise SystemExit(f"the tests cannot be played, pytest ends with {status}:\n{said[-2000:]}")
         if status:
             print("\n".join(said.splitlines()[-12:]), "these tests fail without a mistake, too, and are left out", sep="\n", flush=True)
         failed = set(re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, re.MULTILINE))
@@ -128,6 +130,8 @@ def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
 
 def _files(tests: list[str]) -> list[str]:
     places = [ROOT / test for test in tests]
+    if absent := [place for place in places if not place.exists()]:
+        raise SystemExit(f"{absent[0]}: there is no such place")
     found = [file for place in places for file in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])]
     return [file.relative_to(ROOT).as_posix() for file in found]
 
