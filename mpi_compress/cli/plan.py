@@ -75,12 +75,14 @@ def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
 
 def _tell_trials(job: "Job", left: "Sequence[RunSpec]", out: Path) -> None:
     """A line on the trials of [tune] that come before the runs that are left."""
+    from mpi_compress.job.trials import trials
     from mpi_compress.results.files import result_file
 
-    trials = {trial.toml(): trial for spec in left if spec.tune for trial in spec.trials}.values()
-    if trials:
-        done = sum(result_file(f"{job.name}/tuning", t.label, t.run_id, out).exists() for t in trials)
-        print(f"before them: {len(trials)} trials of [tune], {done} of them done")
+    first = {trial.toml(): trial for spec in left if spec.tune for trial in trials(spec)}.values()
+    if first:
+        done = sum(result_file(f"{job.name}/tuning", t.label, t.run_id, out).exists() for t in first)
+        stages = any(spec.tune and spec.tune.target for spec in left)
+        print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
 
 
 def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:

@@ -196,10 +196,14 @@ def _found(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
         yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 
 
-def _tuned(run: "Run", tuned: "Mapping[str, Any]") -> str:
-    """The value that [tune] chose, and what the others came to."""
-    from mpi_compress.results.tuning import AT_END, at_end
+def _tuned(run: "Run", tuned: Mapping[str, Any]) -> str:
+    """The value that [tune] found, by what, and what was tried."""
+    from mpi_compress.results.tuning import caveat
 
+    note = caveat(tuned)
+    won = f"{tuned['parameter']} = {tuned['value']}" + f" ({note})" * bool(note)
+    if "to" in tuned:
+        return f"{won}, by {tuned['by']} to {tuned['to']}: {', '.join(_trials(tuned))}; seeds {', '.join(map(str, tuned['seeds']))}"
     merit, tried = tuned["merit"], ", ".join(f"{value}: {merit:.4g}" for value, merit in tuned["tried"])
     if rounds := tuned.get("rounds"):
         took = (f"{value}: {'–' if k is None else f'{k:g}'}" for (value, _), k in zip(tuned["tried"], rounds, strict=True))
@@ -208,8 +212,17 @@ def _tuned(run: "Run", tuned: "Mapping[str, Any]") -> str:
     budgets = {key.replace("_", " "): stated[key] for key in ("rounds", "wire_bits_up") if key in stated}
     budget = "".join(f"; after {value:,.0f} {what}" for what, value in budgets.items())
     seeds = f", seeds {', '.join(map(str, stated['seeds']))}" if "seeds" in stated else ""
-    end = f" ({AT_END})" if at_end(tuned) else ""
-    return f"{tuned['parameter']} = {tuned['value']}{end}, by {merit}: {tried}{budget}{seeds}"
+    return f"{won}, by {merit}: {tried}{budget}{seeds}"
+
+
+def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
+    """What each value paid to the target, or how near it came, and in which share of the run's length."""
+    from mpi_compress.evidence.comparison import amount
+
+    for (value, merit), took, share in zip(tuned["tried"], tuned["took"], tuned["share"], strict=True):
+        missed = "ended badly" if math.isinf(merit) else f"not reached ({merit:.3g})"
+        length = f" in 1/{round(1 / share)} of the run" if share < 1 else ""
+        yield f"{value}: {missed}{length}" if took is None else f"{value}: {amount(took, tuned['by'])}"
 
 
 def _made(run: "Run") -> Iterator[Line]:

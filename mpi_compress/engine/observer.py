@@ -156,10 +156,9 @@ class Observer:
 
 
 def is_spent(stop: Stop, counters: Counters) -> bool:
-    """True if a run has sent as many bits or taken as many seconds as it may; at rank 0."""
-    return (stop.wire_bits_up is not None and counters.wire_bits_up >= stop.wire_bits_up) or (
-        stop.seconds is not None and counters.seconds >= float(stop.seconds)
-    )
+    """True if a run has sent as many bits, paid as much or taken as many seconds as it may; at rank 0."""
+    spent = ((stop.wire_bits_up, counters.wire_bits_up), (stop.cost_up, counters.cost_up), (stop.seconds, counters.seconds))
+    return any(budget is not None and own >= float(budget) for budget, own in spent)
 
 
 def has_exploded(stop: Stop, c: Counters) -> bool:

@@ -2,7 +2,7 @@
 
     Job.runs: RunSpec            a run's tables, each read and built to its part
       │  played_before.done      which of them have a result, which is not played again
-      │  _tune                   those with a [tune] get the best of its values, by trials that are played as runs of a job
+      │  tuning.tune             those with a [tune] get the best of its values, by trials that are played as runs of a job
       │  preparing.runs.prepare  every run, before the first is played: its data, its constants, its memory, what it needs
     Prepared                     a problem, an algorithm bound to its setting, x0
       │  playing.play            one by one: the objectives of the workers hosted here, the result file, the checkpoint
@@ -12,24 +12,22 @@
     Runs                         what `mc.run` returns, in the job's order
 """
 
-import math
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import Turn, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
 from mpi_compress.engine.hosting import HostedRows, try_metrics
+from mpi_compress.engine.observer import ignore
 from mpi_compress.engine.played_before import done as played_before
 from mpi_compress.engine.playing import AGAIN, How, play
+from mpi_compress.engine.tuning import tune
 from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
@@ -40,7 +38,6 @@ from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, Runs, read
-from mpi_compress.results.tuning import AT_END, at_end
 
 _CALL_AGAIN = "call mc.run with the same job again to go on"
 
@@ -97,13 +94,13 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
         raise Stopped(f"stopped by {interrupted} while it was being prepared; {_CALL_AGAIN}") from None
 
 
-def _run(job: Job, out: Path, how: How) -> Runs:
+def _run(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
     ranks, quiet = how.ranks, how.quiet
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
-    wins = _tune(job, specs, out, how)
-    prepared = _prepare_all(job, specs, how)
+    wins = tune(job, specs, out, how, _run)
+    prepared = _prepare_all(job, specs, how, refuse)
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))
     if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and how.tells:
@@ -124,7 +121,9 @@ def _run(job: Job, out: Path, how: How) -> Runs:
     return results
 
 
-def _prepare_all(job: Job, specs: Mapping[int, RunSpec], how: How) -> dict[int, Prepared]:
+def _prepare_all(
+    job: Job, specs: Mapping[int, RunSpec], how: How, refuse: Callable[[Prepared], None]
+) -> dict[int, Prepared]:
     """The runs as they can be played. The error of one that cannot says how to play the others of its job."""
     problems: dict[str, Problem] = {}
     prepared = {}
@@ -136,6 +135,7 @@ def _prepare_all(job: Job, specs: Mapping[int, RunSpec], how: How) -> dict[int, 
             raise type(error)(f"{error}{'; nothing was run: --only plays the runs of other labels' if others else ''}") from None
     for p in prepared.values():
         how.watch.refuse_columns_of(p.spec, p.algorithm)
+        how.ranks.on_root(partial(refuse, p))
         how.ranks.on_root(partial(try_metrics, p))
     return prepared
 
@@ -146,59 +146,6 @@ def _read(file: Path, is_new: bool) -> Run:
         return read(file)
     except UserError as error:
         raise error if is_new else type(error)(f"{error}; --fresh plays it again") from None
-
-
-def _tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How) -> dict[int, Mapping[str, Any]]:
-    """Play the trials of the runs that have a [tune], and put the best values into `specs`; returns them by number of run."""
-    tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
-    trials = {trial.toml(): trial for spec in tuned.values() for trial in spec.trials}  # runs of several seeds share them
-    if not trials:
-        return {}
-    tried = _run(replace(job, name=f"{job.name}/tuning", runs=[*trials.values()]), out, replace(how, shared=True, watch=Watch()))
-    found = dict(zip(trials, tried, strict=False))  # at rank 0
-    wins = {i: how.ranks.on_root(partial(_best, spec, found)) for i, spec in tuned.items()}
-    for i, spec in tuned.items():
-        specs[i] = spec.tuned(wins[i]["value"])
-        if how.tells and at_end(wins[i]):
-            print_line(f"{spec.label}: tuned to {wins[i]['value']}, {AT_END}; a better one may lie beyond")
-    return wins
-
-
-def _best(spec: RunSpec, found: Mapping[str, Run]) -> Mapping[str, Any]:
-    """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only.
-
-    Runs that reached a level of [stop] are better than others; the best of them took the fewest rounds.
-    """
-    tune = spec.tune
-    assert tune is not None
-    each = [_merit_of(spec, trial, found[trial.toml()]) for trial in spec.trials]
-    seeds = len(each) // len(tune.values)
-    of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
-    merits = [float(np.median([merit for merit, _ in of_value])) for of_value in of_values]
-    took = [float(np.median([rounds for _, rounds in of_value])) for of_value in of_values]
-    reached = [all(math.isfinite(rounds) for _, rounds in of_value) for of_value in of_values]
-    ranked = [(-math.inf, took[i], i) if reached[i] else (merits[i], 0.0, i) for i in range(len(of_values))]
-    best = min(ranked)[-1]
-    if merits[best] == math.inf:
-        below = ", and no higher than it starts" if tune.descent else ""
-        raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}{below}")
-    by_rounds = {"rounds": [rounds if own else None for rounds, own in zip(took, reached, strict=True)]} if any(reached) else {}
-    return {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
-            "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)], **by_rounds}  # fmt: skip
-
-
-def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
-    """The last merit of a trial, infinite if it did not end well; and its rounds if it came down to a level, else infinity."""
-    assert spec.tune is not None
-    if not run.has(spec.tune.merit):
-        raise UserError(f"{spec.where}tune.merit: {nearest(spec.tune.merit, [*run.trace, *run.timing], 'column')}")
-    merit, began = float(run.column(spec.tune.merit)[-1]), run.trace["loss"][0]
-    names = ("loss", "suboptimality", "grad_norm", "distance")
-    loss, suboptimality, grad_norm, distance = (run.trace.get(name, [math.nan]) for name in names)
-    ended_well = run.status == "complete" and not (spec.tune.descent and loss[-1] > began)
-    came_down = trial.stop.is_met(loss[-1], suboptimality[-1], grad_norm[-1], distance[-1], distance[0])
-    rounds = float(run.trace["round"][-1]) if ended_well and came_down else math.inf
-    return merit if ended_well and math.isfinite(merit) else math.inf, rounds
 
 
 def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from mpi_compress.job.claim_functions import Missing, Question
 from mpi_compress.results.reader import Run
 from mpi_compress.results.tidy import settings_of, varying
-from mpi_compress.results.tuning import AT_END, at_end, sizes
+from mpi_compress.results.tuning import caveat, sizes
 
 
 class Answers:
@@ -14,7 +14,7 @@ class Answers:
 
     Attributes:
         unreached: levels that no run came down to.
-        edges: runs that were best of a grid, or have the value that was best in [tune], and stand at its edge.
+        edges: runs that were best of a grid, or have the value that was best in [tune], at its edge or not settled.
     """
 
     def __init__(self, runs: Mapping[str, Run | None]):
@@ -35,8 +35,8 @@ class Answers:
     def _run(self, label: str) -> Run:
         if (run := self._runs[label]) is None:
             raise Missing(label, "result")
-        if run.tuned and at_end(run.tuned):
-            self.edges.add(f"'{label}' is tuned to {run.tuned['value']}, {AT_END}")
+        if run.tuned and (note := caveat(run.tuned)):
+            self.edges.add(f"'{label}' is tuned to {run.tuned['value']}, {note}")
         return run
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
+from mpi_compress.evidence.endings import ending
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -29,7 +30,7 @@ class Cell:
 
     took: Sequence[float]  # infinite where a run does not reach it
     by: str  # the column of `took`
-    end: str = ""  # how the runs that do not reach it ended
+    end: str = ""  # how the runs that do not reach it ended, with what they had spent
     unknown: str = ""  # why it cannot be said
     unit: str | None = None  # the column's unit; None: what `columns` says
 
@@ -43,13 +44,13 @@ class Cell:
         if self.unknown:
             return self.unknown
         if missed == len(self.took):
-            return f"not reached ({self.end})"
+            return f"not reached {self.end}"
         least, most = (self._amount(value) for value in (min(self.took), max(t for t in self.took if t < math.inf)))
         if missed:
             middle = f"median {self._amount(self.median)}, " if self.median < math.inf else ""
             reached = least if least == most else f"{least} … {most}"
             seeds = len(self.took)
-            return f"{middle}{reached} with {seeds - missed} of {seeds} seeds; not reached with {missed} ({self.end})"
+            return f"{middle}{reached} with {seeds - missed} of {seeds} seeds; not reached with {missed} {self.end}"
         return self._amount(self.median) + (f" ({least} … {most})" if least != most else "")
 
     @property
@@ -161,19 +162,18 @@ def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]
         return [Cell([], by, unknown=targets[0].why_unknown())] * len(targets)
     rows = [first_rows(run.column(column), [target.level for target in targets], rising) for run in runs]
     took = [np.append(run.column(by).astype(float), math.inf)[own] for run, own in zip(runs, rows, strict=True)]
-    end, unit = cache(lambda late: _end([runs[i] for i in late], column) if late else ""), unit_of(by, runs)
+    end, unit = cache(lambda late, target: _end([runs[i] for i in late], target, by) if late else ""), unit_of(by, runs)
     late = (tuple(np.flatnonzero(np.less(row, 0)).tolist()) for row in zip(*rows, strict=True))
-    return [Cell([*map(float, each)], by, end(those), unit=unit) for each, those in zip(zip(*took, strict=True), late, strict=True)]
+    judged = [targets[0]] * len(targets) if column_of(column).falls else [*targets]
+    ends = [end(those, target) for those, target in zip(late, judged, strict=True)]
+    return [Cell([*map(float, each)], by, own, unit=unit) for each, own in zip(zip(*took, strict=True), ends, strict=True)]
 
 
-def _end(runs: Sequence[Run], column: str) -> str:
-    """How runs that do not reach a target ended."""
-    if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
-        return f"diverged in round {diverged[0].trace['round'][-1]}"
-    last = float(np.median([run.column(column)[-1] for run in runs]))
-    whole = all(run.status in ("complete", "diverged") for run in runs)
-    so_far = "at the end" if whole else f"so far, {status_of_run(runs[-1]).state}"
-    return f"{last:.4g} {so_far}" + (f", {len(diverged)} diverged" if diverged else "")
+def _end(runs: Sequence[Run], target: Target, by: str) -> str:
+    """How runs that do not reach a target ended, with what those had spent that were cut off."""
+    spent = [float(run.column(by)[-1]) for run in runs if run.status == "complete"]
+    within = amount(float(np.median(spent)), by, unit_of(by, runs)) + " rounds" * (by == "round") if spent else ""
+    return ending(runs, target, within)
 
 
 def _order(method: Method, targets: Sequence[Target]) -> list[tuple[float, float]]:

@@ -57,7 +57,7 @@ class Fewest:
 
     def _took(self, method: Method) -> str:
         median = method.cells[0].median
-        return amount(median, self.comparison.by) if median < math.inf else "not reached"
+        return amount(median, self.comparison.by) if median < math.inf else str(method.cells[0])
 
 
 def fewest(found: Sequence[Outcome]) -> list[Fewest]:

@@ -7,7 +7,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
 from mpi_compress.results.targets import Target
 
 _DIGITS = 4  # a level has no more, so that a level that is typed is the one that is shown
@@ -15,15 +14,6 @@ _LOGARITHMIC = (0.25, 0.5, 0.75)  # shares of the way from the start to the best
 _ROUNDING = 1e-12  # times the start: a lower target would ask for what rounding decides
 _LINEAR = (0.5, 0.8, 0.95)
 _WIDE = 3.0  # decades, from which on fixed targets are powers of ten
-
-
-def grows(column: str) -> bool:
-    """True if a column counts what grows in every run, as bits and seconds do."""
-    try:
-        Target(column, 0.0)
-    except UserError:
-        return True
-    return False
 
 
 def levels(each: Sequence[NDArray], rising: bool, falls: bool, most: int) -> list[float]:

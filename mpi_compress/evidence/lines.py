@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import entry_at
-from mpi_compress.results.tuning import AT_END, at_end
+from mpi_compress.results.tuning import caveat
 
 Namer = Callable[[Run], str]
 """Gives a run's line its name."""
@@ -41,8 +41,8 @@ def name_of(run: Run) -> str:
 
 
 def name_in_paper(run: Run) -> str:
-    """A line's name where the text says what was tuned: the label and what was overridden, and if a tuned value ends its grid."""
-    return _label_and_changes(run) + (f" ({AT_END})" if run.tuned and at_end(run.tuned) else "")
+    """A line's name where the text says what was tuned: the label, what was overridden, and what speaks against a tuned value."""
+    return _label_and_changes(run) + _note(run)
 
 
 def _label_and_changes(run: Run) -> str:
@@ -51,10 +51,15 @@ def _label_and_changes(run: Run) -> str:
 
 
 def tuned_text(run: Run) -> str:
-    """The value that [tune] found for a run, such as "tuned a = 0.5", and if it ends the grid; "" where nothing was tuned."""
+    """The value that [tune] found for a run, such as "tuned a = 0.5", and what speaks against it; "" where nothing was tuned."""
     if not (tuned := run.tuned):
         return ""
-    return f"tuned {tuned['parameter'].split('.')[-1]} = {tuned['value']}{f' ({AT_END})' if at_end(tuned) else ''}"
+    return f"tuned {tuned['parameter'].split('.')[-1]} = {tuned['value']}{_note(run)}"
+
+
+def _note(run: Run) -> str:
+    """What speaks against a tuned value, in brackets: it ends its grid, or is not settled."""
+    return f" ({note})" if run.tuned and (note := caveat(run.tuned)) else ""
 
 
 def lines(runs: Sequence[Run], x: str, y: str, name: Namer = name_of) -> list[Line]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
+from mpi_compress.job.trials import possible
 from mpi_compress.results.catalogue import Entry, entries
 from mpi_compress.results.files import result_file
 
@@ -28,6 +29,6 @@ def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
 
 
 def _named(job: Job, out: Path) -> set[Path]:
-    trials = [(f"{job.name}/tuning", trial) for spec in job.runs if spec.tune is not None for trial in spec.trials]
+    trials = [(f"{job.name}/tuning", trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)]
     runs = [(job.name, spec) for spec in job.runs] + trials
     return {result_file(name, spec.label, spec.run_id, out).resolve() for name, spec in runs}

@@ -1,6 +1,7 @@
 """Tables as TOML gives them: dotted keys, lists of tables, and unknown keys."""
 
 import copy
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -82,3 +83,22 @@ def refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -
 def plain(value: Any) -> str:
     """A value as labels show it."""
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
+
+
+def grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """[grid] of a job or of a run; UserError, with its place, if it is no table."""
+    grid = table.get("grid", {})
+    if not isinstance(grid, Mapping):
+        raise UserError(f"{where}grid: {grid!r} was given; it should be a table of lists, such as {{ seed = [0, 1] }}")
+    return grid
+
+
+def points_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All points of [grid]: dotted keys, each with a list of values."""
+    axes = dict(leaves(table))
+    for key, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"grid.{key}: {values!r} was given; it should be a list of values, at least one")
+        if (head := key.partition(".")[0]) not in OF_A_RUN:
+            raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

@@ -1,7 +1,6 @@
 """A job: one TOML file, or dict = one figure = some runs, checked whole before anything runs."""
 
 import copy
-import itertools
 import re
 import shutil
 import tomllib
@@ -16,11 +15,13 @@ from mpi_compress.core.plugins import freeze_plugin, frozen_places, import_plugi
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import claims
-from mpi_compress.job.dotted import leaves, list_of_tables, plain, put, put_part, refuse_unknown
+from mpi_compress.job.dotted import grid_of, leaves, list_of_tables, plain, points_of, put, put_part, refuse_unknown
 from mpi_compress.job.from_python import as_toml, named_tables
 from mpi_compress.job.labels import label_of, one_line, refuse_one_label_for_two, table_of
-from mpi_compress.job.runs import RunSpec, check_trials, data_table, run_spec
+from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
+from mpi_compress.job.trials import check_trials
+from mpi_compress.job.tuning import for_the_question
 from mpi_compress.results.files import job_name
 
 FROZEN_JOB = "job.toml"
@@ -162,7 +163,8 @@ def _runs(
     where = f'run "{label}"'
     refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
     shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
-    written = {**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
+    grid = {**grid_of(tables, ""), **grid_of(own, f"{where}: ")}
+    written = for_the_question({**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}, tables.get("figure"), grid)
     several = len(tables.get("run", [])) > 1
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, untuned: bool = False) -> RunSpec:
@@ -176,7 +178,7 @@ def _runs(
         return replace(run_spec(label, number, run, folder, several), overridden=overridden)
 
     runs: list[RunSpec] = []
-    for point in _grid({**_grid_of(tables, ""), **_grid_of(own, f"{where}: ")}):
+    for point in points_of(grid):
         suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
         name_in_figures = f"{label}, {suffix}" if suffix else label
         runs.append(spec := one(written, point, name_in_figures))
@@ -265,24 +267,6 @@ def _import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> Non
             how = "ends the program" if isinstance(error, SystemExit) else "fails"
             why = " ".join(str(error).split())
             raise UserError(f"plugins: module '{name}' {how} on import: {type(error).__name__}: {why}") from error
-
-
-def _grid_of(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    grid = table.get("grid", {})
-    if not isinstance(grid, Mapping):
-        raise UserError(f"{where}grid: {grid!r} was given; it should be a table of lists, such as {{ seed = [0, 1] }}")
-    return grid
-
-
-def _grid(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All points of [grid]: dotted keys, each with a list of values."""
-    axes = dict(leaves(table))
-    for key, values in axes.items():
-        if not isinstance(values, list) or not values:
-            raise UserError(f"grid.{key}: {values!r} was given; it should be a list of values, at least one")
-        if (head := key.partition(".")[0]) not in OF_A_RUN:
-            raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
-    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
 def freeze(file: Path, job: Job, folder: Path) -> None:

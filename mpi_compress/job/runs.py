@@ -14,7 +14,7 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
 from mpi_compress.core.registry import checked, is_ours, parameters
-from mpi_compress.job.dotted import lacks, plain, put, refuse_unknown
+from mpi_compress.job.dotted import lacks, put, refuse_unknown
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
@@ -126,20 +126,12 @@ class RunSpec:
         """How rows are dealt to workers."""
         return Split(self.partition, self.workers.count, self.seed)
 
-    @property
-    def trials(self) -> list["RunSpec"]:
-        """The runs that tune the parameter: for each value one, or one for each of its seeds."""
-        tune = self.tune
-        assert tune is not None
-        label = f"{self.label}, {tune.parameter} = "
-        return [self._with(trial, label + plain(trial[tune.parameter]), without="tune") for trial in tune.trials]
-
     def tuned(self, value: Any) -> "RunSpec":
         """This run with that value; its id does not change."""
         assert self.tune is not None
-        return replace(self._with({self.tune.parameter: value}, self.label), written=self.written)
+        return replace(self.changed({self.tune.parameter: value}, self.label), written=self.written)
 
-    def _with(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
+    def changed(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
         written = copy.deepcopy({k: v for k, v in self.written.items() if k != without})
         for key, value in values.items():
@@ -250,14 +242,6 @@ def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
         if isinstance(cost.get(key), str):
             cost[key] = _here_or_beside(cost[key], folder)
     return {"name" if k == "model" else k: v for k, v in cost.items()}
-
-
-def check_trials(spec: RunSpec) -> None:
-    """Refuse a value that cannot be tried before any is tried."""
-    try:
-        spec.trials  # noqa: B018
-    except UserError as error:
-        raise UserError(f"{spec.where}tune: {error}") from None
 
 
 def data_table(table: dict[str, Any], where: str) -> DataTable:

@@ -19,14 +19,16 @@ def _require(right: object, text: str) -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """A job's [stop]: whichever comes first. Loss, suboptimality, gradient norm and distance are looked at in logged rounds."""
+    """A job's [stop]: whichever comes first. Levels are looked at in logged rounds."""
 
     rounds: int | None = None
     loss: float | None = None
     suboptimality: float | None = None
     grad_norm: float | None = None  # ‖∇f(x)‖
+    squared_grad_norm: float | None = None  # ‖∇f(x)‖², as tables and figures have it
     relative_distance: float | None = None  # ‖x − x*‖ / ‖x0 − x*‖
     wire_bits_up: float | None = None
+    cost_up: float | None = None  # of the job's cost model
     seconds: Time | None = None
     diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
 
@@ -43,13 +45,24 @@ class Stop:
     def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
         """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
         level = None if self.relative_distance is None else self.relative_distance * start
-        pairs = ((loss, self.loss), (suboptimality, self.suboptimality), (grad_norm, self.grad_norm), (distance, level))
+        squared = float(grad_norm) * float(grad_norm)
+        pairs = (
+            (loss, self.loss), (suboptimality, self.suboptimality), (grad_norm, self.grad_norm),
+            (squared, self.squared_grad_norm), (distance, level),
+        )  # fmt: skip
         return any(level is not None and value <= level for value, level in pairs)
 
     @property
     def each_round(self) -> bool:
         """True if a run may end in any round, which only the root sees."""
-        return self.wire_bits_up is not None or self.seconds is not None
+        return any(budget is not None for budget in (self.wire_bits_up, self.cost_up, self.seconds))
+
+
+LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
+"""The keys of [stop] that are levels of a column of that name."""
+
+BUDGETS = ("rounds", "wire_bits_up", "cost_up", "seconds")
+"""The keys of [stop] that are spent."""
 
 
 class Verdict(IntEnum):

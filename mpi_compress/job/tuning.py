@@ -1,12 +1,20 @@
-"""[tune]: a parameter gets the best of some values, by trial runs of each."""
+"""[tune]: a parameter gets the best of some values, by trial runs of each.
+
+With `to` the best value reaches a target with the least of `by`: trials are as long as the run, and played in stages. Without it,
+the best value has the least `merit` after a budget of the trials' own.
+"""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from mpi_compress.core.errors import nearest
-from mpi_compress.core.expressions import names_in
-from mpi_compress.job.tables import OF_A_RUN
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.expressions import evaluate, names_in
+from mpi_compress.job.tables import LEVELS, OF_A_RUN
+from mpi_compress.results.targets import Target, grows, target_of
+from mpi_compress.results.tuning import sizes
 
 _MOST = 64  # values of a range of powers
 _RANGE = re.compile(r"\s*(\d+)\s*\^\s*([+-]?\d+)\s*\.\.\s*(?:(\d+)\s*\^\s*)?([+-]?\d+)\s+(\S.*?)\s*")
@@ -35,12 +43,14 @@ class TuneTable:
 
     parameter: str  # its dotted key, such as "algorithm.step"
     values: list[Any] | str  # or a range of powers, "2^-6..2^10 theory"
-    merit: str = "suboptimality"  # the column that should be smallest at the end of a trial
+    to: dict[str, float] | str | None = None  # { squared_grad_norm = 1e-4 } or "test_accuracy>=0.9": the target
+    by: str = "wire_bits_up"  # the column in which `to` is paid
+    merit: str = "suboptimality"  # without `to`: the column that should be smallest at the end of a trial
     rounds: int | None = None  # of each trial; None: what [stop] says
     wire_bits_up: float | None = None  # in place of `rounds`: bits that all workers may send up in a trial
     seed: int | None = None  # of all trials, so that runs of other seeds share them; None: the run's own
     seeds: list[int] | None = None  # each value is tried with each of these, and the median of the merits counts
-    descent: bool = False  # True: a trial that ends above the loss that it starts with counts as none
+    descent: bool | None = None  # True: a trial that ends above the loss that it starts with counts as none; None: with `to` alone
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 
     def __post_init__(self) -> None:
@@ -61,6 +71,54 @@ class TuneTable:
         ):
             if wrong:
                 raise ValueError(why)
+        if self.to is not None:
+            self._check_target()
+
+    def _check_target(self) -> None:
+        for key in ("rounds", "wire_bits_up", "seed"):
+            if getattr(self, key) is not None:
+                would_do = "write seeds = [0]" if key == "seed" else "[stop] says how long the run is"
+                raise ValueError(f"{key} = {getattr(self, key)}: trials for a target, `to`, are those of the run; {would_do}")
+        if self.merit != "suboptimality":
+            raise ValueError(f"merit = {self.merit!r}: trials for a target, `to`, are compared by its column; leave merit out")
+        if not grows(self.by):
+            raise ValueError(f"by = {self.by!r} should be a column that grows in every run, such as wire_bits_up, seconds, round")
+        if len(self.values) < 2:
+            raise ValueError(f"values = {self.values} should be two or more")
+        self.target  # noqa: B018 - refuses what is none
+
+    @property
+    def target(self) -> Target | None:
+        """What trials should reach; None: the least merit wins."""
+        if self.to is None:
+            return None
+        if isinstance(self.to, str):
+            return target_of(self.to, "to = ")
+        if len(self.to) != 1:
+            raise ValueError(f"to = {self.to} should be one column and its level, such as {{ squared_grad_norm = 1e-4 }}")
+        return Target(*next(iter(self.to.items())))
+
+    @property
+    def descends(self) -> bool:
+        """True if a trial that ends above the loss that it starts with counts as none."""
+        return self.to is not None if self.descent is None else self.descent
+
+    def beyond(self, place: int) -> Any:
+        """The value at a place of the grid from the least to the largest, also before 0 and after its last one.
+
+        Those go on by the factor of the two at that end. None: there is none, as below 0 or among values without an order.
+        """
+        found = sizes(self.values)
+        if not found:
+            return self.values[place] if 0 <= place < len(self.values) else None
+        order = sorted(range(len(found)), key=found.__getitem__)
+        if 0 <= place < len(order):
+            return self.values[order[place]]
+        end, other = (order[0], order[1]) if place < 0 else (order[-1], order[-2])
+        steps = -place if place < 0 else place - len(order) + 1
+        if found[end] == 0 or found[other] == 0 or found[end] / found[other] in (1.0, -1.0):
+            return None
+        return scaled(self.values[end], (found[end] / found[other]) ** steps)
 
     @property
     def name(self) -> str:
@@ -75,9 +133,60 @@ class TuneTable:
 
     @property
     def trials(self) -> list[dict[str, Any]]:
-        """What each trial sets, by dotted key: a value, the budget, and a seed; those of one value stand together."""
+        """What each trial sets where there is no target, by dotted key: a value, the budget, and a seed; by value."""
         fixed: dict[str, Any] = {"stop": self.budget} if self.budget else {}
         seeds = self.seeds if self.seeds is not None else [self.seed]
         return [
             {self.parameter: value, **fixed, **({} if seed is None else {"seed": seed})} for value in self.values for seed in seeds
         ]
+
+
+_PRODUCT = re.compile(r"(?:(\d+)(?:/(\d+))? )?(\(.*\)|[A-Za-z_]\w*)")
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """A number, a share or a formula times a factor: "2 theory" times 2 is "4 theory"."""
+    if isinstance(value, str) and value.endswith("%"):
+        return f"{float(value[:-1]) * factor:.12g}%"
+    if not isinstance(value, str):
+        product = float(f"{value * factor:.12g}")
+        return round(product) if isinstance(value, int) and product >= 1 else product
+    exact, found = Fraction(factor).limit_denominator(10**9), _PRODUCT.fullmatch(value)
+    text = f"{factor:.12g} ({value})"
+    if found:
+        share = Fraction(int(found[1] or 1), int(found[2] or 1)) * exact
+        if share.numerator == 1 or share.denominator == 1:
+            of = f"{share.numerator}/{share.denominator} " if share.denominator > 1 else f"{share.numerator} " * (share != 1)
+            short = of + found[3]
+            ones = dict.fromkeys(names_in(value), 1.0)
+            text = short if abs(evaluate(short, ones) / evaluate(text, ones) - 1) < 1e-9 else text
+    return text
+
+
+def for_the_question(run: Mapping[str, Any], figure: Any, grid: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's tables; a [tune] with `to` gets the target of [figure] or [stop] in place of their name, and all seeds of [grid]."""
+    tune = run.get("tune")
+    if not isinstance(tune, Mapping) or "to" not in tune:
+        return dict(run)
+    settled = dict(tune)
+    if tune["to"] == "figure":
+        settled |= _target_of_figure(figure, tune)
+    elif tune["to"] == "stop":
+        settled["to"] = _target_of_stop(run.get("stop"))
+    if "seed" not in tune and "seeds" not in tune and isinstance(seeds := grid.get("seed"), list):
+        settled["seeds"] = seeds
+    return {**run, "tune": settled}
+
+
+def _target_of_figure(figure: Any, tune: Mapping[str, Any]) -> dict[str, Any]:
+    to = figure.get("to") if isinstance(figure, Mapping) else None
+    if not to:
+        raise UserError('tune.to = "figure": [figure] has no target; to = { squared_grad_norm = 1e-4 } there, or here, would do')
+    return {"to": to, **({"by": figure["by"]} if "by" in figure and "by" not in tune else {})}
+
+
+def _target_of_stop(stop: Any) -> dict[str, Any]:
+    levels = {key: stop[key] for key in LEVELS if key in stop} if isinstance(stop, Mapping) else {}
+    if len(levels) != 1:
+        raise UserError(f'tune.to = "stop": [stop] has {len(levels)} levels, and one is wanted, such as squared_grad_norm = 1e-4')
+    return levels

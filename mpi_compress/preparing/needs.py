@@ -17,6 +17,7 @@ from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
+from mpi_compress.job.trials import trials
 from mpi_compress.messages.compressors.base import AmongWorkers, Composed
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
@@ -37,6 +38,10 @@ def _with(trait: str) -> str:
 
 
 REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
+    (
+        lambda spec, method: method.shares_memory and spec.stop.cost_up is not None,
+        "stop.cost_up: {name} shares memory and counts no bits; give rounds or seconds",
+    ),
     (
         lambda spec, method: method.shares_memory and spec.stop.wire_bits_up is not None,
         "stop.wire_bits_up: {name} shares memory and counts no bits; give rounds or seconds",
@@ -81,7 +86,7 @@ def refusal(spec: RunSpec, shape: Shape) -> str:
 
     The numbers of the data are not known, and 1 stands for them. What one of them decides is left to the run.
     """
-    spec = spec.trials[0] if spec.tune else spec
+    spec = trials(spec)[0] if spec.tune else spec
     loss, n, wanted = spec.loss, spec.workers.count, Wanted.by(spec)
     if isinstance(loss, Model) or spec.up.compressor.needs_noise:
         return ""  # settled by the data themselves

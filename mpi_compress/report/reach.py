@@ -20,7 +20,7 @@ from mpi_compress.evidence.problems import Problem, by_problem
 from mpi_compress.report.series import as_json
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target
+from mpi_compress.results.targets import Target, grows
 
 _RISING = ("test_accuracy", "hit_rate")
 _TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", *_RISING)
@@ -100,7 +100,7 @@ def _methods(comparison: Comparison, jobs: dict[Path, str]) -> Iterator[Method]:
 def _first_by(of: Sequence[Outcome]) -> list[str]:
     """What jobs count: `by` of a figure with a target, or the x of a figure that grows in every run."""
     figures = [o.job.figure for o in of if o.job is not None]
-    return [name for name in (figure.by if figure.to else figure.x for figure in figures) if levels.grows(name)]
+    return [name for name in (figure.by if figure.to else figure.x for figure in figures) if grows(name)]
 
 
 def _wanted(of: Sequence[Outcome], runs: Sequence[Run]) -> list[str]:

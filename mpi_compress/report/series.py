@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.levels import grows
 from mpi_compress.evidence.lines import Line, by_seed, name_of, rows_of_seeds, shown, stem, tuned_text, without_common
 from mpi_compress.figures.axes import scales
 from mpi_compress.figures.curves import ceilings
@@ -23,7 +22,7 @@ from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import conventions
 from mpi_compress.results.columns import column_of, named
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import first_row
+from mpi_compress.results.targets import first_row, grows
 from mpi_compress.results.units import COSTS, named_model, unit_of
 
 _SAME = 1e-7  # relative: how closely a column follows from another one

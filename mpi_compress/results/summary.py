@@ -16,7 +16,7 @@ def line(run: Result) -> str:
     return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
 
-_ENDS = ("loss", "suboptimality", "grad_norm", "relative_distance")
+_ENDS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
 
 
 def why_ended(run: Result) -> str:
@@ -28,13 +28,15 @@ def why_ended(run: Result) -> str:
     stop = run.written.get("stop", {})
     last = {name: float(values[-1]) for name, values in run.trace.items()}
     last["relative_distance"] = last.get("distance", 1.0) / (float(run.trace["distance"][0]) or 1.0) if "distance" in last else 1.0
+    last["squared_grad_norm"] = last["grad_norm"] * last["grad_norm"] if "grad_norm" in last else 1.0
     for name in _ENDS:
         if name in stop and last.get(name, 1.0) <= stop[name]:
             return f"{name} ≤ {stop[name]:g}"
     if stop.get("rounds") == last["round"]:
         return f"{last['round']:,.0f} rounds"
-    if "wire_bits_up" in stop and last["wire_bits_up"] >= stop["wire_bits_up"]:
-        return f"wire_bits_up ≥ {stop['wire_bits_up']:g}"
+    for name in ("wire_bits_up", "cost_up"):
+        if name in stop and last[name] >= stop[name]:
+            return f"{name} ≥ {stop[name]:g}"
     return f"{stop['seconds']:g} s" if isinstance(stop.get("seconds"), int | float) else str(stop.get("seconds", ""))
 
 

@@ -18,6 +18,11 @@ _GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
 }  # fmt: skip
 
 
+def grows(column: str) -> bool:
+    """True if a column grows in every run, as what is spent does."""
+    return column in _GROWING
+
+
 def first_rows(values: NDArray, levels: Sequence[float] | NDArray, rising: bool = False) -> NDArray[np.intp]:
     """The first row at which a column has come down to each level, or risen to it; -1 where none has. NaN reaches no level."""
     known, sign = np.flatnonzero(~np.isnan(values)), -1.0 if rising else 1.0

@@ -6,14 +6,23 @@ from typing import Any
 from mpi_compress.core.expressions import evaluate, names_in
 
 AT_END = "the end of the grid"
+NOT_SETTLED = "not settled"
+BEYOND = "a better one may lie beyond"
 
 
-def at_end(tuned: Mapping[str, Any]) -> bool:
-    """True if the value that won is the least or the largest of three or more; False where they are no numbers of one unit.
+def caveat(tuned: Mapping[str, Any]) -> str:
+    """What speaks against the value that won: "not settled", "the end of the grid", or "".
 
     Args:
         tuned: what `reader.Run.tuned` gives.
     """
+    if "settled" in tuned:
+        return "" if tuned["settled"] else NOT_SETTLED
+    return AT_END if at_end(tuned) else ""
+
+
+def at_end(tuned: Mapping[str, Any]) -> bool:
+    """True if the value that won is the least or the largest of three or more; False where they are no numbers of one unit."""
     values = [value for value, _ in tuned["tried"]]
     found = sizes(values)
     return len(set(found)) > 2 and found[values.index(tuned["value"])] in (min(found), max(found))

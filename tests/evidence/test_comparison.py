@@ -2,10 +2,9 @@
 
 import csv
 
-import numpy as np
 import pytest
+from helpers.losses import written
 
-import mpi_compress as mc
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import _settings as shown_settings
@@ -13,20 +12,6 @@ from mpi_compress.core.tables import comma_separated, latex, markdown, plain
 from mpi_compress.evidence.comparison import compare, endings, names_apart
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target, target_of
-from mpi_compress.results.writer import Recorder, Row
-
-JOB = '[algorithm]\nname = "gd"\nstep = {step}\n[stop]\nrounds = 3\n{more}'
-
-
-def written(folder, label, losses, seed=0, status="complete", step=1.0, reason="", gap=True, more=""):
-    """A result of these losses, whose row k took 1000 k bits up and 2 k seconds."""
-    run_id = f"{label}{seed}{step}"
-    recorder = Recorder(folder / f"{label}-{run_id}.h5", {"label": label, "run_id": run_id, "job": f"seed = {seed}\n" + JOB.format(step=step, more=more), "data": "a"})  # fmt: skip
-    for k, loss in enumerate(losses):
-        trace = {"round": k, "loss": loss, "suboptimality": loss - 0.1 if gap else np.nan, "grad_norm": loss, "cost_up": 3.0 * k}
-        trace |= {"wire_bits_up": 1000 * k, "wire_bits_down": 10 * k}
-        recorder.append(Row(trace, {"wire_bits_up": [1000 * k]}, {"seconds": 2.0 * k}))
-    return mc.read(recorder.finish(status, reason, np.zeros(1), {}))
 
 
 @pytest.fixture
@@ -66,7 +51,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
     assert table.cells == [
         ["fast", "1.5 kbit (1 kbit … 2 kbit)", "1 kbit"],
         ["slow", "3 kbit", "3 kbit"],
-        ["never", "not reached (0.7 at the end)", "3 kbit"],
+        ["never", "not reached in 3 kbit (0.7 at the end)", "3 kbit"],
         ["wild", "not reached (diverged in round 2)", "not reached (diverged in round 2)"],
     ]
     assert table.caption == "bits sent up, on the wire; median (range) over 2 seeds"
@@ -78,7 +63,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
 def test_a_target_that_some_seeds_reach_says_how_many(tmp_path):
     runs = [written(tmp_path, "a", losses, seed) for seed, losses in enumerate(([1.0, 0.3], [1.0, 0.9], [1.0, 0.2]))]
     assert compare(runs, [Target("loss", 0.4)]).cells == [
-        ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached with 1 (0.9 at the end)"]
+        ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached with 1 in 1 kbit (0.9 at the end)"]
     ]
 
 

@@ -1,13 +1,18 @@
 """[tune]: ranges of powers, budgets, seeds, the run beside, and the warning at the end of a grid."""
 
+import json
+
 import numpy as np
 import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.show import summary
+from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.lines import name_in_paper, name_of
 from mpi_compress.evidence.verdicts import check
-from mpi_compress.job.tuning import powers
+from mpi_compress.job.trials import possible, trials
+from mpi_compress.job.tuning import TuneTable, powers
+from mpi_compress.results.targets import Target
 from mpi_compress.results.tuning import at_end
 
 JOB = """
@@ -76,9 +81,9 @@ def test_a_level_of_stop_is_what_trials_without_a_budget_race_for(tmp_path):
         'tune = { parameter = "algorithm.step", values = ["1e-3/L", "1/2 (1/L)", "1/L", "3/L", "1e3/L"] }\n'
     )
     (run,) = mc.run(file, out=tmp_path)
-    trials = {t.label.partition(" = ")[2]: t for t in (mc.read(f) for f in (tmp_path / "job" / "tuning").glob("*.h5"))}
-    reached = [trials[value].trace["suboptimality"][-1] <= 1e-3 for value, _ in run.tuned["tried"]]
-    rounds = [trials[value].trace["round"][-1] for value, _ in run.tuned["tried"]]
+    played = {t.label.partition(" = ")[2]: t for t in (mc.read(f) for f in (tmp_path / "job" / "tuning").glob("*.h5"))}
+    reached = [played[value].trace["suboptimality"][-1] <= 1e-3 for value, _ in run.tuned["tried"]]
+    rounds = [played[value].trace["round"][-1] for value, _ in run.tuned["tried"]]
     assert reached[0] is np.False_
     assert sum(reached) >= 2
     assert run.tuned["rounds"] == [k if own else None for k, own in zip(rounds, reached, strict=True)]
@@ -96,12 +101,12 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
     file.write_text(JOB.replace("seeds = [3, 4]", "seeds = [3, 4], wire_bits_up = 5000"))
     job = mc.load_job(file)
     assert [spec.label for spec in job.runs] == ["SGD", "SGD, step = theory"]
-    assert [spec.seed for spec in job.runs[0].trials] == [3, 4, 3, 4, 3, 4]
+    assert [spec.seed for spec in trials(job.runs[0])] == [3, 4, 3, 4, 3, 4]
     tuned, beside = mc.run(job, out=tmp_path, quiet=False)
     assert beside.tuned is None
-    trials = [mc.read(f) for f in (tmp_path / "job" / "tuning").glob("*.h5")]
+    played = [mc.read(f) for f in (tmp_path / "job" / "tuning").glob("*.h5")]
     for value, merit in tuned.tuned["tried"]:
-        own = [t.column("squared_grad_norm")[-1] for t in trials if t.label == f"SGD, algorithm.step = {value}"]
+        own = [t.column("squared_grad_norm")[-1] for t in played if t.label == f"SGD, algorithm.step = {value}"]
         assert len(own) == 2
         assert merit == np.median(own)
     assert tuned.tuned["value"] == "1/32 theory"
@@ -126,3 +131,146 @@ def test_seeds_share_a_budget_and_the_median_wins(tmp_path, capsys):
 )  # fmt: skip
 def test_the_end_of_a_grid_is_the_least_or_the_largest_number_of_one_unit(values, won, ends):
     assert at_end({"value": won, "tried": [[value, 0.0] for value in values]}) is ends
+
+
+RACE = """
+data = { generator = "gspar", samples = 40, dim = 12 }
+objective.mu = "1e-1 L"
+workers.count = 2
+algorithm = { name = "gd", batch = 4 }
+stop.rounds = 64
+grid.seed = [0, 1, 2]
+figure = { y = "suboptimality", to = { suboptimality = 2e-2 }, by = "round" }
+tune = { parameter = "algorithm.step", values = "2^-9..2^-3 theory", to = "figure" }
+[[run]]
+label = "SGD"
+"""
+
+
+def test_a_tuning_for_a_target_takes_it_from_the_figure_and_all_seeds_of_the_grid(tmp_path):
+    (tmp_path / "job.toml").write_text(RACE)
+    runs = mc.load_job(tmp_path / "job.toml").runs
+    assert [str(spec.tune.target) for spec in runs] == ["suboptimality ≤ 0.02"] * 3
+    assert [(spec.tune.seeds, spec.tune.by, spec.tune.descends) for spec in runs] == [([0, 1, 2], "round", True)] * 3
+    first = trials(runs[0])
+    assert [spec.toml() for spec in first] == [spec.toml() for spec in trials(runs[2])], "the runs of all seeds share trials"
+    assert [(spec.seed, spec.stop.rounds) for spec in first[:3]] == [(0, 16), (1, 16), (2, 16)]
+    assert {trial.run_id for trial in first} <= {trial.run_id for trial in possible(runs[1])}
+    changed = RACE.replace("2e-2", "1e-2")
+    (tmp_path / "other.toml").write_text(changed)
+    assert mc.load_job(tmp_path / "other.toml").runs[0].run_id != runs[0].run_id, "another question is another run"
+
+
+def test_the_value_that_wins_a_race_is_that_of_all_trials_at_full_length(tmp_path, capsys):
+    """Three seeds, one value; the grid is extended, and show and the table say what was found."""
+    (tmp_path / "job.toml").write_text(RACE)
+    runs = mc.run(tmp_path / "job.toml", out=tmp_path)
+    assert len({json.dumps(run.tuned) for run in runs}) == 1
+    tuned = runs[0].tuned
+    exponents = range(-12, 2)
+    whole = RACE.replace("grid.seed", 'grid."algorithm.step" = [' + ", ".join(f'"{2.0**e} theory"' for e in exponents) + "]\ngrid.seed")
+    whole = "\n".join(line for line in whole.splitlines() if not line.startswith("tune"))
+    (tmp_path / "whole.toml").write_text(whole)
+    took = dict.fromkeys(exponents, np.inf)
+    every = mc.run(tmp_path / "whole.toml", out=tmp_path)
+    for number, exponent in enumerate(exponents):
+        rows = [run.to("suboptimality", 2e-2) for run in every[3 * number : 3 * number + 3]]
+        if all(row is not None for row in rows):
+            took[exponent] = np.median([row["round"] for row in rows])
+    best = min(took, key=took.get)
+    assert np.isfinite(took[best])
+    assert tuned["settled"]
+    assert tuned["took"][[value for value, _ in tuned["tried"]].index(tuned["value"])] == took[best]
+    (line,) = (text for text in summary(runs[0]) if text.startswith("  tuned"))
+    assert "by round to suboptimality ≤ 0.02: " in line
+    assert line.endswith("; seeds 0, 1, 2")
+    assert "not settled" not in name_of(runs[0])
+
+
+def test_a_value_that_the_search_does_not_end_at_is_called_not_settled_everywhere(tmp_path, capsys):
+    """Values of a step in their least: the loss falls, and the more the larger the step is, for as far as the search goes."""
+    file = tmp_path / "job.toml"
+    text = RACE.replace("2^-9..2^-3", "2^-40..2^-38").replace("grid.seed = [0, 1, 2]\n", "").replace("rounds = 64", "rounds = 3")
+    file.write_text(text + '[[claim]]\nid = "X"\nsays = "x"\nvalue = "round(\'SGD\')"\nholds = "> 0"\n')
+    job = mc.load_job(file)
+    (run,) = mc.run(job, out=tmp_path, quiet=False)
+    assert run.tuned["settled"] is False
+    assert len(run.tuned["tried"]) == 3 + 12
+    assert "SGD: tuned to 1/67108864 theory, not settled; a better one may lie beyond" in capsys.readouterr().err
+    assert name_of(run) == "SGD, tuned step = 1/67108864 theory (not settled)"
+    assert name_in_paper(run) == "SGD (not settled)"
+    assert compare([run], [Target("suboptimality", 2e-2)]).cells[0][0].endswith("(not settled)")
+    assert check(job, [run])[0].edges == ["'SGD' is tuned to 1/67108864 theory, not settled"]
+    assert any("(not settled)" in line for line in summary(run))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"objective.f_star": "skip"}, 'no trial has a suboptimality with objective.f_star = "skip"'),
+        ({"log.evaluate": 4}, "no trial has a suboptimality with log.evaluate = 4"),
+        ({"tune.to": "test_accuracy>=0.9"}, "no column called 'test_accuracy'"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
+        ({"tune.by": "model_seconds"}, "model_seconds"), ({"objective.mu": 0.0, "objective.penalty": "ratio"}, "f\\* is not known"),
+    ],
+)  # fmt: skip
+def test_what_can_never_be_tuned_is_refused_before_the_first_trial(changed, says, tmp_path):
+    (tmp_path / "job.toml").write_text(RACE)
+    with pytest.raises(mc.UserError, match=says):
+        mc.run(mc.load_job(tmp_path / "job.toml", changed), out=tmp_path)
+    assert not [*(tmp_path / "job").rglob("*.h5*")]
+
+
+def test_a_gap_as_merit_is_refused_where_f_star_is_skipped(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB.replace('merit = "squared_grad_norm"', 'merit = "suboptimality"'))
+    with pytest.raises(mc.UserError, match="no trial has a suboptimality with objective"):
+        mc.load_job(tmp_path / "job.toml", {"objective.f_star": "skip"})
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ("rounds = 5", "those of the run"), ("seed = 1", "seeds = \\[0\\]"), ('merit = "loss"', "leave merit out"),
+        ('by = "loss"', "grows in every run"), ("values = [1]", "two or more"),
+    ],
+)  # fmt: skip
+def test_keys_that_do_not_go_with_a_target_are_refused(keys, says, tmp_path):
+    text = RACE.replace(', to = "figure"', f', to = "figure", {keys}')
+    text = text.replace('values = "2^-9..2^-3 theory", ', "") if keys.startswith("values") else text
+    (tmp_path / "job.toml").write_text(text)
+    with pytest.raises(mc.UserError, match=says):
+        mc.load_job(tmp_path / "job.toml")
+
+
+@pytest.mark.parametrize(
+    ("to", "stop", "says"),
+    [
+        ('"figure"', "stop.rounds = 5", "has no target"), ('"stop"', "stop.rounds = 5", "0 levels"),
+        ('"stop"', "stop = { loss = 1, grad_norm = 1 }", "2 levels"), ("{ loss = 1, grad_norm = 1 }", "stop.rounds = 5", "one column"),
+        ('"round=5"', "stop.rounds = 5", "grows in every run"), ('"what"', "stop.rounds = 5", "COLUMN=LEVEL"),
+    ],
+)  # fmt: skip
+def test_a_wrong_target_is_refused(to, stop, says, tmp_path):
+    text = RACE.replace('"figure"', to).replace("stop.rounds = 64", stop)
+    (tmp_path / "job.toml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("figure")))
+    with pytest.raises(mc.UserError, match=says):
+        mc.load_job(tmp_path / "job.toml")
+
+
+def test_a_level_of_stop_is_the_target_where_the_tuning_names_it(tmp_path):
+    text = RACE.replace('"figure"', '"stop"').replace("stop.rounds = 64", "stop = { wire_bits_up = 8000, squared_grad_norm = 1e-3 }")
+    (tmp_path / "job.toml").write_text(text)
+    spec = mc.load_job(tmp_path / "job.toml").runs[0]
+    assert str(spec.tune.target) == "squared_grad_norm ≤ 0.001"
+    assert (trials(spec)[0].stop.wire_bits_up, trials(spec)[0].stop.squared_grad_norm) == (2000, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "place", "value"),
+    [
+        ("2^-1..2^1 theory", 3, "4 theory"), ("2^-1..2^1 theory", -2, "1/8 theory"), ("2^-1..2^1 theory", 1, "theory"),
+        ("10^0..10^1 1/L", 2, "100 (1/L)"), (["1/L", "3/L"], 2, "3 (3/L)"), ([0.1, 0.3, 0.6], 3, 1.2), ([0.6, 0.1, 0.3], -1, 0.0333333333333),
+        ([1, 2], 2, 4), ([1, 2], -1, 0.5), ([0, 0.5, 1], -1, None), (["a b", "c"], 2, None), ([2, 3], 2, 4),
+    ],
+)  # fmt: skip
+def test_a_grid_goes_on_by_the_factor_of_its_end(values, place, value):
+    assert TuneTable("algorithm.step", values).beyond(place) == value

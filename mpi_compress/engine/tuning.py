@@ -1,0 +1,241 @@
+"""[tune]: plays trials until each run has the value that it goes on with."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.progress import print_line
+from mpi_compress.engine.playing import How
+from mpi_compress.engine.watching import Watch
+from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.stages import NEVER, WHOLE, Rank, answer, rank_of, wanted
+from mpi_compress.job.tables import Stop
+from mpi_compress.job.trials import table_of, trials, trials_of
+from mpi_compress.messages.conventions import conventions_of
+from mpi_compress.messages.costs import Clocked
+from mpi_compress.preparing.problems import Problem
+from mpi_compress.preparing.runs import Prepared, prepare
+from mpi_compress.results.columns import named
+from mpi_compress.results.reader import Run, Runs
+from mpi_compress.results.tuning import BEYOND, caveat, sizes
+
+Play = Callable[[Job, Path, How, Callable[[Prepared], None]], Runs]
+"""Plays the runs of a job, each of which may be refused once it is prepared; the results at rank 0."""
+
+Wins = dict[int, Mapping[str, Any]]
+"""What was found, by number of run, as results keep it."""
+
+
+def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -> Wins:
+    """Play the trials of the runs that have a [tune], and put the best values into `specs`."""
+    trying = _Trying(job, out, replace(how, shared=True, watch=Watch()), play)
+    tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
+    racing = {i: spec for i, spec in tuned.items() if table_of(spec).target is not None}
+    wins = _by_merit({i: spec for i, spec in tuned.items() if i not in racing}, trying) | _by_target(racing, trying)
+    specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
+    for i, spec in tuned.items():
+        if how.ranks.is_root and not how.quiet and (note := caveat(wins[i])):
+            print_line(f"{spec.label}: tuned to {wins[i]['value']}, {note}; {BEYOND}")
+    return wins
+
+
+@dataclass(frozen=True)
+class _Trying:
+    """Plays trials; runs of several seeds share them."""
+
+    job: Job
+    out: Path
+    how: How
+    play: Play
+
+    def results(self, asked: Mapping[int, list[RunSpec]], by: Mapping[int, RunSpec]) -> dict[int, list[Run]]:
+        """The results of the trials that runs ask for, in their order; at rank 0.
+
+        Args:
+            by: the runs.
+        """
+        texts = {i: [trial.toml() for trial in each] for i, each in asked.items()}
+        those = {text: trial for i, each in asked.items() for text, trial in zip(texts[i], each, strict=True)}
+        askers: dict[str, list[RunSpec]] = {}
+        for i, each in texts.items():
+            for text in each:
+                askers.setdefault(text, []).append(by[i])
+        job = replace(self.job, name=f"{self.job.name}/tuning", runs=[*those.values()])
+        found = dict(zip(those, self.play(job, self.out, self.how, partial(_refuse, askers)), strict=False))
+        return {i: [found[text] for text in each] for i, each in texts.items()} if self.how.ranks.is_root else {}
+
+
+def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
+    """Refuse trials whose results cannot be compared, before any is played; at rank 0."""
+    for spec in askers.get(p.spec.toml(), ()):
+        tune = table_of(spec)
+        for key, column in (("merit", tune.merit),) if tune.target is None else (("to", tune.target.column), ("by", tune.by)):
+            there = _columns_of(p)
+            if column not in there and column not in named("theory", "curves", "bounds", "setting"):
+                raise UserError(f"{spec.where}tune.{key}: trials have no such column: {nearest(column, there, 'column')}")
+            if column == "suboptimality" and math.isnan(p.problem.f_star):
+                would_do = 'merit = "squared_grad_norm" or "loss"' if key == "merit" else "to = { squared_grad_norm = 1e-4 }"
+                raise UserError(f"{spec.where}tune.{key}: f* is not known, and no trial has a suboptimality; {would_do} would do")
+
+
+def _columns_of(p: Prepared) -> list[str]:
+    """The columns that the result of a run will have, as its reader finds them."""
+    further = [*p.algorithm.logs, *(metric.column for metric in p.spec.metrics)]
+    further += [convention.column for convention in conventions_of(p.spec.log.count).values()]
+    further += ["distance"] if p.problem.x_star is not None else []
+    further += ["test_loss", "test_accuracy"] if p.problem.test is not None else []
+    further += named("model") if isinstance(p.spec.cost, Clocked) else []
+    trace = {name: np.zeros(1) for name in (*named("evaluation", "counter"), *further)}
+    timing = {name: np.zeros(1) for name in named("clock")}
+    made_up = Run(Path(), {"n_workers": 1, "dim": 1, "mu": 1.0, "L": 1.0}, trace, {}, timing, None)
+    found = [*trace, *timing]
+    for name in named("result"):
+        with suppress(KeyError), np.errstate(all="ignore"):
+            found += [name] if made_up.has(name) else []
+    return found
+
+
+def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
+    """For each run the value that reaches its target with the least, in stages."""
+    ranks, problems = trying.how.ranks, dict[str, Problem]()
+    searches = {i: _Search(spec) for i, spec in specs.items()}
+    while asked := ranks.on_root(lambda: {i: places for i, search in searches.items() if (places := search.wanted())}):
+        for i, places in asked.items():
+            for place, share in [*places]:
+                if not searches[i].can_be_prepared(place, trying.how, problems):
+                    places.remove((place, share))
+                    searches[i].played[place, share] = NEVER
+        found = trying.results({i: searches[i].trials(places) for i, places in asked.items()}, specs)
+        for i, runs in found.items():
+            searches[i].note(asked[i], runs)
+    return {i: ranks.on_root(search.found) for i, search in searches.items()}
+
+
+@dataclass
+class _Search:
+    """The search for one run's value. What was played is known at rank 0."""
+
+    spec: RunSpec
+    played: dict[tuple[int, float], Rank] = field(default_factory=dict)  # by place in the grid, and share of the run's length
+
+    def __post_init__(self) -> None:
+        self.table = table_of(self.spec)
+        self.count, self.is_ordered = len(self.table.values), bool(sizes(self.table.values))
+
+    def wanted(self) -> list[tuple[int, float]]:
+        """What is to be played next, by place and share; places without a value are noted as such."""
+        while places := wanted(self.count, self.is_ordered, self.played):
+            none = [place for place in places if self.table.beyond(place[0]) is None]
+            if not none:
+                break
+            self.played.update(dict.fromkeys(none, NEVER))
+        return places
+
+    def can_be_prepared(self, place: int, how: How, problems: dict[str, Problem]) -> bool:
+        """False for a value beyond the grid that is refused: the parameter ends there. All ranks call it together."""
+        if 0 <= place < self.count:
+            return True
+        try:
+            prepare(self.trials([(place, WHOLE)])[0], how.ranks, problems, True, how.force)
+        except UserError:
+            return False
+        return True
+
+    def trials(self, places: Sequence[tuple[int, float]]) -> list[RunSpec]:
+        return [trial for place, share in places for trial in trials_of(self.spec, self.table.beyond(place), share)]
+
+    def note(self, places: Sequence[tuple[int, float]], runs: Sequence[Run]) -> None:
+        """Take note of the trials' results, those of each place together."""
+        seeds = len(runs) // len(places) if places else 0
+        for number, place in enumerate(places):
+            of_seeds = [self._outcome(run) for run in runs[number * seeds : (number + 1) * seeds]]
+            self.played[place] = rank_of([took for took, _ in of_seeds], [merit for _, merit in of_seeds])
+
+    def _outcome(self, run: Run) -> tuple[float, float]:
+        """What a trial paid to the target, infinite if it was missed; and how near it came, infinite if it ended badly."""
+        target = self.table.target
+        assert target is not None
+        if not _ended_well(run, self.table.descends):
+            return math.inf, math.inf
+        row, values = target.row_of(run), run.column(target.column)
+        nearest_value = -np.nanmax(values) if target.rising else np.nanmin(values)
+        return math.inf if row is None else float(run.column(self.table.by)[row]), float(nearest_value)
+
+    def found(self) -> Mapping[str, Any]:
+        """The value that won, what was tried, and whether a better one may lie beyond."""
+        table, target = self.table, self.table.target
+        won = answer(self.count, self.is_ordered, self.played)
+        if won is None or target is None:
+            below = ", and no higher than it starts" if table.descends else ""
+            raise UserError(f"{self.spec.where}tune: no value of {table.parameter} gives a run that ends at a finite loss{below}")
+        longest = {place: max(share for own, share in self.played if own == place) for place, _ in sorted(self.played)}
+        tried = {place: self.played[place, share] for place, share in longest.items() if table.beyond(place) is not None}
+        sign = -1.0 if target.rising else 1.0
+        return {
+            "parameter": table.parameter, "value": table.beyond(won.place), "settled": won.settled,
+            "merit": target.column, "tried": [[table.beyond(place), sign * rank.merit] for place, rank in tried.items()],
+            "to": str(target), "by": table.by, "took": [None if rank.missed else rank.took for rank in tried.values()],
+            "share": [longest[place] for place in tried], "seeds": table.seeds or [self.spec.seed],
+        }  # fmt: skip
+
+
+def _ended_well(run: Run, descends: bool) -> bool:
+    """True for a complete run; with `descends`, one that ends no higher than it starts."""
+    loss = run.trace.get("loss", np.empty(0))
+    return run.status == "complete" and not (descends and loss[-1] > loss[0])
+
+
+def _by_merit(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
+    """For each run the value with the least merit after the trials' own budget."""
+    if not specs:
+        return {}
+    found = trying.results({i: trials(spec) for i, spec in specs.items()}, specs)
+    return {i: trying.how.ranks.on_root(partial(_best, spec, trials(spec), found.get(i, []))) for i, spec in specs.items()}
+
+
+def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapping[str, Any]:
+    """The best value of a parameter, with the merit of every value; that of a run that diverged is infinite. At rank 0 only.
+
+    Runs that reached a level of [stop] are better than others; the best of them took the fewest rounds.
+    """
+    tune = table_of(spec)
+    each = [_merit_of(spec, trial, run) for trial, run in zip(tried, found, strict=True)]
+    seeds = len(each) // len(tune.values)
+    of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
+    merits = [float(np.median([merit for merit, _ in of_value])) for of_value in of_values]
+    took = [float(np.median([rounds for _, rounds in of_value])) for of_value in of_values]
+    reached = [all(math.isfinite(rounds) for _, rounds in of_value) for of_value in of_values]
+    ranked = [(-math.inf, took[i], i) if reached[i] else (merits[i], 0.0, i) for i in range(len(of_values))]
+    best = min(ranked)[-1]
+    if merits[best] == math.inf:
+        below = ", and no higher than it starts" if tune.descends else ""
+        raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}{below}")
+    by_rounds = {"rounds": [rounds if own else None for rounds, own in zip(took, reached, strict=True)]} if any(reached) else {}
+    return {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
+            "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)], **by_rounds}  # fmt: skip
+
+
+def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
+    """The last merit of a trial, infinite if it did not end well; and its rounds if it came down to a level, else infinity."""
+    tune = table_of(spec)
+    if not run.has(tune.merit):
+        raise UserError(f"{spec.where}tune.merit: {nearest(tune.merit, [*run.trace, *run.timing], 'column')}")
+    merit, ended_well = float(run.column(tune.merit)[-1]), _ended_well(run, tune.descends)
+    merit = merit if ended_well and math.isfinite(merit) else math.inf
+    return merit, float(run.trace["round"][-1]) if ended_well and _came_down(run, trial.stop) else math.inf
+
+
+def _came_down(run: Run, stop: Stop) -> bool:
+    """True if a run ended at a level of its [stop]."""
+    names = ("loss", "suboptimality", "grad_norm", "distance")
+    loss, suboptimality, grad_norm, distance = (run.trace.get(name, [math.nan]) for name in names)
+    is_met = stop.is_met(loss[-1], suboptimality[-1], grad_norm[-1], distance[-1], distance[0])
+    return run.status == "complete" and is_met

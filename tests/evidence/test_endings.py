@@ -1,0 +1,74 @@
+"""How runs that miss a target ended, on curves that are made up: cut off while still falling, at a floor, or diverged."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.losses import written
+
+from mpi_compress.evidence.comparison import compare
+from mpi_compress.evidence.endings import Tail, comes_nearer, still_falls, tail_of
+from mpi_compress.results.targets import Target
+
+K = np.arange(201)
+GRADIENT = Target("squared_grad_norm", 1e-4)
+NOISE = np.random.default_rng(0).uniform(0.7, 1.3, K.size)
+
+
+def falls(values, target=GRADIENT):
+    return still_falls(tail_of(K, np.asarray(values, dtype=float), target.rising), target)
+
+
+def test_the_tail_is_the_median_of_each_tenth():
+    assert tail_of(K, K.astype(float)) == Tail(85.75, 165.75, 170.5, 190.5, 195.25)
+    assert tail_of(K, -K.astype(float), rising=True) == Tail(-85.75, -165.75, -170.5, -190.5, -195.25)
+    few = tail_of(np.arange(4), np.ones(4))
+    assert math.isnan(few.before)
+    assert few.last == 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "still"),
+    [
+        (0.97**K, True), (0.998**K, True), (1 / (1 + K), True), (1 / np.sqrt(1 + K), True), (0.97**K * NOISE, True),
+        (np.maximum(0.9**K, 0.01), False), (np.maximum(0.97**K, 0.97**150), False), (0.01 * NOISE, False), (0.01 + 0.9**K, False),
+        (np.where(K < 100, 1.0, 0.01) * np.ones(K.size), False), (1.01**K, False),
+    ],
+)  # fmt: skip
+def test_slow_is_still_falling_and_flat_is_a_floor(values, still):
+    assert falls(values) == still
+
+
+def test_a_column_that_does_not_fall_to_zero_is_judged_by_what_is_left_to_the_level():
+    """f falls to its least value, 0.3: a level above it comes nearer, one below it does not."""
+    loss = 0.3 + 0.95**K
+    assert falls(loss, Target("loss", 0.3)) == 1.0
+    assert falls(loss, Target("loss", 0.2)) == 0.0
+    accuracy = 0.8 - 0.5 * 0.95**K
+    assert falls(accuracy, Target("test_accuracy", 0.8, rising=True)) == 1.0
+    assert falls(accuracy, Target("test_accuracy", 0.9, rising=True)) == 0.0
+
+
+def test_several_seeds_are_judged_by_most_of_them():
+    down, flat = tail_of(K, 0.97**K), tail_of(K, np.full(K.size, 0.5))
+    assert comes_nearer([down, down, flat], GRADIENT) is True
+    assert comes_nearer([down, flat, flat], GRADIENT) is False
+    assert comes_nearer([down, Tail(*[math.nan] * 5)], GRADIENT) is None
+
+
+def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_diverged(tmp_path):
+    k = np.arange(41)
+    runs = [
+        written(tmp_path, "cut off", list(0.95**k)), written(tmp_path, "floor", list(np.maximum(0.7**k, 0.05))),
+        written(tmp_path, "wild", [1.0, 9.0], status="diverged"),
+    ]  # fmt: skip
+    target = Target("grad_norm", 1e-3)
+    cells = dict(compare(runs, [target]).cells)
+    assert cells == {
+        "cut off": "not reached in 40 kbit (0.1285, still falling)", "floor": "not reached (floors at 0.05)",
+        "wild": "not reached (diverged in round 1)",
+    }  # fmt: skip
+    assert compare(runs[:1], [target], "round").cells[0][1] == "not reached in 40 rounds (0.1285, still falling)"
+    assert compare(runs[:1], [target], "seconds").cells[0][1] == "not reached in 80 s (0.1285, still falling)"
+    rising = written(tmp_path, "up", list(1 - 0.95**k))
+    assert compare([rising], [Target("loss", 1.0, rising=True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
