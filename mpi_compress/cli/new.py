@@ -25,8 +25,14 @@ count = 4
 [stop]
 rounds = 300
 
+[tune]                                  # each run takes the step that reaches the target of [figure] with the fewest bits
+parameter = "algorithm.step"
+values = "2^-1..2^2 theory"             # times the step of the method's own theorem
+to = "figure"
+
 [figure]
 y = "suboptimality"
+to = { suboptimality = 1e-2 }
 
 [[run]]
 label = "gradient descent"
