@@ -114,7 +114,7 @@ ALGORITHMS = (
 ENGINE = (
     M("engine/counting.py", "self.cost_down += to_each * cost.of", "self.cost_down += cost.of", GD + "with_the_identity_messages_cost_what_they_hold", "the master's message costs as if one worker heard it"),
     M("engine/evaluation.py", "loss += 0.5 * self.regularizer * squared_norm(x)", "loss += self.regularizer * squared_norm(x)", GD + "regulariser_at_the_master_is_the_same_method", "twice the regulariser in the loss"),
-    M("engine/observer.py", "counters.wire_bits_up >= stop.wire_bits_up", "counters.wire_bits_up > stop.wire_bits_up", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
+    M("engine/observer.py", "own >= float(budget)", "own > float(budget)", GD + "stops_at_the_first_round_that_meets", "a run goes on where its bits are spent"),
     M("engine/observer.py", "stop.diverged * max(c.first_loss, 1.0)", "stop.diverged * c.first_loss", "engine/test_diverged.py::test_a_start_near_0_does_not_make_a_small_loss_an_explosion", "a run that begins near 0 has diverged soon"),
     M("saving/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
     M("engine/keeper.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
@@ -124,7 +124,7 @@ ENGINE = (
     M("preparing/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
     M("preparing/problems.py", "math.sqrt(added(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
-    M("engine/runner.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),
+    M("engine/tuning.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),
     M("engine/watching.py", 'return has_all and attrs.get("until", "") in ("", mark_of(self.until))', "return has_all", "engine/test_from_python.py::test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call", "a result that another `until` ended is taken"),
     M("engine/fast/errors.py", "if γ != worker.step:", "if γ > worker.step:", "engine/fast/test_ways.py::test_hosted_workers_send_and_remember_what_they_would_one_by_one", "errors are not rescaled where the step falls"),
     M("engine/fast/gradients.py", "            self._gradients += f.penalty.gradient(x)\n", "", "engine/fast/test_gradients.py::test_gradients_by_one_call_hold_a_smooth_penalty", "gradients of all together lack the penalty"),
