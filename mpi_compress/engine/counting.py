@@ -38,14 +38,8 @@ class Counts:
     @classmethod
     def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-        rows: list[list[float]] = []
-        before, row = None, list[float]()
-        for message in messages:
-            if message is not before:  # silent workers hosted together share one message
-                content, before = link.unpack(message), message
-                row = [count(link, message, content) for count in _COUNT]
-            rows.append(row)
-        return cls.unpacked(np.array(rows, dtype=np.float64).reshape(len(rows), len(_COUNT)))
+        columns = zip(*_counted(messages, link), strict=True) if messages else [()] * len(_COUNT)
+        return cls(*(np.array(column, dtype=dtype) for column, dtype in zip(columns, _DTYPE, strict=True)))
 
     @classmethod
     def zeros(cls, senders: int) -> "Counts":
@@ -68,7 +62,20 @@ class Counts:
 
 _COUNT = [f.metadata["count"] for f in fields(Counts)]
 _NAMES = frozenset(Counts.names())
+_WIRE, _PAPER = (Counts.names().index(name) for name in ("wire_bits", "paper_bits"))
 _DTYPE = [next((_DTYPES[c] for way in _WAYS if (c := f"{f.name}_{way}") in _DTYPES), "float64") for f in fields(Counts)]
+
+
+def _counted(messages: Sequence[Message], link: Link) -> list[list[float]]:
+    """What is counted of each message, in the order of the fields of `Counts`."""
+    rows: list[list[float]] = []
+    before, row = None, list[float]()
+    for message in messages:
+        if message is not before:  # silent workers hosted together share one message
+            content, before = link.unpack(message), message
+            row = [count(link, message, content) for count in _COUNT]
+        rows.append(row)
+    return rows
 
 
 @dataclass
@@ -163,11 +170,11 @@ class Counters:
 
     def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n, counts = self.up.wire_bits.size, Counts.of(downs, downlink)
+        n, rows = self.up.wire_bits.size, _counted(downs, downlink)
         to_each = n // len(downs)
-        for total, each in zip(vars(self.down).values(), vars(counts).values(), strict=True):
-            total[0] = added((to_each * each).tolist(), total[0])
-        for i, bits in enumerate(zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)):
+        for total, column in zip(vars(self.down).values(), zip(*rows, strict=True), strict=True):
+            total[0] = added((to_each * each for each in column), total[0])
+        for i, bits in enumerate((row[_WIRE], row[_PAPER]) for row in rows):
             if isinstance(cost, Clocked):
                 hearers = range(n) if to_each > 1 else (i,)
                 self.cost_down += added(cost.at(self.model_seconds, j).of(*bits) for j in hearers)
