@@ -167,9 +167,12 @@ echo "{begins} run $index, $(date '+%Y-%m-%d %H:%M:%S')"
 trap '' USR1 TERM      # what is started here ignores them until it listens
 {start} mpi-compress run {run} --index "$index" &
 program=$!
-trap 'warned=yes; kill -USR1 $program' USR1
-wait $program; status=$?
-while kill -0 $program 2>/dev/null; do wait $program; status=$?; done    # a warning ends the first wait
+trap 'warned=yes; interrupted=yes; kill -USR1 $program 2>/dev/null' USR1
+interrupted=yes
+while [ "$interrupted" ]; do    # a warning ends a wait before the program has ended; the next one still tells its status
+    interrupted=
+    wait $program; status=$?
+done
 echo "{ends} $status"
 
 # What was saved is queued again, and goes on, unless it was cancelled. SLURM is ending a task that was cancelled or has reached its

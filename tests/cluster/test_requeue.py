@@ -17,7 +17,7 @@ CANCELLED = ("COMPLETING None", "CANCELLED None", "COMPLETING Dependency", "PEND
 
 RANKS = """
 import os, pathlib, signal, sys, time
-signal.signal(signal.SIGUSR1, lambda *_: sys.exit(75))
+signal.signal(signal.SIGUSR1, lambda *_: os._exit(75))
 pathlib.Path(os.environ["STUB"], "listens").touch()
 time.sleep(60)
 """  # a shell cannot listen to what was ignored when it started
@@ -68,22 +68,30 @@ def test_a_task_is_not_queued_again_for_ever(slurm):
     assert slurm.requeued == ["requeue 10019"]
 
 
-@pytest.mark.parametrize(
-    ("state", "again"), [("RUNNING None", True), ("COMPLETING TimeLimit", True), ("", True), ("COMPLETING None", False)]
-)
-def test_a_warning_saves_the_run_and_queues_it_again_unless_it_is_cancelled_meanwhile(state, again, slurm):
+WARNED = [("RUNNING None", True), ("COMPLETING TimeLimit", True), ("", True), ("COMPLETING None", False)]
+SLOW = "() { builtin kill \"$@\"; /bin/sleep 0.3; }"  # the shell goes on when what it signalled has long ended
+
+
+@pytest.mark.parametrize("kill", [None, SLOW], ids=["", "ranks end before the shell goes on"])
+@pytest.mark.parametrize("warnings", [1, 3])
+@pytest.mark.parametrize(("state", "again"), WARNED)
+def test_a_warning_saves_the_run_and_queues_it_again_unless_it_is_cancelled_meanwhile(state, again, warnings, kill, slurm):
     """Without an answer from SLURM a warned task takes it that its time limit was meant."""
     if not state:
         (slurm.folder / "silent").touch()
     script, first = next(iter(slurm.submitted.values()))[-2:]
     variables = {**os.environ, "SLURM_ARRAY_TASK_ID": "0", "SLURM_JOB_ID": "10019", "STATE": state, "CODE": ""}
+    if kill:
+        variables["BASH_FUNC_kill%%"] = kill
     task = subprocess.Popen(["bash", script, first], env=variables, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not (slurm.folder / "listens").exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
     task.send_signal(signal.SIGTERM)  # SLURM sends it to the script too; the ranks alone act on it
-    task.send_signal(signal.SIGUSR1)
+    for _ in range(warnings):
+        task.send_signal(signal.SIGUSR1)
+        time.sleep(0.01)
     said = task.communicate(timeout=30)[0]
     assert task.returncode == 75
     assert slurm.requeued == (["requeue 10019"] if again else [])

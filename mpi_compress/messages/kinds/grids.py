@@ -48,6 +48,9 @@ class Dense(Whole):
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
         return self.values.size * fpp
 
+    def is_finite(self) -> bool:
+        return bool(kernels.all_finite(self.values))
+
     def checked(self, dim: int) -> "Dense":
         return Dense(arrays.floats(self.values, (dim,), "values"))
 
