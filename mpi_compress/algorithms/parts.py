@@ -172,10 +172,10 @@ def add(x: Point, c: Compressed | Vector, factor: float = 1.0) -> None:
     """x ← x + factor · c, in place."""
     if isinstance(x, ScaledVector):
         x.add(c, factor)
-    elif isinstance(c, Compressed):
-        c.add_to(x, factor)
-    else:
+    elif isinstance(c, np.ndarray):
         x += factor * c
+    else:
+        c.add_to(x, factor)
 
 
 def assign(x: Point, value: Vector) -> None:

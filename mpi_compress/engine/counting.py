@@ -38,8 +38,7 @@ class Counts:
     @classmethod
     def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-        columns = zip(*_counted(messages, link), strict=True) if messages else [()] * len(_COUNT)
-        return cls(*(np.array(column, dtype=dtype) for column, dtype in zip(columns, _DTYPE, strict=True)))
+        return cls(*[np.array(column, dtype=dtype) for column, dtype in zip(_counted(messages, link), _DTYPE, strict=True)])
 
     @classmethod
     def zeros(cls, senders: int) -> "Counts":
@@ -67,15 +66,9 @@ _DTYPE = [next((_DTYPES[c] for way in _WAYS if (c := f"{f.name}_{way}") in _DTYP
 
 
 def _counted(messages: Sequence[Message], link: Link) -> list[list[float]]:
-    """What is counted of each message, in the order of the fields of `Counts`."""
-    rows: list[list[float]] = []
-    before, row = None, list[float]()
-    for message in messages:
-        if message is not before:  # silent workers hosted together share one message
-            content, before = link.unpack(message), message
-            row = [count(link, message, content) for count in _COUNT]
-        rows.append(row)
-    return rows
+    """What is counted of the messages, a column for each field of `Counts`."""
+    read = [(message, message.content or link.unpack(message)) for message in messages]
+    return [[count(link, message, content) for message, content in read] for count in _COUNT]
 
 
 @dataclass
@@ -160,21 +153,21 @@ class Counters:
     def add_up(self, counts: Counts, cost: CostModel) -> None:
         """Count every worker's message of a round, in worker order."""
         self.up.add(counts)
-        before = None
+        before, clocked = None, cost if isinstance(cost, Clocked) else None
         for i, bits in enumerate(zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)):
-            if isinstance(cost, Clocked):
-                each = cost.at(self.model_seconds, i).of(*bits)
+            if clocked:
+                each = clocked.at(self.model_seconds, i).of(*bits)
             elif bits != before:
                 each, before = cost.of(*bits), bits
             self.cost_up += each
 
     def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n, rows = self.up.wire_bits.size, _counted(downs, downlink)
+        n, columns = self.up.wire_bits.size, _counted(downs, downlink)
         to_each = n // len(downs)
-        for total, column in zip(vars(self.down).values(), zip(*rows, strict=True), strict=True):
-            total[0] = added((to_each * each for each in column), total[0])
-        for i, bits in enumerate((row[_WIRE], row[_PAPER]) for row in rows):
+        for total, column in zip(vars(self.down).values(), columns, strict=True):
+            total[0] = added([to_each * each for each in column], total[0])
+        for i, bits in enumerate(zip(columns[_WIRE], columns[_PAPER], strict=True)):
             if isinstance(cost, Clocked):
                 hearers = range(n) if to_each > 1 else (i,)
                 self.cost_down += added(cost.at(self.model_seconds, j).of(*bits) for j in hearers)

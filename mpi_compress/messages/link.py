@@ -127,7 +127,7 @@ class Link:
 
     def compressed(self, v: Vector | Compressed, t: Round) -> Compressed:
         """C(v) of v (dim,) or of a compressed vector, as a kind that the codec can write."""
-        if not isinstance(v, Compressed):
+        if type(v) is np.ndarray or not isinstance(v, Compressed):  # an array is known at once; an abstract class asks longer
             return self.compress(v, t)
         again = self.compressor.compress_again(v, t)
         if self.compressor.makes is Dense and not self.codec.tells_kind and not isinstance(again, Dense):

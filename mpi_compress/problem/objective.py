@@ -1,6 +1,6 @@
 """f_i on one shard: value and gradient; the mean over shards is f exactly, also where their sizes differ."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,7 +32,7 @@ class Point:
         return cls(x.copy())
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Evaluated:
     """The value of f_i at a point, kept with its gradient."""
 
@@ -117,7 +117,7 @@ class Objective:
             return self._gradient
         if not kept.charged:
             self.borrowed += kept.seconds
-        self._kept = replace(kept, charged=False, taken=True)
+        self._kept = Evaluated(kept.point, kept.value, kept.seconds, charged=False, taken=True)
         self.charge(kept.seconds)
         return self._gradient
 

@@ -24,6 +24,7 @@ class Node:
 class Worker:
     x: Vector  # (d,) x_i; x̂_i between the message up and the one down
     u: Vector  # (d,) u_i, which learns ∇f_i(x*)
+    ŷ: Vector  # (d,) ŷ of this round, which every worker computes
 
 
 @algorithms.register("locodl")
@@ -70,7 +71,7 @@ class LoCoDL(Algorithm):
         return Node(x0.copy(), np.zeros_like(x0))
 
     def start_worker(self, node: Node, f: Objective) -> Worker:
-        return Worker((1.0 - self.ρ) * node.y + self.ρ * node.y, np.zeros(f.dim))
+        return Worker((1.0 - self.ρ) * node.y + self.ρ * node.y, np.zeros(f.dim), node.y.copy())
 
     def ŷ(self, node: Node, steps: int) -> Vector:
         """y (d,) after so many local steps."""
@@ -83,13 +84,14 @@ class LoCoDL(Algorithm):
         γ, µ, steps, x = self.gamma(0), self.setting.numbers["mu"], local_steps(float(self.p), t), worker.x
         for _ in range(steps):
             x -= γ * (f.gradient(x) - (µ / 2) * x - worker.u)
-        message = self.up.pack(x - self.ŷ(node, steps), t)
+        worker.ŷ = self.ŷ(node, steps)
+        message = self.up.pack(x - worker.ŷ, t)
         self.up.unpack(message).add_to(worker.u, -self.σ)
         return message
 
     def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
-        ŷ, D = self.ŷ(node, local_steps(float(self.p), t)), down.dense() / 2.0
-        worker.x[:] = (1.0 - self.ρ) * worker.x + self.ρ * (ŷ + D)
+        D = down.dense() / 2.0
+        worker.x[:] = (1.0 - self.ρ) * worker.x + self.ρ * (worker.ŷ + D)
         worker.u += self.σ * D
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
