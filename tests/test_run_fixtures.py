@@ -14,8 +14,8 @@ EXACT = ("round", "bits", "elements", "budget", "silent")
 """What the names of columns of whole numbers hold: they are compared as they are."""
 
 
-ROUNDED = {"lag": "all columns", "iade, floor": "trace/gap"}
-"""What rounding decides: a tie of LAG's trigger with ζ = 1, and a quotient of differences that are rounding alone."""
+ROUNDED = {"iade, floor": "trace/gap"}
+"""What rounding decides: a quotient of differences that are rounding alone."""
 
 
 @pytest.fixture

@@ -20,11 +20,12 @@ from typing import Any, ClassVar, Literal, Self
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.averaging import Average
-from mpi_compress.algorithms.formulas import OF_COMPRESSORS, formulas_of, names_of, settled
+from mpi_compress.algorithms.formulas import OF_COMPRESSORS, THEORY, formulas_of, names_of, settled
 from mpi_compress.algorithms.hooks import Foretold, Linked, Logged
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import step_at
+from mpi_compress.algorithms.steps import formulas_in, step_at
+from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.costs import CostModel
@@ -65,6 +66,7 @@ class Method(Part, Logged, Linked, Foretold, ABC):
     needs: ClassVar[Sequence[Need]] = ()  # of the problem, the links and the setting: `needs.check_needs`
     shares: ClassVar[Sequence[str]] = ()  # parameters that must be above 0 and at most 1
     theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
+    theory_is_convex: ClassVar[bool] = False  # True: that theorem is about convex f_i
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
@@ -119,6 +121,12 @@ class Method(Part, Logged, Linked, Foretold, ABC):
             compressor = (self.up if OF_COMPRESSORS[name][0] == "up" else self.down).compressor
             known[name] = getattr(compressor, name.removesuffix("_down"))(self.setting.dim)
         return {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def takes_theorem_step(self) -> bool:
+        """True if its step, as it was given, is the theorem's or a multiple of it."""
+        formulas = {str(formula) for formula in formulas_in(self.step)} if self.theory else set()
+        return self.theory in formulas or any(THEORY in names_in(formula) for formula in formulas)
 
     @property
     def up(self) -> Link:

@@ -129,6 +129,8 @@ def _problem(run: "Run") -> Iterator[Line]:
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
     optimum = "f* is not known" if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
     yield "problem", f"{L}, mu = {a['mu']:.6g}, {optimum}"
+    if "condition" in a:
+        yield "theory", a["condition"]
 
 
 def _settings(run: "Run") -> Iterator[Line]:

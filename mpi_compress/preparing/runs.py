@@ -60,6 +60,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         at_root(ranks, partial(algorithm_of, spec, problem, numbers))  # so that what is wrong is reported once
         if not quiet:
             at_root(ranks, partial(_warn_of_whole_floats, spec, problem.dim))
+            at_root(ranks, partial(_say_condition, spec, problem))
         return Prepared(spec, run_id, problem, algorithm_of(spec, problem, numbers), x0)
     except UserError as error:
         raise type(error)(f"{spec.where}{error}") from None
@@ -121,6 +122,22 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
             )
 
 
+def condition_not_met(spec: RunSpec, problem: Problem) -> str:
+    """What the theorem of the run's step takes for granted and the problem does not state; "" if there is no such thing."""
+    method = spec.algorithm
+    if problem.is_convex or not (method.theory_is_convex and method.takes_theorem_step):
+        return ""
+    return f"its step follows {method.name}'s theorem, which is about convex f_i; these are not known to be convex"
+
+
+def _say_condition(spec: RunSpec, problem: Problem) -> None:
+    """Say once of each label that its step has no theorem here."""
+    said = condition_not_met(spec, problem)
+    if said and (line := f"'{spec.label}': {said}") not in _warned:
+        _warned.add(line)
+        print_line(line)
+
+
 def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str, Any]:
     """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
     return {
@@ -142,6 +159,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "f_star_accuracy": p.problem.f_star_accuracy,
         "L_source": p.problem.smoothness.source,
         "f_star_source": p.problem.f_star_source,
+        **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
         "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
         **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
         "versions": _versions(),

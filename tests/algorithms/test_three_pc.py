@@ -96,6 +96,34 @@ def test_the_theorem_holds(case):
     assert done.trace["elements_up"][1] == p.count * p.dim  # the whole start is counted
 
 
+@pytest.mark.parametrize("float_", [64, 32, "bf16"])
+def test_who_sent_the_whole_gradient_is_silent_in_the_next_round_where_the_trigger_is_1(float_):
+    """Then g_i = y_i, so that the trigger compares equal numbers, whatever the floats of the message."""
+    p, held = problem(), []
+    codec = {"name": "dense", "float": float_}
+    play(p, {"name": "lag", "step": "0.3/L"}, IDENTITY, 60, lambda k, node, workers: held.append([w.g.copy() for w in workers.values()]), codec=codec)
+    sent = np.any(np.diff(held, axis=0) != 0, axis=2)  # (rounds, workers)
+    assert sent[0].all()
+    assert not (sent[:-1] & sent[1:]).any()
+    assert 0.2 < sent.mean() <= 0.5
+    if float_ == 64:
+        assert np.array_equal(sent[1:], lazily(p, 0.3 / p.numbers["L"], 60))
+
+
+def lazily(p, γ, rounds):
+    """Who sends with LAG and ζ = 1 from round 1 on: a plain loop in which a worker that has sent knows that g_i = y_i."""
+    x, sent = start(p).copy(), []
+    g = y = gradients(p, x)
+    just_sent = np.ones(p.count, dtype=bool)
+    for _ in range(1, rounds):
+        x = x - γ * g.mean(axis=0)
+        now = gradients(p, x)
+        quiet = just_sent | (np.sum((now - g) ** 2, axis=1) <= np.sum((now - y) ** 2, axis=1))
+        g, y, just_sent = np.where(quiet[:, None], g, now), now, ~quiet
+        sent.append(~quiet)
+    return np.array(sent)
+
+
 def test_the_lazier_the_fewer_messages_and_silence_is_4_bytes():
     p = problem()
     counts = [play(p, {"name": "clag", "zeta": ζ, "step": "0.05/L"}, TOP, 60).trace for ζ in (0, 16, 256)]

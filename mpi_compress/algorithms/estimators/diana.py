@@ -50,6 +50,7 @@ class DIANA(Estimator):
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
     shares = ("alpha",)
     theory = "1/(L_max*(1 + 6*omega/n))"
+    theory_is_convex = True
     step: Step = theory  # γ, the step size
     alpha: Expression = "1/(1 + omega)"  # α, the step size of the shifts h_i
 

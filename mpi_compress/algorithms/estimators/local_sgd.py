@@ -30,6 +30,7 @@ class LocalSGD(Estimator):
     partial_mean = "over participants"
     needs = (WHOLE_GRADIENTS,)
     theory = "1/(4*L_max*max(1, 2*(local_steps - 1)))"
+    theory_is_convex = True
     step: Step = theory  # γ, the step size of local steps
     local_steps: int = 10  # τ, the local steps of a round; with 1 it is gradient descent
     server_step: float = 1.0  # η, the step size of the mean

@@ -14,7 +14,7 @@ from mpi_compress.core.expressions import Expression
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors.base import Count, count_of
-from mpi_compress.messages.kinds import Vector
+from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import SILENT, Message
 from mpi_compress.problem.objective import Objective
 
@@ -37,7 +37,8 @@ class ThreePC(AddsUp):
 
     Round 0 sends all of ∇f_i(x0). With ζ = 0 this is EF21, and with the identity LAG. C is contractive with δ: with s = √(1−δ),
     A = 1 − s and B = max{s²/(1−s), ζ}, their theorem for smooth f has γ ≤ 1/(L + L̃ √(B/A)), L̃ = √((1/n) Σ L_i²), the default; then
-    (1/T) Σ‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT). Up to ζ = s²/(1−s) the trigger costs no step size.
+    (1/T) Σ‖∇f(x_k)‖² ≤ 2(f(x0) − f*)/(γT). Up to ζ = s²/(1−s) the trigger costs no step size. With ζ = 1 the trigger compares
+    two equal numbers after each whole message, and the worker is silent: y_i is then g_i as it was decoded, to the last bit.
     """
 
     paper = "3PC, Algorithm 1"
@@ -61,9 +62,16 @@ class ThreePC(AddsUp):
         worker.y[:] = g
         if t.k > 0 and squared_norm(D) <= tolerance:
             return SILENT
-        c = self.up.whole.pack(D, t) if t.k == 0 else self.pack(D, tolerance, t)
-        self.uplink(node, t.k).unpack(c).add_to(worker.g)
-        return c
+        message = self.up.whole.pack(D, t) if t.k == 0 else self.pack(D, tolerance, t)
+        c = self.uplink(node, t.k).unpack(message)
+        c.add_to(worker.g)
+        if t.k == 0 or self.is_whole(c):
+            worker.y[:] = worker.g  # both are ∇f_i(x) but for the rounding of the message, which must not decide the next trigger
+        return message
+
+    def is_whole(self, c: Compressed) -> bool:
+        """True if c is D = ∇f_i(x) − g_i but for rounding: C lost nothing."""
+        return c.elements == self.setting.dim and self.up.compressor.delta(self.setting.dim) == 1.0
 
     def pack(self, D: Vector, tolerance: float, t: Round) -> Message:
         """The message of D = ∇f_i(x) − g_i (d,) from a worker that is not silent: ‖D‖² > `tolerance`."""

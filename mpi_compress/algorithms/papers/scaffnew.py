@@ -47,6 +47,7 @@ class Scaffnew(Algorithm):
         exact_up("scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
     )
     theory = "1/L_max"
+    theory_is_convex = True
     step: Step = theory  # γ, the step size of local steps
     p: Expression = "sqrt(mu/L_max)"  # p, the probability of an exchange after a local step; with 1 it is gradient descent
 

@@ -33,6 +33,7 @@ class Model(Part, ABC):
 
     labels: ClassVar[Literal["class", "number"]] = "class"
     curvature: ClassVar[float] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
+    convex: ClassVar[bool] = False  # True: the loss of any rows is convex in x
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
     outline: Outline  # set by `within`

@@ -16,6 +16,7 @@ class Softmax(Model):
     """Multinomial logistic regression: −log softmax(a X + b)[y], X (features, classes), b where `bias` asks for it."""
 
     curvature = 0.5  # Böhning (1992): the Hessian of log Σ exp is at most I/2
+    convex = True
     solver = "newton"
     bias: bool = False  # true: with a bias b of each class
 

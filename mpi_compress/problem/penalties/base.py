@@ -17,6 +17,7 @@ class Penalty(Part, ABC):
 
     formula: ClassVar[str] = ""
     curvature: ClassVar[float] = math.inf  # the smoothness of r at weight 1; ∞: r is not smooth, and has a prox
+    lowest: ClassVar[float] = 0.0  # bounds the second derivatives of r at weight 1 from below; 0: r is convex
     weight: Expression = 0.0  # λ, the weight: a number, or a formula in L, N, d, n
 
     def settled(self, numbers: Mapping[str, float]) -> Self:

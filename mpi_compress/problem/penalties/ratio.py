@@ -13,6 +13,7 @@ class Ratio(Penalty):
 
     formula = "λ Σ x_j² / (1 + x_j²)"
     curvature = 2.0
+    lowest = -0.5
 
     def value(self, x: Vector) -> float:
         return self.λ * float(np.sum(np.square(x / np.hypot(1.0, x))))

@@ -1,0 +1,80 @@
+"""What the theorem of a step takes for granted is said where a problem does not state it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.problem.penalties import penalties
+
+JOB = """
+data = { generator = "gspar", samples = 60, dim = 12, seed = 1 }
+objective = { loss = "LOSS", mu = MU, penalty = { name = "ratio", weight = 0.1 }, f_star = "skip" }
+workers = { count = 3 }
+stop = { rounds = 3 }
+[[run]]
+label = "METHOD"
+algorithm = { name = "METHOD"STEP }
+up = { compressor = { name = "COMPRESSOR" } }
+"""
+SAID = "its step follows {}'s theorem, which is about convex f_i; these are not known to be convex"
+
+
+def job(method="diana", compressor="random-k", loss="logistic", mu="1e-3", step=""):
+    text = JOB.replace("METHOD", method).replace("LOSS", loss).replace("MU", mu).replace("STEP", step)
+    return text.replace('"COMPRESSOR"', '"random-k", k = 3' if compressor == "random-k" else f'"{compressor}"')
+
+
+def run(text, tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_text(text)
+    return mc.run(mc.load_job(file), out=tmp_path / "results")[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "compressor"),
+    [("diana", "random-k"), ("adiana", "random-k"), ("scaffnew", "identity"), ("locodl", "random-k"), ("local-sgd", "identity")],
+)
+def test_a_step_of_a_theorem_about_convex_functions_says_so_where_they_are_not(method, compressor, tmp_path, capsys):
+    more = ", local_steps = 2" if method == "local-sgd" else ""
+    (tmp_path / "job.toml").write_text(job(method, compressor, step=more))
+    assert main(["run", str(tmp_path / "job.toml"), "--out", str(tmp_path / "results")]) == 0
+    said = capsys.readouterr()
+    assert f"'{method}': {SAID.format(method)}" in said.out + said.err
+    (file,) = (tmp_path / "results").rglob("*.h5")
+    assert mc.read(file).attrs["condition"] == SAID.format(method)
+    assert main(["show", str(file)]) == 0
+    assert SAID.format(method) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        job(mu="0.05"),  # (λ/2) of the penalty: the f_i are convex again
+        job(step=", step = 0.1"),
+        job("gd", "identity"),
+        job("marina", "random-k", step=", p = 0.5"),
+    ],
+    ids=["a large mu", "a step of its own", "gd", "marina"],
+)
+def test_nothing_is_said_where_the_theorem_holds_or_is_not_asked(text, tmp_path):
+    assert "condition" not in run(text, tmp_path).attrs
+
+
+def test_a_multiple_of_the_step_and_a_loss_that_is_not_convex_are_told_too(tmp_path):
+    text = job(loss="squared-sigmoid", mu="0.05", step=', step = "2*theory"')
+    assert run(text, tmp_path).attrs["condition"] == SAID.format("diana")
+
+
+@given(st.floats(-5, 5), st.floats(1e-3, 10))
+def test_second_derivatives_of_penalties_are_between_what_they_state(x, λ):
+    """By difference quotients of the gradient; the bounds of the ratio penalty are −λ/2 and 2λ."""
+    for name in ("ratio", "l2"):
+        r, h = penalties.build({"name": name, "weight": λ}, "penalty").settled({}), 1e-5
+        slope = (r.gradient(np.array([x + h])) - r.gradient(np.array([x - h])))[0] / (2 * h)
+        assert λ * r.lowest - 1e-4 * λ <= slope <= λ * r.curvature + 1e-4 * λ
+    ratio = penalties.build({"name": "ratio", "weight": 1.0}, "penalty").settled({})
+    h = 1e-5
+    assert (ratio.gradient(np.array([1 + h])) - ratio.gradient(np.array([1 - h])))[0] / (2 * h) == pytest.approx(-0.5, abs=1e-6)
