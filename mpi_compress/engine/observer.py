@@ -45,7 +45,7 @@ class Log:
     f_star: float = float("nan")  # NaN if unknown
     every: int = 1  # rounds
     count: Mapping[str, Convention] = field(default_factory=dict)  # by which bits up are counted beside
-    compresses: bool = True  # True if the method's uplink does not send whole vectors
+    corrects: bool = True  # True if later messages correct what round 0 sends, or compress; False: all are whole vectors, as gd's
     sink: Callable[[Row], None] = ignore  # takes every row, at rank 0
     see: Callable[[Row], bool] = never  # the caller's look at every row, at rank 0; true: the run is complete
     progress: Callable[[int, float | None, float], None] = ignore  # takes round, loss or None, wire bits up; at rank 0
@@ -89,7 +89,7 @@ class Observer:
             counts, by_convention = self._counts(uplink, arrived)
             if self.exchange.is_root:
                 wire_bits = counts.wire_bits.tolist()
-                starts_whole = self.log.compresses and not self.counters.wire_bits_up
+                starts_whole = self.log.corrects and not self.counters.wire_bits_up
                 add_by_conventions(self.counters.by_convention, self.log.count, by_convention, starts_whole)
                 self.counters.add_up(counts, self.cost)
                 if self.exchange.counts_down:

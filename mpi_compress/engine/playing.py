@@ -130,8 +130,9 @@ class _Play:
         p, how, spec = self.p, self.how, self.p.spec
         f_star = p.problem.f_star if spec.log.evaluate is None else nan  # a sample of the rows says nothing about the gap
         sink, see = recorder.append if recorder else ignore, partial(how.watch.see, spec.label)
-        compresses, count = p.algorithm.up.compressor.makes is not Dense, conventions_of(spec.log.count)
-        log = Log(p.problem.data.n_samples, f_star, spec.log.every, count, compresses, sink, see, progress)
+        corrects = p.algorithm.first == "gradient" or p.algorithm.up.compressor.makes is not Dense
+        count = conventions_of(spec.log.count)
+        log = Log(p.problem.data.n_samples, f_star, spec.log.every, count, corrects, sink, see, progress)
         observer = Observer(self.evaluator, spec.cost, spec.stop, log)
         return Keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
 

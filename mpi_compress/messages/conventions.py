@@ -21,7 +21,7 @@ class Convention:
     column: str  # the column of the trace
     bits: Callable[[Link, Compressed], float]
     padded: bool = False  # True if each message of a round counts as much as the one that counts most
-    start_is_free: bool = False  # True if whole gradients in round 0 of a method that compresses are not counted
+    start_is_free: bool = False  # True if whole gradients in round 0 that later messages correct are not counted
 
 
 def _cheapest(link: Link, c: Compressed) -> float:
@@ -90,7 +90,8 @@ def add_by_conventions(
 
     Args:
         counted: what `bits_by` gave of each worker's message, in worker order.
-        starts_whole: True in round 0 of a method whose uplink compresses: there some sources count no whole gradients.
+        starts_whole: True in round 0 of a method whose later messages correct the first ones: there some sources count no whole
+            gradients.
     """
     for at, each in enumerate(conventions.values(), 1):
         bits = [0.0 if starts_whole and each.start_is_free and of[0] else of[at] for of in counted]

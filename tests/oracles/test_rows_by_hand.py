@@ -114,6 +114,17 @@ def test_gradient_descent_without_compression_has_no_free_start(tmp_path):
     assert run.trace["bits_values_32"].tolist() == [2 * 32 * 40 * k for k in range(4)]
 
 
+@pytest.mark.parametrize(("name", "up"), [("lag", "identity"), ("ef21", {"name": "top-k", "k": 4})])
+def test_the_whole_start_of_lag_is_as_free_as_that_of_ef21(name, up, tmp_path):
+    """One convention for both: what later messages correct is not counted in round 0."""
+    algorithm = {"name": name, **({"first": "gradient"} if name == "ef21" else {})}
+    run = run_of(tmp_path, algorithm, {"compressor": up}, count=2, rounds=6, log={"count": ["values-only-32", "values+indices"]})
+    later = run.trace["elements_up"] - run.trace["elements_up"][1]
+    assert run.trace["bits_values_32"].tolist() == (32 * np.maximum(later, 0)).tolist()
+    assert run.trace["bits_values_indices"][1] == 2 * 32 * 40
+    assert later[-1] > 0
+
+
 def test_a_silent_worker_sends_its_length_and_counts_no_paper_bits(tmp_path):
     """LAG's workers send whole gradients, or nothing: 4 bytes on the wire, and c0 where a message has a cost of its own."""
     cost = {"model": "affine", "c0": 7.0, "c1": 2.0}
