@@ -106,7 +106,8 @@ def _described(key: str, part: Any) -> Iterator[str]:
     if (parts := getattr(part, "parts", plain := ("step", "mean"))) != plain:
         yield f"  {'':16s}   x moves by the server {parts[0]}, workers hear by {parts[1]}"
     if theory := getattr(part, "theory", ""):
-        yield f"  {'':16s}   in formulas, theory is {theory}" + (", for convex f_i" if part.theory_is_convex else "")
+        convex = ", for convex f_i" if getattr(part, "theory_is_convex", False) else ""
+        yield f"  {'':16s}   in formulas, theory is {theory}{convex}"
     known, hints = meanings(part), get_type_hints(part)
     for field in sorted(fields(part), key=lambda field: field.kw_only is True):
         if field.init:
