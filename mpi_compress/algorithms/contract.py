@@ -76,7 +76,7 @@ class Method(Part, Logged, Linked, Foretold, ABC):
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
     first: First | None = None  # what round 0 sends: whole gradients, or compressed ones; None: as later rounds
-    setting: Setting  # set by `within`
+    setting: ClassVar[Setting]  # set by `within`
 
     def within(self, setting: Setting) -> Self:
         """This algorithm for one run, its formulas evaluated.

@@ -76,7 +76,7 @@ class Foretold:
     """What CAT's descent lemmas say of a method's next round; by default nothing."""
 
     up: Any
-    setting: Any
+    setting: ClassVar[Any]
 
     @property
     def curve(self) -> str:

@@ -1,7 +1,7 @@
 """Methods that are products of parts with files of their own: each states its parts, its theorem's step, and its paper."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mpi_compress.algorithms.contract import algorithms
@@ -17,7 +17,6 @@ from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("nesterov")
-@dataclass(frozen=True)
 class Nesterov(GD):
     """Nesterov's accelerated gradient method, with compressed gradients: Nesterov (2004), scheme 2.2.9; AIADE paper, baseline.
 
@@ -35,7 +34,6 @@ class Nesterov(GD):
 
 
 @algorithms.register("adam")
-@dataclass(frozen=True)
 class Adam(ErrorFeedback):
     """Adam (Kingma and Ba 2015) on the mean of compressed gradients: GSpar §4.1 without errors, HT's NCF with error feedback.
 
@@ -57,7 +55,6 @@ class Adam(ErrorFeedback):
 
 
 @algorithms.register("double-squeeze")
-@dataclass(frozen=True)
 class DoublySqueezed(ErrorFeedback):
     """DoubleSqueeze: Tang, Lian, Yu, Zhang, Liu (ICML 2019), Algorithm 1: error memory in both directions. All start at 0.
 
@@ -86,7 +83,6 @@ class DoublySqueezed(ErrorFeedback):
 
 
 @algorithms.register("ef21-p")
-@dataclass(frozen=True)
 class GDByEF21P(GD):
     """EF21-P: Gruntkowska, Tyurin, Richtárik (ICML 2023), Algorithm 1: the downlink alone is compressed. w starts at x_0.
 
@@ -109,7 +105,6 @@ class GDByEF21P(GD):
 
 
 @algorithms.register("ef21-p-diana")
-@dataclass(frozen=True)
 class DIANAByEF21P(DIANA):
     """EF21-P with DIANA, both directions compressed: Gruntkowska, Tyurin, Richtárik (ICML 2023), Algorithm 2. All h start at 0.
 
@@ -137,7 +132,6 @@ class DIANAByEF21P(DIANA):
 
 
 @algorithms.register("marina-p")
-@dataclass(frozen=True)
 class GDByMARINAP(GD):
     """MARINA-P: Gruntkowska, Tyurin, Richtárik (2024). Each worker gets a message of its own down; the uplink is whole. w_i = x0.
 

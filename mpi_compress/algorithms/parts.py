@@ -63,13 +63,13 @@ class Bindable(Part):
 
     paper: ClassVar[str] = ""
     needs: ClassVar[Sequence[Need]] = ()
-    method: Any
+    method: ClassVar[Any]  # set by `joined`
 
     def joined(self, method: Method, numbers: Mapping[str, float]) -> Self:
         """This part in a method that is bound to its setting; `numbers` are what formulas may name."""
         formulas = {key: (getattr(self, key), kind) for key, kind in formulas_of(cast(Hashable, type(self))).items()}
         known = {key: settled(key, value, kind, numbers, "") for key, (value, kind) in formulas.items() if value is not None}
-        bound = replace(self, **known)  # type: ignore[type-var]
+        bound = replace(self, **known)
         object.__setattr__(bound, "method", method)
         return bound
 

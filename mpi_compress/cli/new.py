@@ -52,15 +52,12 @@ up = { compressor = { name = "near-largest", fraction = 0.3 } }
 PART = '''\
 """A compressor of your own: change it, and run the job again."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import mpi_compress as mc
 
 
 @mc.compressors.register("near-largest")
-@dataclass(frozen=True)
 class NearLargest(mc.Compressor):
     """All coordinates that reach a fraction of the largest magnitude."""
 

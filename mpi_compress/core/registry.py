@@ -1,16 +1,17 @@
 """Parts by the names that jobs use.
 
 A part (an algorithm, a compressor, a codec, a cost model, a loss, a data generator) is a frozen dataclass. Its fields are its
-parameters, the keys of its table in a job, and what a result stores. It registers itself where it is defined, and its package
-imports every module that it holds: a new part is a new file and nothing else.
+parameters, the keys of its table in a job, and what a result stores. It registers itself where it is defined, which makes it a
+frozen dataclass if it is none, and its package imports every module that it holds: a new part is a new file and nothing else.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from inspect import isabstract
+from dataclasses import dataclass, field
+from inspect import get_annotations, isabstract
 from types import ModuleType
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters
@@ -21,6 +22,7 @@ C = TypeVar("C", bound=type)
 registries: "list[Registry]" = []
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Part:
     """The base of all contracts of parts."""
 
@@ -43,7 +45,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         registries.append(self)
 
     def register(self, name: str) -> Callable[[C], C]:
-        """Class decorator: jobs find the part under `name`.
+        """Class decorator: jobs find the part under `name`. A class that declares fields becomes a frozen dataclass.
 
         Raises:
             TypeError: the decorated class is no part of this kind.
@@ -57,7 +59,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                 raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.own}")
             if is_ours(self._parts.get(name)) and not is_ours(cls):
                 raise ValueError(f"'{name}' is the name of a {self.kind} of mpi_compress; give {cls.__name__} another")
-            part = cast(type[P], cls)
+            declares = get_annotations(cls) and "__dataclass_fields__" not in vars(cls)
+            part = cast(type[P], dataclass(frozen=True)(cls) if declares else cls)
             part.name = name
             self._parts[name] = self._of_modules[cls.__module__, name] = part
             return cls
@@ -147,7 +150,8 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     for key in values:
         if key not in known:
             if not is_ours(cls) and hasattr(cls, key):
-                raise UserError(f"{where}: {_undeclared(cls, key)}")
+                untyped = f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
+                raise UserError(f"{where}: {untyped}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
     right = converted(cls, values, where)
     try:
@@ -156,13 +160,6 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
         if isinstance(error, TypeError) and not isabstract(cls):
             raise
         raise UserError(f"{where}: {error}") from None
-
-
-def _undeclared(cls: Any, key: str) -> str:
-    """Why an attribute of a user's part is no parameter."""
-    if "__dataclass_fields__" not in vars(cls):
-        return f"{cls.__name__} has parameters, and is no dataclass: put @dataclass(frozen=True) above the class"
-    return f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
 
 
 def import_all(package: str) -> None:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -252,10 +253,6 @@ def test_the_vector_cannot_be_written_to(work, tmp_path, capfd):
     ("source", "says"),
     [
         (
-            compressor(SORTED, decorated=""),
-            "up.compressor: Mine has parameters, and is no dataclass: put @dataclass(frozen=True) above",
-        ),
-        (
             compressor(SORTED, field="share = 0.5"),
             "'share' of Mine is no parameter as it is written: give it its type, as share: float",
         ),
@@ -267,11 +264,22 @@ def test_the_vector_cannot_be_written_to(work, tmp_path, capfd):
             'register takes the name that jobs use: @register("my-compressor")',
         ),
     ],
-    ids=["no dataclass", "no type", "no base", "taken", "no compress", "no name"],
+    ids=["no type", "no base", "taken", "no compress", "no name"],
 )
 def test_a_class_that_is_no_part_is_refused_with_the_job(source, says, tmp_path):
     with pytest.raises(UserError, match=re.escape(says)):
         mc.load_job(written(tmp_path, source, compressor='{ name = "mine", share = 0.25 }'))
+
+
+@pytest.mark.parametrize("decorated", ["", "@dataclass(frozen=True)"])
+def test_a_registered_class_is_a_frozen_dataclass_decorated_or_not(decorated, tmp_path):
+    source = compressor(SORTED, decorated, field="share: float = field(default=0.5, repr=False)")
+    run = played(tmp_path, "from dataclasses import field\n" + source, compressor='{ name = "mine", share = 0.25 }')
+    assert run.status == "complete"
+    mine = mc.compressors["mine"](0.25)
+    assert (repr(mine), mine) == ("Mine()", mc.compressors["mine"](share=0.25))
+    with pytest.raises(FrozenInstanceError):
+        mine.share = 1.0
 
 
 def test_parameters_may_be_tuples_and_paths(tmp_path):

@@ -19,7 +19,6 @@ class Master:
 
 
 @downlinks.register("double-squeeze")
-@dataclass(frozen=True)
 class DoubleSqueeze(Mean):
     """DoubleSqueeze: Tang, Lian, Yu, Zhang, Liu (ICML 2019), Algorithm 1: error memory at the master. E starts at 0.
 

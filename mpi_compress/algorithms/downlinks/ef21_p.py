@@ -24,7 +24,6 @@ class Master:
 
 
 @downlinks.register("ef21-p")
-@dataclass(frozen=True)
 class EF21P(Downlink):
     """EF21-P: Gruntkowska, Tyurin, Richtárik (ICML 2023), Algorithm 1: x is the master's. w starts at x_0.
 

@@ -33,7 +33,6 @@ class Master:
 
 
 @downlinks.register("marina-p")
-@dataclass(frozen=True)
 class MARINAP(Downlink):
     """MARINA-P: Gruntkowska, Tyurin, Richtárik (2024): each worker gets a message of its own down. w_i = x0.
 

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.needs import Need
@@ -11,7 +10,6 @@ from mpi_compress.messages.link import Message
 
 
 @downlinks.register("mean")
-@dataclass(frozen=True)
 class Mean(Downlink):
     """The mean goes down, and every node remembers it and moves x alike.
 

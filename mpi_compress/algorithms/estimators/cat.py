@@ -23,7 +23,6 @@ class Worker:
 
 
 @algorithms.register("cat")
-@dataclass(frozen=True)
 class CAT(GD):
     """Communication-aware adaptive tuning: Khirirat, Magnússon, Aytekin, Johansson (AAAI 2021), eq. 8–16.
 

@@ -23,7 +23,6 @@ class Worker:
 
 
 @algorithms.register("dasha")
-@dataclass(frozen=True)
 class DASHA(AddsUp):
     """DASHA: Tyurin, Richtárik (ICLR 2023), Algorithm 1. All messages but the first are compressed; no round is synchronised.
 
@@ -62,7 +61,6 @@ class DASHA(AddsUp):
 
 
 @algorithms.register("dasha-mvr")
-@dataclass(frozen=True)
 class DASHAMVR(DASHA):
     """DASHA with momentum variance reduction, for stochastic gradients: Tyurin, Richtárik (ICLR 2023). Messages are DASHA's.
 
@@ -93,7 +91,6 @@ class DASHAMVR(DASHA):
 
 
 @algorithms.register("dasha-page")
-@dataclass(frozen=True)
 class DASHAPAGE(DASHA):
     """DASHA with PAGE's estimates, for finite sums: Tyurin, Richtárik (ICLR 2023). Round 0 is full; messages are DASHA's.
 
@@ -124,7 +121,6 @@ class DASHAPAGE(DASHA):
 
 
 @algorithms.register("dasha-pp")
-@dataclass(frozen=True)
 class DASHAPP(DASHA):
     """DASHA with partial participation: Tyurin, Richtárik (2022), with full gradients. All workers take part in round 0.
 

@@ -29,7 +29,6 @@ class Worker:
 
 
 @algorithms.register("diana")
-@dataclass(frozen=True)
 class DIANA(Estimator):
     """DIANA: Mishchenko, Gorbunov, Takáč, Richtárik (2019), Algorithm 1; any unbiased Q as Horváth et al. (2019). All h start at 0.
 

@@ -120,7 +120,6 @@ class WorkerWithMomentum(ErrorMemory):
 
 
 @algorithms.register("ef")
-@dataclass(frozen=True)
 class EF(ErrorFeedback):
     """Distributed SGD with error feedback: Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis (NeurIPS 2021), Algorithm 1.
 
@@ -218,7 +217,6 @@ class ShiftedWorker(ErrorMemory):
 
 
 @algorithms.register("ef-gdstar")
-@dataclass(frozen=True)
 class EFGDStar(ErrorFeedback):
     """Error feedback with gradients shifted by those at x*: EC-GDstar of Gorbunov, Kovalev, Makarenko, Richtárik (NeurIPS 2020).
 

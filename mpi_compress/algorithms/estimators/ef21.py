@@ -21,7 +21,6 @@ class Worker:
 
 
 @algorithms.register("ef21")
-@dataclass(frozen=True)
 class EF21(AddsUp):
     """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0.
 
@@ -82,7 +81,6 @@ class MomentumWorker:
 
 
 @algorithms.register("ef21-sgdm")
-@dataclass(frozen=True)
 class EF21SGDM(AddsUp):
     """EF21 with momentum: Fatkhullin, Tyurin, Richtárik (NeurIPS 2023), Algorithm 1. v_i and g_i start at the first gradient.
 
@@ -124,7 +122,6 @@ class ControlWorker:
 
 
 @algorithms.register("econtrol")
-@dataclass(frozen=True)
 class EControl(AddsUp):
     """EControl: Gao, Islamov, Stich (ICLR 2024), Algorithm 1. e_i starts at 0, h_i at the first gradient.
 

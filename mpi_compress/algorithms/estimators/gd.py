@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("gd")
-@dataclass(frozen=True)
 class GD(Descent):
     """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
 

@@ -1,6 +1,6 @@
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -26,7 +26,6 @@ class Worker:
 
 
 @algorithms.register("kimad")
-@dataclass(frozen=True)
 class Kimad(AddsUp):
     """Kimad: Xin, Ilin, Zhang, Canini, Richtárik (2023), up, with one layer: EF21 whose messages fill the time that a round has.
 
@@ -49,7 +48,7 @@ class Kimad(AddsUp):
     plans_by_cost = True
     logs = ("budget",)
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
-    deadline: Time  # of a gradient and its message up, such as "0.5 s"
+    deadline: Time = field(kw_only=True)  # of a gradient and its message up, such as "0.5 s"
     step: Step = theory  # γ, the step size
     least: Count = 1  # the fewest coordinates of a message, or a share of d such as "1%"
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones

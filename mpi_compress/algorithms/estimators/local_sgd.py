@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.algorithms.contract import algorithms
@@ -13,7 +12,6 @@ from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("local-sgd")
-@dataclass(frozen=True)
 class LocalSGD(Estimator):
     """Local SGD, or FedAvg: McMahan, Moore, Ramage, Hampson, Agüera y Arcas (AISTATS 2017); with a compressor FedPAQ.
 

@@ -22,7 +22,6 @@ class Worker:
 
 
 @algorithms.register("marina")
-@dataclass(frozen=True)
 class MARINA(AddsUp):
     """MARINA: Gorbunov, Burlachenko, Li, Richtárik (ICML 2021), Algorithm 1. The first round is a full one.
 
@@ -62,7 +61,6 @@ class MARINA(AddsUp):
 
 
 @algorithms.register("marina-pp")
-@dataclass(frozen=True)
 class MARINAPP(MARINA):
     """MARINA with partial participation: Gorbunov, Burlachenko, Li, Richtárik (ICML 2021), PP-MARINA. The first round is full.
 
@@ -96,7 +94,6 @@ class MARINAPP(MARINA):
 
 
 @algorithms.register("page")
-@dataclass(frozen=True)
 class PAGE(MARINA):
     """PAGE: Li, Bao, Zhang, Richtárik (ICML 2021), Algorithm 1; with a compressor VR-MARINA (MARINA, Algorithm 2).
 

@@ -30,7 +30,6 @@ class Worker:
 
 
 @algorithms.register("power-sgd")
-@dataclass(frozen=True)
 class PowerSGD(Descent):
     """PowerSGD: Vogels, Karimireddy, Jaggi (NeurIPS 2019), Algorithms 1 and 2, for each matrix M of Δ. A step takes two rounds:
 

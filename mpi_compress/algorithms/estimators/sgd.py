@@ -43,7 +43,6 @@ class SentVariance:
 
 
 @algorithms.register("sgd")
-@dataclass(frozen=True)
 class SGD(Descent):
     """Stochastic gradient descent, compressed without memory: HT Algorithm 1 with e = 0.
 
@@ -106,7 +105,6 @@ class Memory:
 
 
 @algorithms.register("svrg")
-@dataclass(frozen=True)
 class SVRG(SGD):
     """Stochastic variance-reduced gradients, compressed: GSpar eq. 2 (Johansson and Zhang 2013). With qsgd it is QSVRG.
 

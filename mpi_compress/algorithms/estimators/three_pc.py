@@ -26,7 +26,6 @@ class Worker:
 
 
 @algorithms.register("3pc")
-@dataclass(frozen=True)
 class ThreePC(AddsUp):
     """Three-point compressors: Richtárik, Sokolov, Gasanov, Fatkhullin, Li, Gorbunov (ICML 2022), Algorithm 1 with CLAG's map.
 
@@ -79,7 +78,6 @@ class ThreePC(AddsUp):
 
 
 @algorithms.register("clag")
-@dataclass(frozen=True)
 class CLAG(ThreePC):
     """CLAG, compressed and lazily aggregated gradients: 3pc with the largest trigger that costs no step size."""
 
@@ -88,7 +86,6 @@ class CLAG(ThreePC):
 
 
 @algorithms.register("lag")
-@dataclass(frozen=True)
 class LAG(ThreePC):
     """LAG, lazily aggregated gradients (Chen, Giannakis, Sun, Yin, NeurIPS 2018), as 3pc has it: with the identity."""
 
@@ -99,7 +96,6 @@ class LAG(ThreePC):
 
 
 @algorithms.register("adacgd")
-@dataclass(frozen=True)
 class AdaCGD(ThreePC):
     """Adaptive compressed gradient descent: Makarenko, Gasanov, Islamov, Sadiev, Richtárik (2022), as a three-point compressor.
 

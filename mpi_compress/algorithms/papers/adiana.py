@@ -34,7 +34,6 @@ class Worker:
 
 
 @algorithms.register("adiana")
-@dataclass(frozen=True)
 class ADIANA(Algorithm):
     """ADIANA, accelerated DIANA: Li, Kovalev, Qian, Richtárik (ICML 2020), Algorithm 1. At first y = z = w = x0, and all h are 0.
 

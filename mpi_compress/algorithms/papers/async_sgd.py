@@ -1,6 +1,5 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -22,7 +21,6 @@ _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it ma
 
 
 @algorithms.register("async-sgd")
-@dataclass(frozen=True)
 class AsyncSGD(SharedMemoryMethod):
     """Workers of one host that share one iterate and never wait for each other: GSpar §4.2.
 

@@ -15,7 +15,6 @@ from mpi_compress.messages.link import Message
 
 
 @algorithms.register("iade")
-@dataclass(frozen=True)
 class IADE(DoublyEncoded):
     """Increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 1. s_i, S and v start at 0.
 
@@ -59,7 +58,6 @@ class IADE(DoublyEncoded):
 
 
 @algorithms.register("dqgd")
-@dataclass(frozen=True)
 class DQGD(IADE):
     """Quantised gradient differences, one direction: Khirirat, Feyzmahdavian, Johansson (2018), by a precision that grows.
 
@@ -84,7 +82,6 @@ class DQGD(IADE):
 
 
 @algorithms.register("iade-sgd")
-@dataclass(frozen=True)
 class IADESGD(DoublyEncoded):
     """Increasing accuracy and double encoding for stochastic gradients: Ye, Xiao, Sun (2020), Algorithm 3. s_i, S and v start at 0.
 
@@ -147,7 +144,6 @@ class NodeWithY(Node):
 
 
 @algorithms.register("aiade")
-@dataclass(frozen=True)
 class AIADE(DoublyEncoded):
     """Accelerated increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 2. s_i, S and v start at 0, y at x_0.
 

@@ -28,7 +28,6 @@ class Worker:
 
 
 @algorithms.register("locodl")
-@dataclass(frozen=True)
 class LoCoDL(Algorithm):
     """Local steps and compressed differences: Condat, Maranjyan, Richtárik (LoCoDL, ICLR 2025), Algorithm 1. u_i and v start at 0.
 

@@ -25,7 +25,6 @@ class Worker:
 
 
 @algorithms.register("scaffnew")
-@dataclass(frozen=True)
 class Scaffnew(Algorithm):
     """Scaffnew, or ProxSkip for consensus: Mishchenko, Malinovsky, Stich, Richtárik (ICML 2022), Algorithm 2. All h_i start at 0.
 

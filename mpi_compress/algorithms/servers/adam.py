@@ -13,7 +13,6 @@ class MovedWithMoments(Moved):
 
 
 @servers.register("adam")
-@dataclass(frozen=True)
 class AdamStep(Server):
     """Adam, a step by means of directions and of their squares (Kingma and Ba 2015).
 

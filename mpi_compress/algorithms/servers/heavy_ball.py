@@ -13,7 +13,6 @@ class MovedWithMomentum(Moved):
 
 
 @servers.register("heavy-ball")
-@dataclass(frozen=True)
 class HeavyBall(Server):
     """The heavy ball (Polyak 1964): m ← β m + g;  x ← x − γ m.
 

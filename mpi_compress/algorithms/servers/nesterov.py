@@ -18,7 +18,6 @@ class Extrapolated(Moved):
 
 
 @servers.register("nesterov")
-@dataclass(frozen=True)
 class NesterovStep(Server):
     """Nesterov's accelerated step (Nesterov 2004, scheme 2.2.9; AIADE paper, baseline), with gradients taken at y.
 

@@ -1,10 +1,8 @@
-from dataclasses import dataclass
 
 from mpi_compress.algorithms.parts import Direction, Moved, Server, servers
 
 
 @servers.register("step")
-@dataclass(frozen=True)
 class GradientStep(Server):
     """x ← x − γ (g + ∇r(x)), r the regulariser where it is not in the f_i; where r is not smooth, x ← prox_{γr}(x − γ g).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -18,7 +17,6 @@ DENSE = CHOICES.index("dense")
 
 
 @codecs.register("auto")
-@dataclass(frozen=True)
 class Auto(Codec):
     """The shortest message that any codec writes; its first byte says which codec.
 

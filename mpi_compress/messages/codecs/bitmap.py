@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from mpi_compress.messages.kinds import Indices
 
 
 @codecs.register("bitmap")
-@dataclass(frozen=True)
 class Bitmap(IndexCodec):
     """Index sets as d bits, 1 for each index that is in the set."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +7,6 @@ from mpi_compress.messages.kinds import Blocks, Compressed
 
 
 @codecs.register("blocks")
-@dataclass(frozen=True)
 class BlockByBlock(FieldCodec):
     """The messages of blocks one after the other, each as its own codec writes it, in this codec's floats."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
 from mpi_compress.messages.codecs.fields import Reader, float_bytes
@@ -6,7 +5,6 @@ from mpi_compress.messages.kinds import Compressed, Dense
 
 
 @codecs.register("dense")
-@dataclass(frozen=True)
 class DenseFloats(FieldCodec):
     """All d coordinates as floats, and nothing else."""
 

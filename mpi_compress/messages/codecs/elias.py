@@ -65,7 +65,6 @@ class Elias(IndexCodec):
 
 
 @codecs.register("elias-delta")
-@dataclass(frozen=True)
 class EliasDelta(Elias):
     """Index sets as Elias delta codes of their gaps, and levels likewise."""
 
@@ -73,7 +72,6 @@ class EliasDelta(Elias):
 
 
 @codecs.register("elias-omega")
-@dataclass(frozen=True)
 class EliasOmega(Elias):
     """Index sets as Elias omega codes of their gaps, and levels likewise: QSGD's "recursive" code."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,6 @@ _GRIDS = (Levels, Ternary, Dithered)
 
 
 @codecs.register("entropy")
-@dataclass(frozen=True)
 class Entropy(IndexCodec):
     """Index sets, levels, signs and powers by an adaptive range coder, close to their entropy or, where they are uneven, below it.
 

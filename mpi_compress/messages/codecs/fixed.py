@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Spars
 
 
 @codecs.register("fixed")
-@dataclass(frozen=True)
 class Fixed(IndexCodec, BulkCodec):
     """Indices of ⌈log2 d⌉ bits each (CAT eq. 5).
 

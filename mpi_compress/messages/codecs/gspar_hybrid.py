@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +11,6 @@ INDEXED, STRING = 0, 1
 
 
 @codecs.register("gspar-hybrid")
-@dataclass(frozen=True)
 class GSparHybrid(FieldCodec):
     """The shorter of GSpar's two forms (Wangni et al. 2018, §2.3); the first byte says which.
 

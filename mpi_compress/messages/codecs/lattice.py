@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import ceil, floor, inf, isfinite, log2, nan
 from typing import Any
@@ -21,7 +20,6 @@ STEPS = 64  # standard deviations in a factor of 2, rounded up to: costs 4e-5 bi
 
 
 @codecs.register("lattice")
-@dataclass(frozen=True)
 class LatticePoints(FieldCodec):
     """Lattice points by a range coder: one byte for the form, the radius M where it is sent, and the shorter of
 

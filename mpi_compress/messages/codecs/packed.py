@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ NOT_FINITE = 255  # the width of a vector that is not finite
 
 
 @codecs.register("packed")
-@dataclass(frozen=True)
 class Packed(FieldCodec):
     """A sign of one bit for every coordinate, and for some kinds a whole number of fixed width:
 

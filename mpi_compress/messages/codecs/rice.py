@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds import Indices
 
 
 @codecs.register("rice")
-@dataclass(frozen=True)
 class Rice(IndexCodec):
     """Index sets as Golomb–Rice codes of their gaps: one byte for the parameter k that is best for the set, then the codes."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +7,6 @@ from mpi_compress.messages.kinds import Compressed, Permuted, Sketch
 
 
 @codecs.register("seeded")
-@dataclass(frozen=True)
 class Seeded(FieldCodec):
     """A seed of 32 bits, from which the receiver draws what the floats belong to, and the floats:
 

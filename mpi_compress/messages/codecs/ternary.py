@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds import Compressed, Ternary
 
 
 @codecs.register("ternary")
-@dataclass(frozen=True)
 class TernaryDigits(FieldCodec):
     """The magnitude, and the signs as ternary digits, 17 of them in 27 bits: 1.588 bits each, where log2 3 = 1.585."""
 

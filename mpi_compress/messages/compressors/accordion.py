@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
@@ -7,7 +7,6 @@ from mpi_compress.messages.kinds import Compressed, Vector
 
 
 @compressors.register("accordion")
-@dataclass(frozen=True)
 class Accordion(Compressor):
     """Top-k that switches between k_min and k_max (ACCORDION, Agarwal et al. 2021; HT §6).  Contractive with δ = k_min/d.
 

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, Vector
 
 
 @compressors.register("block-sign")
-@dataclass(frozen=True)
 class BlockSign(Sized):
     """(‖v_b‖₁/d_b)·sign(v_j) in each block b of d_b coordinates (Zheng, Huang, Kwok 2019, §4; one block: scaled sign).
 

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from mpi_compress.messages.kinds import Blocks, Compressed, Known, Sparse, Vecto
 
 
 @compressors.register("blocks")
-@dataclass(frozen=True)
 class BlockWise(AmongWorkers, Composed):
     """A compressor for each block of coordinates on its own: blocks of a model by their `sizes`, or `slices` of near-equal length.
 

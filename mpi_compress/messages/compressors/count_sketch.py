@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds.sketch import hashes
 
 
 @compressors.register("count-sketch")
-@dataclass(frozen=True)
 class CountSketch(Sized):
     """A table of r × b sums of ±v_j, from which v_j is read as the mean of its r estimates (Charikar, Chen, Farach-Colton 2002).
 

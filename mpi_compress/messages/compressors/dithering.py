@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf, isfinite, nextafter
 
 import numpy as np
@@ -13,7 +12,6 @@ from mpi_compress.messages.kinds import Compressed, Dithered, Known, Vector
 
 
 @compressors.register("dithering")
-@dataclass(frozen=True)
 class Dithering(Sized):
     """‖v‖_p·sign(v_j)·ℓ_j/s, where ℓ_j is one of the two integers next to s|v_j|/‖v‖_p, at random, that number in the mean.
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from mpi_compress.messages.kinds import Compressed, Hybrid, Vector
 
 
 @compressors.register("gspar")
-@dataclass(frozen=True)
 class GSpar(Compressor):
     """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|); those with p_j = 1 are sent as they are, the others as ±1/λ (GSpar §2).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Literal
 
@@ -12,7 +11,6 @@ from mpi_compress.messages.kinds import Compressed, Indices, Sparse, SparseRows,
 
 
 @compressors.register("hard-threshold")
-@dataclass(frozen=True)
 class HardThreshold(Compressor, BulkCompressor):
     """All coordinates with |v_j| ≥ λ (HT §4.2).  Absolute with v² = dλ² (HT §5).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Compressor, compressors
@@ -6,7 +5,6 @@ from mpi_compress.messages.kinds import Compressed, Dense, Vector
 
 
 @compressors.register("identity")
-@dataclass(frozen=True)
 class Identity(Compressor):
     """C(v) = v: all d coordinates."""
 

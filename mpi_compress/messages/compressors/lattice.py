@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from math import inf, nextafter
 from typing import Literal
 
@@ -14,7 +13,6 @@ _LITTLE_MORE = 1 + 2**-10  # times σ: a radius above σ, in floats of 32 bits t
 
 
 @compressors.register("lattice")
-@dataclass(frozen=True)
 class LatticeQuantizer(Compressor):
     """Q(v, σ): each coordinate to the grid Δ = 2σ/√d (AIADE §2).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from math import inf, log2, sqrt
 
 import numpy as np
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds import Compressed, SignSparse, Vector
 
 
 @compressors.register("lq")
-@dataclass(frozen=True)
 class LQ(Compressor):
     """‖g‖_q·sign(g_j)·Bernoulli(|g_j|/‖g‖_q) (ℓ_q-quantisation, Wang et al. 2018; CAT after eq. 4).
 

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds.grids import EXPONENT_BITS, MOST, MOST_FRACTION
 
 
 @compressors.register("natural")
-@dataclass(frozen=True)
 class Natural(Sized):
     """Each coordinate to one of the two powers of two next to it, at random, v_j in the mean (Natural compression, §2).
 

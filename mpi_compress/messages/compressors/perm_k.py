@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import taken
@@ -7,7 +7,6 @@ from mpi_compress.messages.kinds import Compressed, Known, Permuted, Vector, per
 
 
 @compressors.register("perm-k")
-@dataclass(frozen=True)
 class PermK(AmongWorkers):
     """n·v_j on worker i's block of a random permutation of the coordinates, the same permutation for all n workers (PermK).
 

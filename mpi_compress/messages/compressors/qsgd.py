@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
@@ -12,7 +11,6 @@ from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
 @compressors.register("qsgd")
-@dataclass(frozen=True)
 class QSGD(Compressor):
     """‖v‖·sign(v_j)·ℓ_j/s, where ℓ_j is one of the two integers next to s|v_j|/‖v‖, s·|v_j|/‖v‖ in the mean (QSGD §3.1).
 

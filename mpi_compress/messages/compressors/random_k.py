@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 
 
 @compressors.register("random-k")
-@dataclass(frozen=True)
 class RandomK(OfK):
     """k coordinates drawn uniformly without replacement, each times d/k where `scaled`.
 

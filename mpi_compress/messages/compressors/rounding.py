@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
 @compressors.register("rounding")
-@dataclass(frozen=True)
 class Rounding(Compressor):
     """Each coordinate to the grid step·{…, −1, 0, 1, …}: the nearest point, or one of its two neighbours at random (HT §5).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
@@ -8,7 +7,6 @@ from mpi_compress.messages.kinds import Compressed, SignSparse, Vector
 
 
 @compressors.register("sq")
-@dataclass(frozen=True)
 class SQ(OfK):
     """S+Q: ‖g‖·sign(g_j) on I_T(g), the k = T coordinates of largest magnitude (CAT eq. 3).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from mpi_compress.messages.kinds import Compressed, Sparse, Vector
 
 
 @compressors.register("stochastic")
-@dataclass(frozen=True)
 class Stochastic(OfK):
     """(g_j/p_j)·Bernoulli(p_j), p_j = min(1, λ|g_j|) with Σ p_j = T = k (CAT eq. 4): the p of least variance for that sum.
 

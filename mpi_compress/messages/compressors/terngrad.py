@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -11,7 +10,6 @@ from mpi_compress.messages.kinds import Compressed, Ternary, Vector
 
 
 @compressors.register("terngrad")
-@dataclass(frozen=True)
 class TernGrad(Compressor):
     """M·sign(v_j)·Bernoulli(|v_j|/M), M = max |v_j| (TernGrad eq. 2 to 4).
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,6 @@ from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
 
 
 @compressors.register("top-k")
-@dataclass(frozen=True)
 class TopK(OfK, BulkCompressor):
     """The k coordinates of largest magnitude, ties to the lowest index (CAT eq. 2).  Contractive with δ = k/d (CAT Lemma 2)."""
 

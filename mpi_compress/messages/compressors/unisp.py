@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from mpi_compress.messages.kinds import Compressed, Drawn, Known, Sparse, Vector
 
 
 @compressors.register("unisp")
-@dataclass(frozen=True)
 class UniSp(Compressor):
     """(g_j/κ)·Bernoulli(κ), the same κ for all coordinates (GSpar §4, their baseline).  Unbiased with ω = 1/κ − 1.
 

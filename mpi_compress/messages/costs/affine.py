@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.core.expressions import Size, bits
@@ -6,7 +5,6 @@ from mpi_compress.messages.costs.base import CostModel, costs
 
 
 @costs.register("affine")
-@dataclass(frozen=True)
 class Affine(CostModel):
     """C = c1·P + c0 (CAT, 'Communication Cost').
 

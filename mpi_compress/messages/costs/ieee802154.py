@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ _LARGEST_PACKET = 133
 
 
 @costs.register("ieee-802.15.4")
-@dataclass(frozen=True)
 class IEEE802154(CostModel):
     """Bits in a low-power radio network: packets of up to 133 bytes, 23 to 82 of them overhead (CAT, 'Communication Cost')."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ from mpi_compress.messages.costs.base import CostModel, costs
 
 
 @costs.register("packet")
-@dataclass(frozen=True)
 class Packet(CostModel):
     """C = c1·⌈P/Pmax⌉ + c0 (CAT eq. 6): c1 for each packet, c0 for the message; Pmax is the payload of a packet.
 

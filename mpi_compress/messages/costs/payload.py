@@ -1,11 +1,9 @@
-from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.messages.costs.base import CostModel, costs
 
 
 @costs.register("payload")
-@dataclass(frozen=True)
 class Payload(CostModel):
     """C = P, in bits: overheads are ignored (CAT eq. 5)."""
 

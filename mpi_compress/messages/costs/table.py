@@ -1,6 +1,6 @@
 import sys
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +10,6 @@ from mpi_compress.messages.costs.base import CostModel, costs
 
 
 @costs.register("table")
-@dataclass(frozen=True)
 class Table(CostModel):
     """Seconds on a link that was measured: C from `mpi-compress calibrate -o link.toml` (CAT, experiment 1).
 

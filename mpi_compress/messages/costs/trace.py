@@ -1,7 +1,7 @@
 import csv
 import tomllib
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -28,7 +28,6 @@ def _compute(value: float | str) -> float | str:
 
 
 @costs.register("trace")
-@dataclass(frozen=True)
 class Trace(Clocked):
     """Seconds on links that change: a table of (second, latency, bandwidth), walked as the run's own clock goes on.
 

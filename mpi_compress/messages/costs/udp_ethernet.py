@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ _PAYLOAD = 1472 * 8.0
 
 
 @costs.register("udp-ethernet")
-@dataclass(frozen=True)
 class UDPEthernet(CostModel):
     """Bits on an Ethernet: UDP packets of up to 1472 payload bytes, each with 54 bytes of headers (CAT, 'Communication Cost')."""
 

@@ -1,11 +1,9 @@
-from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.messages.costs.base import CostModel, costs
 
 
 @costs.register("wire")
-@dataclass(frozen=True)
 class Wire(CostModel):
     """C = the bits of the message as it is sent: what the codec writes, its padding and its 4-byte length included.
 

@@ -115,7 +115,6 @@ class _Words(Generator):
 
 
 @generators.register("rcv1-like")
-@dataclass(frozen=True)
 class RCV1Like(_Words):
     """A stand-in for rcv1: unit-norm rows of 73 nonzeros, words as popular as in 1500 rows of it, tf-idf values."""
 
@@ -136,7 +135,6 @@ class RCV1Like(_Words):
 
 
 @generators.register("url-like")
-@dataclass(frozen=True)
 class URLLike(_Words):
     """A stand-in for url: rows of 116 nonzeros, features as popular as in 2000 rows of it, nine in ten of value 1, in groups."""
 
@@ -155,7 +153,6 @@ class URLLike(_Words):
 
 
 @generators.register("gisette-like")
-@dataclass(frozen=True)
 class GisetteLike(Generator):
     """A stand-in for gisette scaled to [−1, 1]: dense, a feature −1 with probability `empty`, else uniform.
 

@@ -1,7 +1,6 @@
 """Synthetic sets: GSpar's Gaussian samples whose features differ in scale, a linear model of given condition, quadratics."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,7 +12,6 @@ _ROWS = 4096  # of a chunk
 
 
 @generators.register("gspar")
-@dataclass(frozen=True)
 class GSparLogistic(Generator):
     """GSpar's synthetic logistic set (Wangni, Wang, Liu, Zhang 2018, §4).
 
@@ -42,7 +40,6 @@ class GSparLogistic(Generator):
 
 
 @generators.register("gspar-svm")
-@dataclass(frozen=True)
 class GSparSVM(Generator):
     """GSpar's synthetic SVM set (Wangni, Wang, Liu, Zhang 2018, §4.2).
 
@@ -74,7 +71,6 @@ def _scale(rng: np.random.Generator, dim: int, c1: float, c2: float) -> Vector:
 
 
 @generators.register("least-squares")
-@dataclass(frozen=True)
 class LeastSquares(Generator):
     """A linear model whose condition number is what was asked for: y = A x° + noise·σ, x° ~ N(0, I), σ ~ N(0, I).
 
@@ -106,7 +102,6 @@ class LeastSquares(Generator):
 
 
 @generators.register("tridiagonal")
-@dataclass(frozen=True)
 class Tridiagonal(Generator):
     """The quadratics of Szlendak, Tyurin and Richtárik (2022), §D.2, for model = "quadratic": a row is one quadratic.
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,7 +6,6 @@ from mpi_compress.problem.losses.base import Loss, losses
 
 
 @losses.register("huber")
-@dataclass(frozen=True)
 class Huber(Loss):
     """Half of the squared error up to delta, and linear from there on, of real labels: Huber (1964)."""
 

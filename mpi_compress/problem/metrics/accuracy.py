@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.held_out import HeldOut
@@ -6,7 +5,6 @@ from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
 
 @metrics.register("accuracy")
-@dataclass(frozen=True)
 class Accuracy(Metric):
     """The share of training rows whose label is the class that x predicts, as `test_accuracy` has it on a test set."""
 

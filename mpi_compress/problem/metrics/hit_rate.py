@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,7 +6,6 @@ from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
 
 @metrics.register("hit-rate")
-@dataclass(frozen=True)
 class HitRate(Metric):
     """The share of tested users whose left-out item is among the k largest scores of their candidates (He et al. 2017: HR@10).
 

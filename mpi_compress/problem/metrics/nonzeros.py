@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,7 +6,6 @@ from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
 
 @metrics.register("nonzeros")
-@dataclass(frozen=True)
 class Nonzeros(Metric):
     """The number of coordinates of x that are not 0."""
 

@@ -1,12 +1,10 @@
 import math
-from dataclasses import dataclass
 
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
 
 @metrics.register("perplexity")
-@dataclass(frozen=True)
 class Perplexity(Metric):
     """exp(test_loss), of rows that no worker holds: for a model whose loss is the mean −log of the words' probabilities."""
 

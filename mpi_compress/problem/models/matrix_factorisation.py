@@ -1,6 +1,5 @@
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +12,6 @@ from mpi_compress.problem.rows import Rows
 
 
 @models.register("matrix-factorisation")
-@dataclass(frozen=True)
 class MatrixFactorisation(Model):
     """Half of the squared error of ratings y ≈ ⟨F_i, F_j⟩, + b_i + b_j with `bias`: Koren, Bell, Volinsky (2009).
 

@@ -1,6 +1,5 @@
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy  # which loads linalg where it is first used
@@ -12,7 +11,6 @@ from mpi_compress.problem.rows import Rows
 
 
 @models.register("quadratic")
-@dataclass(frozen=True)
 class Quadratic(Model):
     """Quadratics of Szlendak, Tyurin and Richtárik (2022), §D.2: f_i(x) = ½ xᵀA_i x − xᵀb_i with tridiagonal A_i.
 

@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -11,7 +10,6 @@ from mpi_compress.problem.rows import Rows
 
 
 @models.register("softmax")
-@dataclass(frozen=True)
 class Softmax(Model):
     """Multinomial logistic regression: −log softmax(a X + b)[y], X (features, classes), b where `bias` asks for it."""
 

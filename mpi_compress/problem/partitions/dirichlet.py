@@ -1,6 +1,5 @@
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +11,6 @@ _TRIES = 10
 
 
 @partitions.register("dirichlet")
-@dataclass(frozen=True)
 class Dirichlet(Partition):
     """Each class is spread over workers by proportions drawn from Dir(α, …, α); a small α gives a class to few workers.
 

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -9,7 +8,6 @@ from mpi_compress.problem.partitions.base import RowNumbers, Sized, partitions
 
 
 @partitions.register("mix")
-@dataclass(frozen=True)
 class Mix(Sized):
     """A share p̂ of the rows by label, the rest shuffled: between "shuffled" (p̂ = 0) and "by-label" (p̂ = 1).
 

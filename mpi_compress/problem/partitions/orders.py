@@ -1,6 +1,5 @@
 """Partitions that put all rows in an order and cut it into slices."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,7 +9,6 @@ from mpi_compress.problem.partitions.base import RowNumbers, Sized, partitions
 
 
 @partitions.register("contiguous")
-@dataclass(frozen=True)
 class Contiguous(Sized):
     """Rows in the order of the file."""
 
@@ -21,7 +19,6 @@ class Contiguous(Sized):
 
 
 @partitions.register("shuffled")
-@dataclass(frozen=True)
 class Shuffled(Sized):
     """Rows in an order that the seed draws."""
 
@@ -30,7 +27,6 @@ class Shuffled(Sized):
 
 
 @partitions.register("by-label")
-@dataclass(frozen=True)
 class ByLabel(Sized):
     """Rows by increasing label, so that most workers see one class only; rows of equal labels stay in the order of the file."""
 
@@ -41,7 +37,6 @@ class ByLabel(Sized):
 
 
 @partitions.register("sorted")
-@dataclass(frozen=True)
 class Sorted(ByLabel):
     """Rows by increasing label, or by increasing value of a feature; rows of equal values stay in the order of the file."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,7 +6,6 @@ from mpi_compress.problem.penalties.base import Penalty, penalties
 
 
 @penalties.register("group")
-@dataclass(frozen=True)
 class Group(Penalty):
     """Group lasso: Yuan and Lin (2006); each group is `size` coordinates in a row, the last one what is left."""
 

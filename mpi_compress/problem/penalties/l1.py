@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,7 +6,6 @@ from mpi_compress.problem.penalties.base import Penalty, penalties
 
 
 @penalties.register("l1")
-@dataclass(frozen=True)
 class L1(Penalty):
     """Lasso: Tibshirani (1996); its prox is soft thresholding."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
@@ -6,7 +5,6 @@ from mpi_compress.problem.penalties.base import Penalty, penalties
 
 
 @penalties.register("l2")
-@dataclass(frozen=True)
 class L2(Penalty):
     """Ridge: the same as mu = weight."""
 

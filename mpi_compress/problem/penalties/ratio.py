@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,7 +6,6 @@ from mpi_compress.problem.penalties.base import Penalty, penalties
 
 
 @penalties.register("ratio")
-@dataclass(frozen=True)
 class Ratio(Penalty):
     """The nonconvex penalty of the EF21, MARINA and DASHA papers; its second derivatives are within [−λ/2, 2λ]."""
 

@@ -1,7 +1,7 @@
 import copy
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Self
 
@@ -14,7 +14,6 @@ from mpi_compress.problem.penalties.base import Penalty, penalties
 
 
 @penalties.register("weight-decay")
-@dataclass(frozen=True)
 class WeightDecay(Penalty):
     """Ridge on some blocks of a model: weight decay that leaves out biases and what normalises batches (Goyal et al. 2017)."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ _RECORD = 1 + 3 * 32 * 32
 
 
 @formats.register("cifar-10")
-@dataclass(frozen=True)
 class Cifar10(Format):
     """Colour images in the binary version of CIFAR-10 (Krizhevsky 2009): a byte of label, then 32 × 32 of red, green and blue each.
 

@@ -1,7 +1,6 @@
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from mpi_compress.problem.datasets.formats.base import Format, Reading, blocks_o
 
 
 @formats.register("idx")
-@dataclass(frozen=True)
 class Idx(Format):
     """Grey images in an IDX file, as MNIST and Fashion-MNIST are published: pixels from 0 to 1; a file beside it has the labels."""
 

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpi_compress.problem.datasets import libsvm
@@ -6,7 +5,6 @@ from mpi_compress.problem.datasets.formats.base import Format, Reading, formats
 
 
 @formats.register("libsvm")
-@dataclass(frozen=True)
 class LibsvmText(Format):
     """LIBSVM text: a line a sample, `label index:value …`."""
 

@@ -1,5 +1,4 @@
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +32,6 @@ class _Ratings(NamedTuple):
 
 
 @formats.register("movielens")
-@dataclass(frozen=True)
 class MovieLens(Format):
     """ratings.csv of a MovieLens release as implicit feedback (He et al. 2017): a rated item has label 1, an unrated one label 0.
 

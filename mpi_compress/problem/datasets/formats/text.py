@@ -1,6 +1,5 @@
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ _ROWS = 4096  # of a block
 
 
 @formats.register("text")
-@dataclass(frozen=True)
 class Text(Format):
     """Plain text in UTF-8 for word-level language models: a row is `window` + 1 successive words; its last one begins the next row.
 

@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +11,6 @@ from mpi_compress.problem.models.deep.network import Array, Dropout
 
 
 @models.register("gspar-cnn")
-@dataclass(frozen=True)
 class GSparCNN(ImageNetwork):
     """The convolutional network of GSpar (Wangni, Wang, Liu, Zhang 2018, §4, Deep learning), in JAX.
 

@@ -1,6 +1,5 @@
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +13,6 @@ from mpi_compress.problem.rows import Rows
 
 
 @models.register("lstm")
-@dataclass(frozen=True)
 class LSTM(Network):
     """A word-level language model (Zaremba, Sutskever, Vinyals 2014), in JAX, for data of format "text".
 

@@ -1,6 +1,6 @@
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,6 @@ from mpi_compress.problem.rows import Rows
 
 
 @models.register("ncf")
-@dataclass(frozen=True)
 class NCF(Network):
     """Neural collaborative filtering, NeuMF (He, Liao, Zhang, Nie, Hu, Chua 2017), in JAX, for data of format "movielens".
 

@@ -1,5 +1,4 @@
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +11,6 @@ from mpi_compress.problem.models.deep.network import Array, Dropout
 
 
 @models.register("resnet-8")
-@dataclass(frozen=True)
 class ResNet8(ImageNetwork):
     """A small residual network for images (He, Zhang, Ren, Sun 2016, §4.2), in JAX: 7 convolutions and a fully connected layer.
 
@@ -62,7 +60,6 @@ class ResNet8(ImageNetwork):
 
 
 @models.register("resnet-18")
-@dataclass(frozen=True)
 class ResNet18(ResNet8):
     """`resnet-8` with 18 layers, as the hard-threshold paper trains it on CIFAR-10: d = 11,173,962."""
 
