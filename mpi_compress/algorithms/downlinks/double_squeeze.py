@@ -5,11 +5,8 @@ import numpy as np
 
 from mpi_compress.algorithms.downlinks.mean import Mean
 from mpi_compress.algorithms.needs import EXACT_DOWN
-from mpi_compress.algorithms.parts import Node, add, downlinks
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
+from mpi_compress.algorithms.parts import add
+from mpi_compress.algorithms.vocabulary import Compressed, Estimator, Message, Node, Round, Vector, downlinks
 
 
 @dataclass

@@ -4,11 +4,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.needs import LAST_ITERATE
-from mpi_compress.algorithms.parts import Downlink, Moved, dense, downlinks
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
+from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Moved, Round, Vector, dense, downlinks
 
 
 @dataclass

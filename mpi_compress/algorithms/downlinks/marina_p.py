@@ -5,12 +5,7 @@ from typing import Any
 
 from mpi_compress.algorithms.needs import LAST_ITERATE, STATELESS_DOWN, UNBIASED_DOWN
 from mpi_compress.algorithms.parts import Downlink, Moved, dense, downlinks
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.algorithms.vocabulary import Compressed, Estimator, Expression, Link, Message, Objective, Round, Vector
 
 
 @dataclass

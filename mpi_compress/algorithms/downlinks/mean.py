@@ -2,11 +2,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from mpi_compress.algorithms.needs import Need
-from mpi_compress.algorithms.parts import Downlink, Node, dense, downlinks
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
+from mpi_compress.algorithms.vocabulary import Compressed, Downlink, Estimator, Message, Node, Round, Vector, dense, downlinks
 
 
 @downlinks.register("mean")

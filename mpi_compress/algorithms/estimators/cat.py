@@ -5,16 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.algorithms.tuning.schemes import SCHEMES, Budget, Scheme, Tuning, check_budget
 from mpi_compress.algorithms.tuning.sizes import sizes_of
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import Clocked
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

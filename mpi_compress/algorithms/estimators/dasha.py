@@ -6,14 +6,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import First, algorithms
 from mpi_compress.algorithms.needs import UNBIASED_UP, Need
-from mpi_compress.algorithms.product import AddsUp
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.algorithms.vocabulary import AddsUp, Expression, Message, Objective, Round, Sampling, Step, Vector
 
 
 @dataclass

@@ -4,18 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.hooks import PartialMean
 from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
-from mpi_compress.algorithms.parts import Direction
-from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.sampling import sampled_omega
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

@@ -5,20 +5,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory
 from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, WHOLE_GRADIENTS
 from mpi_compress.algorithms.parts import Direction, Server
-from mpi_compress.algorithms.product import Descent
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Compressed, Descent, Link, Message, Objective, Round, Vector, algorithms
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

@@ -4,15 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import First, algorithms
-from mpi_compress.algorithms.product import AddsUp
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.algorithms.vocabulary import AddsUp, Expression, First, Message, Objective, Round, Step, Vector, algorithms
 
 
 @dataclass

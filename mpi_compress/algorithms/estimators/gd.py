@@ -2,15 +2,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
-from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.product import Descent
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Descent, Message, Objective, PartialMean, Round, Vector, algorithms
 from mpi_compress.kernels import select
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
 
 
 @algorithms.register("gd")

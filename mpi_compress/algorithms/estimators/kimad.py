@@ -6,17 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import First, Setting, algorithms
-from mpi_compress.algorithms.product import AddsUp
-from mpi_compress.algorithms.steps import Step
 from mpi_compress.algorithms.tuning.schemes import Sparsified
+from mpi_compress.algorithms.vocabulary import AddsUp, First, Message, Objective, Round, Setting, Step, Vector, algorithms
 from mpi_compress.core.expressions import Time
-from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.costs import Clocked, at_moment
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

@@ -1,14 +1,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
-from mpi_compress.algorithms.product import Estimator
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Sampling, Step, algorithms
 
 
 @algorithms.register("local-sgd")

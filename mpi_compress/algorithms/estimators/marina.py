@@ -3,17 +3,10 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import UNBIASED_UP
-from mpi_compress.algorithms.parts import Direction
 from mpi_compress.algorithms.product import AddsUp, Sum
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Direction, Expression, Link, Message, Objective, Round, Sampling, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

@@ -5,16 +5,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.low_rank import LowRank
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.parts import Direction, Moved
-from mpi_compress.algorithms.product import Descent
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Descent, Direction, Link, Message, Moved, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
-from mpi_compress.messages.link import Link, Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

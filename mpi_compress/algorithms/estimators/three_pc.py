@@ -6,17 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Setting, algorithms
 from mpi_compress.algorithms.needs import exact_up
-from mpi_compress.algorithms.product import AddsUp
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import AddsUp, Compressed, Expression, Objective, Round, Setting, Step, Vector, algorithms
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors.base import Count, count_of
-from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import SILENT, Message
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

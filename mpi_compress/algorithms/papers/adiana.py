@@ -5,16 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.papers.scaffnew import check_coin
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
-from mpi_compress.messages.link import Message
 from mpi_compress.messages.pairs import PairLink
-from mpi_compress.problem.objective import Objective
 
 
 @dataclass

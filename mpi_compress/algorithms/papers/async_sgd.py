@@ -8,14 +8,10 @@ import numpy as np
 from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.contract import SharedMemoryMethod, algorithms
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.streams import Round
+from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
 from mpi_compress.exchange.host import rest
 from mpi_compress.kernels.locks import add_locked, read_locked
 from mpi_compress.kernels.vectors import add_shared
-from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective
 
 _TRIES = 1000  # to take a lock before a worker sleeps a moment: who holds it may have no core meanwhile
 

@@ -4,14 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.double_encoding import LATTICE, DoublyEncoded, Master, Node, check_rate, square, xi
 from mpi_compress.algorithms.needs import EXACT_DOWN
-from mpi_compress.algorithms.sampling import Sampling
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
+from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
 
 
 @algorithms.register("iade")

@@ -6,12 +6,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.papers.scaffnew import check_coin, local_steps
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 
 
 @dataclass

@@ -5,12 +5,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS, exact_up
-from mpi_compress.algorithms.steps import Step
-from mpi_compress.core.expressions import Expression
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Vector
-from mpi_compress.messages.link import Message
-from mpi_compress.problem.objective import Objective
+from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, Step, Vector
 
 
 @dataclass

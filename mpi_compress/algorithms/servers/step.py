@@ -1,4 +1,3 @@
-
 from mpi_compress.algorithms.parts import Direction, Moved, Server, servers
 
 

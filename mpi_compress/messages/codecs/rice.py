@@ -1,4 +1,3 @@
-
 import numpy as np
 
 from mpi_compress.kernels import rice as kernels

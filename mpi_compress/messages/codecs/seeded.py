@@ -1,4 +1,3 @@
-
 import numpy as np
 
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs

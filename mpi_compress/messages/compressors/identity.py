@@ -1,4 +1,3 @@
-
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Dense, Vector

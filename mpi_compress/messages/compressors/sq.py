@@ -1,4 +1,3 @@
-
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import select
 from mpi_compress.kernels.probabilities import size_of

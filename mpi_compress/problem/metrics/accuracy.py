@@ -1,4 +1,3 @@
-
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics

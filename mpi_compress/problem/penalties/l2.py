@@ -1,4 +1,3 @@
-
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.penalties.base import Penalty, penalties
