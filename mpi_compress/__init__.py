@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
         WithScalar,
     )
     from mpi_compress.messages.link import SILENT, Link, Message
+    from mpi_compress.messages.measuring import measure
     from mpi_compress.problem.datasets import Generator
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.losses import Loss, losses
@@ -59,8 +60,8 @@ __all__ = [
     "Model", "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
     "Stopped",
     "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
-    "generators", "kinds", "load", "load_job", "losses", "metrics", "models", "partitions", "penalties", "plot", "read", "run",
-    "step_at",
+    "generators", "kinds", "load", "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "read",
+    "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -80,6 +81,7 @@ _MODULES = {
         "job.loading": "Job load_job",
         "messages.codecs": "codecs Codec",
         "messages.coders": "Coder coder",
+        "messages.measuring": "measure",
         "messages.compressors": "compressors Compressor",
         "messages.costs": "costs CostModel",
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",

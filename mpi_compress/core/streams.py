@@ -6,6 +6,7 @@ generator to an address takes about 2 µs; building one takes 12.
 """
 
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,18 @@ class Streams:
     """The random streams of one run."""
 
     def __init__(self, seed: int):
-        self._key = SeedSequence(seed).generate_state(2, np.uint64)
-        self._generators = {role: Generator(Philox()) for role in Role}
+        self._seed = seed
+        self._generators: dict[Role, Generator] = {}  # made at their first use: most compressors draw nothing
+
+    @cached_property
+    def _key(self) -> NDArray[Any]:
+        return SeedSequence(self._seed).generate_state(2, np.uint64)
 
     def at(self, role: Role, who: int, k: int) -> Generator:
         """The stream of one address. It is valid until this is called again for the same role."""
-        generator = self._generators[role]
+        generator = self._generators.get(role)
+        if generator is None:
+            generator = self._generators[role] = Generator(Philox(0))
         generator.bit_generator.state = {
             "bit_generator": "Philox",
             "state": {"counter": np.array([0, k, who, role], dtype=np.uint64), "key": self._key},

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from secrets import randbits
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -64,15 +65,32 @@ class Coder:
         Raises:
             CorruptMessage: bytes that this coder cannot have written for so many coordinates.
         """
-        link = self._link(_size(size))
+        return self.decode_into(data, np.zeros(_size(size), dtype))
+
+    def decode_into(self, data: Data, out: NDArray[F], scale: float = 1.0) -> NDArray[F]:
+        """Add `scale` times the array that `encode` wrote to out (d,), float32 or float64; returns out.
+
+        The mean of n messages is n such calls with scale = 1/n. Nothing of d numbers is made for a message of few coordinates.
+
+        Raises:
+            CorruptMessage: as `decode`; out is as it was.
+        """
+        link = self._link(_size(out.size))
         try:
             message = arrays.raw(data)
         except ValueError as error:
             raise UserError(f"decode: {error}") from None
         if not message.size:
             raise CorruptMessage("there are no bytes")
+        content = link.unpack(Message(message))
         with np.errstate(over="ignore"):
-            return link.unpack(Message(message)).dense().astype(dtype, copy=False)
+            if out.dtype == np.float64 and out.flags.c_contiguous:
+                content.add_to(out, scale)  # type: ignore[arg-type]
+            elif (sparse := content.sparse()) is not None:
+                out[sparse.indices] += (scale * sparse.values).astype(out.dtype)
+            else:
+                out += (scale * content.dense()).astype(out.dtype)
+        return out
 
     def bits(self, v: Floats, rng: Draws = None) -> int:
         """8 · the bytes that `encode` gives. (A run counts 32 bits more for each message, its length.)"""
@@ -129,12 +147,12 @@ def parts_of(compressor: Any, codec: Any, where: str) -> tuple[Compressor, Codec
         spec = {"name": built.codec, **spec}
     writer = codecs.build(spec, f"{where}.codec")
     if not writer.writes(built.makes):
-        can = ", ".join(name for name in codecs if _writes(name, built.makes))
+        can = ", ".join(name for name in codecs if is_written(name, built.makes))
         raise UserError(f"{where}.codec: '{writer.name}' cannot write what '{built.name}' makes; these can: {can}")
     return built, writer
 
 
-def _writes(name: str, kind: type[Compressed]) -> bool:
+def is_written(name: str, kind: type[Compressed]) -> bool:
     """True if a codec, without parameters, writes messages of a kind."""
     try:
         return codecs[name]().writes(kind)
@@ -162,7 +180,7 @@ def _seed(rng: Any) -> int:
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
     if rng is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        return randbits(64)
     if not isinstance(rng, int | np.integer) or isinstance(rng, bool) or rng < 0:
         raise UserError(f"encode: rng = {rng!r} was given; it should be a seed from 0 on, a numpy.random.Generator or None")
     return int(rng)

@@ -58,6 +58,27 @@ def test_a_seed_repeats_draws_a_generator_goes_on_and_none_is_unknown():
     assert len({*first, coder.encode(V), coder.encode(V)}) == 4
 
 
+@pytest.mark.parametrize("spec", [{"name": "top-k", "k": 5}, {"name": "qsgd", "levels": 4}], ids=lambda spec: spec["name"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_mean_of_messages_is_added_up_in_place(spec, dtype):
+    coder, n = mc.coder(spec), 3
+    messages = [coder.encode(V * i, rng=i) for i in range(1, n + 1)]
+    out = np.ones(2 * V.size, dtype)[::2]  # an array with strides, too
+    for data in messages:
+        assert coder.decode_into(data, out, 1 / n) is out
+    np.testing.assert_allclose(out, 1 + np.mean([coder.decode(data, V.size) for data in messages], axis=0), rtol=1e-6)
+    before = out.copy()
+    with pytest.raises(mc.CorruptMessage):
+        coder.decode_into(messages[0][:-1], out)
+    np.testing.assert_array_equal(out, before)
+
+
+def test_streams_are_made_when_they_are_drawn_from():
+    streams = Streams(3)
+    mc.coder("top-k", k=5).compressor.compress(V, Round(0, streams, Role.WORKER))
+    assert not streams._generators
+
+
 def test_the_input_is_not_written_to_and_may_have_strides():
     v = np.arange(40.0)
     v.flags.writeable = False

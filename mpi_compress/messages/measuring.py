@@ -1,0 +1,72 @@
+"""What a compressor really sends: the sizes of its messages for given vectors, beside those of the vectors themselves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.tables import plain
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.coders import Coder, Floats, coder, is_written
+
+
+@dataclass(frozen=True)
+class Size:
+    """Means over vectors."""
+
+    bits: float  # of a message
+    error: float  # ‖w − v‖²/‖v‖², w what the receiver sees of v
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sizes of messages by name; `print` shows them as a table.
+
+    "sent" is what the coder sends, "paper" what the formula of the compressor's paper says. Then come all codecs that can write
+    these messages, by their names, and the vectors themselves, as "dense bf16" and "dense float32".
+    """
+
+    dim: int  # d, the coordinates of each vector
+    sizes: Mapping[str, Size]
+
+    def __getitem__(self, name: str) -> Size:
+        return self.sizes[name]
+
+    def __str__(self) -> str:
+        rows = [[name, f"{s.bits:,.0f}", f"{s.bits / self.dim:.3g}", f"{s.error:.1e}"] for name, s in self.sizes.items()]
+        return "\n".join(plain(["message", "bits", "a coordinate", "error"], rows, "lrrr"))
+
+
+def measure(compressor: Coder | str | Mapping[str, Any], vectors: Sequence[Floats], *, rng: int = 0, **parameters: Any) -> Measured:
+    """Encode vectors (d,), such as the gradients of a training run, and say how many bits their messages take.
+
+    Args:
+        compressor: a coder, or what `coder` takes, with the same `parameters`.
+        rng: the seed of random choices, the same for every codec.
+
+    Raises:
+        UserError: there are no vectors, or they differ in size; and where `coder` and `encode` raise it.
+    """
+    own = compressor if isinstance(compressor, Coder) else coder(compressor, **parameters)
+    dims = sorted({v.size for v in vectors})
+    if len(dims) != 1:
+        raise UserError(f"measure: vectors of {dims or 'no'} coordinates were given; all should have the same number")
+    written = [name for name in codecs if is_written(name, own.compressor.makes)]
+    by_codec = {name: Coder(own.compressor, codecs.build({"name": name, "float": own.codec.float}, "measure")) for name in written}
+    dense = {f"dense {name}": coder("identity", codec="dense", float=held) for name, held in (("bf16", "bf16"), ("float32", 32))}
+
+    def size(each: Coder, bits: Callable[[Coder, Floats], float] = lambda each, v: each.bits(v, rng)) -> Size:
+        return Size(fmean(bits(each, v) for v in vectors), fmean(_error(each, v, rng) for v in vectors))
+
+    ranked = sorted(((name, size(each)) for name, each in by_codec.items()), key=lambda item: item[1].bits)
+    paper = size(own, lambda each, v: each.paper_bits(v, rng))
+    return Measured(dims[0], {"sent": size(own), "paper": paper, **dict(ranked), **{name: size(d) for name, d in dense.items()}})
+
+
+def _error(each: Coder, v: Floats, rng: int) -> float:
+    """‖w − v‖²/‖v‖²; 0 for v = 0 that comes back as it is."""
+    wrong, all_of_it = (float(np.dot(u, u)) for u in (each.decode(each.encode(v, rng), v.size) - v, v.astype(np.float64)))
+    return wrong / all_of_it if all_of_it else wrong
