@@ -34,7 +34,7 @@ DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
 PARTS = ["own-data.md", "own-algorithm.md", "own-cost-model.md", "own-loss.md", "own-model.md", "own-split.md", "own-compressor.md"]
-RUN = ["tutorial.md", "fair-comparison.md", *PARTS, "deep.md", "parts-alone.md", "from-python.md", "results.md"]
+RUN = ["tutorial.md", "fair-comparison.md", *PARTS, "deep.md", "parts-alone.md", "what-it-sends.md", "from-python.md", "results.md"]
 
 
 def same(wanted: str, got: str) -> bool:
