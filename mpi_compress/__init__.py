@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     )
     from mpi_compress.messages.link import SILENT, Link, Message
     from mpi_compress.messages.measuring import measure
-    from mpi_compress.problem.datasets import Generator
+    from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.losses import Loss, losses
     from mpi_compress.problem.metrics import Metric, ProblemView, metrics
@@ -58,10 +58,9 @@ __all__ = [
     "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
     "Drawn", "Estimator", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric",
     "Model", "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
-    "Stopped",
-    "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "datasets",
-    "generators", "kinds", "load", "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "read",
-    "run", "step_at",
+    "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "data",
+    "datasets", "generators", "kinds",
+    "load", "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -87,6 +86,7 @@ _MODULES = {
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
         "messages.link": "SILENT Link Message",
         "problem.datasets": "datasets generators Generator",
+        "problem.datasets.data": "data",
         "problem.losses": "losses Loss",
         "problem.metrics": "metrics Metric ProblemView",
         "problem.models": "models Model",

@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
     for name, add, act, text in (
         ("list", None, _list, "the sets and generators there are, and where a set is found"),
         ("get", _add_get, _get, "fetch sets of the LIBSVM collection, or sets for networks, into the user's cache folder"),
-        ("make", _add_make, _make, "generate a set now and keep it, as a job that names it would, or write it as LIBSVM text"),
+        ("make", _add_make, _make, "generate a set, as a job that names it would, or write it, or a CSV file, as LIBSVM text"),
         ("info", _add_info, _info, "what is in a file of LIBSVM text, or in a set"),
         ("solve", _add_solve, _solve, "L, x* and f* of a set, or of all problems of a job, computed and kept"),
     ):
@@ -71,8 +71,9 @@ def _get(options: Namespace) -> int:
 def _add_make(parser: ArgumentParser) -> None:
     from mpi_compress.problem.datasets import generators
 
-    parser.add_argument("generator", metavar="GENERATOR", help="one of: " + ", ".join(generators))
-    parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as samples=1000")
+    parser.add_argument("generator", metavar="GENERATOR|FILE.csv", help="a CSV file, or one of: " + ", ".join(generators))
+    of_csv = "of a CSV file: label=COLUMN (the last one), test=0.2 (rows for a test set), seed=0"
+    parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help=f"its parameters, such as samples=1000; {of_csv}")
     parser.add_argument("-o", dest="file", metavar="FILE", help="LIBSVM text; .gz, .bz2 and .xz are compressed")
 
 
@@ -81,6 +82,8 @@ def _make(options: Namespace) -> int:
     from mpi_compress.problem.datasets.table import DataTable
     from mpi_compress.problem.partitions import Split
 
+    if options.generator.lower().endswith(".csv"):
+        return _convert(Path(options.generator), key_values(options.parameters), options.file)
     table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
     generator = table.build_generator()
     if options.file is None:
@@ -88,6 +91,24 @@ def _make(options: Namespace) -> int:
         print(f"{data.file}: {data.n_samples} samples, d = {data.dim}, {data.nonzeros} nonzeros")
     else:
         print(f"{options.file}: {_write(Path(options.file), generator)} samples")
+    return 0
+
+
+def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
+    """Write a CSV file as LIBSVM text, and print what became of its columns."""
+    from mpi_compress.core.errors import nearest
+    from mpi_compress.problem.datasets.data import read_csv, save
+
+    for key in keys:
+        if key not in (known := ("label", "test", "seed")):
+            raise UserError(f"data make: {nearest(key, known, 'key')}")
+    table = read_csv(path, keys.get("label", -1))
+    files = save(table.X, table.y, target or path.with_suffix(".libsvm"), keys.get("test", 0.0), keys.get("seed", 0))
+    names = ", ".join(table.features[:8]) + ", …" * (len(table.features) > 8)
+    print(f"{path}: {table.y.size} samples, d = {len(table.features)}: {names}")
+    for word, number in table.classes.items():
+        print(f"  label {word} is {number}")
+    print(f'  [data] path = "{files[0]}"' + (f', test = "{files[1]}"' if len(files) > 1 else ""))
     return 0
 
 

@@ -1,0 +1,153 @@
+"""Data of one's own: arrays and CSV files as LIBSVM text, with rows held out for a test set."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.streams import Role, Streams
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets import libsvm
+from mpi_compress.problem.datasets.cache import replace
+
+
+def save(X: Any, y: Any, path: str | Path, test: float = 0.0, seed: int = 0) -> list[Path]:
+    """Write samples and labels as LIBSVM text, which jobs read by `path`; the files written.
+
+    Args:
+        X: (N, d), an array or a SciPy sparse matrix.
+        y: (N,) labels, numbers.
+        path: .gz, .bz2 and .xz are compressed.
+        test: the share of rows that go to a second file, for [data] test: `a.libsvm.xz` has `a.t.libsvm.xz` beside it.
+        seed: of the draw of these rows.
+
+    Raises:
+        UserError: shapes that do not fit, values that are no finite numbers, or a file that cannot be written.
+    """
+    samples, labels, path = scipy.sparse.csr_matrix(X, dtype=np.float64), np.asarray(y, dtype=np.float64), Path(path)
+    if labels.shape != samples.shape[:1]:
+        raise UserError(f"{path}: there are {samples.shape[0]} samples, and labels of shape {labels.shape}")
+    if not (np.isfinite(samples.data).all() and np.isfinite(labels).all()):
+        raise UserError(f"{path}: a sample or a label is not finite; fill or leave out these rows first")
+    if not (isinstance(test, float | int) and 0 <= test < 1):
+        raise UserError(f"{path}: test = {test} must be at least 0 and below 1")
+    order = Streams(seed).at(Role.BATCH, 0, 0).permutation(labels.size)
+    held_out = np.zeros(labels.size, dtype=bool)
+    held_out[order[: round(test * labels.size)]] = True
+    replace(path, _writer(_of_all_features(samples[~held_out]), labels[~held_out], path.suffix))
+    if not held_out.any():
+        return [path]
+    replace(_beside(path), _writer(samples[held_out], labels[held_out], path.suffix))
+    return [path, _beside(path)]
+
+
+def _of_all_features(samples: Any) -> Any:
+    """The same samples with a 0 written out in the last column, so that a reader finds d also where no row has that feature."""
+    all_of_it = samples.tocoo()
+    rows, columns = np.append(all_of_it.row, 0), np.append(all_of_it.col, samples.shape[1] - 1)
+    with_last = scipy.sparse.csr_matrix((np.append(all_of_it.data, 0.0), (rows, columns)), shape=samples.shape)
+    return samples if samples[:, -1].nnz else with_last
+
+
+def _beside(path: Path) -> Path:
+    stem, dot, rest = path.name.partition(".")
+    return path.with_name(f"{stem}.t{dot}{rest}")
+
+
+def _writer(samples: Any, labels: Vector, suffix: str) -> Callable[[Path], None]:
+    def fill(part: Path) -> None:
+        with libsvm.open_text(part, "wb", suffix) as out:
+            libsvm.write(out, samples, labels)
+
+    return fill
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file as samples and labels."""
+
+    X: Any  # (N, d) CSR matrix
+    y: Vector  # (N,)
+    features: Sequence[str]  # (d,) the column of each feature; "colour=red" for a word's
+    classes: Mapping[str, int]  # the number of each label that is a word; empty where labels are numbers
+
+
+def read_csv(path: Path, label: str | int = -1) -> Table:
+    """The rows of a CSV file. A column of numbers is a feature; one with words has a feature of 0 and 1 for each different word.
+
+    Args:
+        label: the column of labels, by its name or its place from 0; −1 is the last one. Words become 0, 1, … in their order.
+
+    Raises:
+        UserError: with the line: a row of another length, or a cell without a value in a column of numbers.
+    """
+    head, rows = _cells(path)
+    at = _place(path, head, label)
+    columns = dict(zip(head, zip(*rows, strict=True), strict=True))
+    labels = columns.pop(head[at])
+    y, classes = _numbers(labels), dict[str, int]()
+    if y is None:
+        classes = {word: i for i, word in enumerate(sorted(set(labels)))}
+        y = np.array([classes[word] for word in labels], dtype=np.float64)
+    features, blocks = list[str](), list[Any]()
+    for name, cells in columns.items():
+        numbers = _numbers(cells)
+        if numbers is not None:
+            features.append(name)
+            blocks.append(scipy.sparse.csr_matrix(numbers[:, None]))
+        elif "" in cells and _numbers([cell for cell in cells if cell]) is not None:
+            raise UserError(f"{path}: column '{name}' has no value in row {cells.index('') + 1}; fill it, or leave the row out")
+        else:
+            words, which = np.unique(np.array(cells), return_inverse=True)
+            features += [f"{name}={word}" for word in words]
+            entries = np.ones(len(cells)), (np.arange(len(cells)), which)
+            blocks.append(scipy.sparse.csr_matrix(entries, shape=(len(cells), words.size)))
+    return Table(scipy.sparse.hstack(blocks, format="csr"), y, features, classes)
+
+
+def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns, "0", "1", … where the first line has numbers, and the rows."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [*_same_length(path, csv.reader(file))]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: cannot be read as CSV: {error}") from None
+    if not rows:
+        raise UserError(f"{path}: there are no rows")
+    if len(rows[0]) < 2:
+        raise UserError(f"{path}: there is one column; a label and at least one feature are wanted, with commas between them")
+    has_head = all(_numbers([cell]) is None for cell in rows[0])
+    head = rows.pop(0) if has_head else [str(i) for i in range(len(rows[0]))]
+    if not rows or len(set(head)) < len(head):
+        raise UserError(f"{path}: " + ("two columns have one name" if rows else "there are no rows below the names"))
+    return head, rows
+
+
+def _same_length(path: Path, rows: Any) -> Iterator[list[str]]:
+    length = 0
+    for row in rows:
+        length = length or len(row)
+        if row and len(row) != length:
+            raise UserError(f"{path}:{rows.line_num}: {len(row)} cells, where the first line has {length}")
+        if row:
+            yield [cell.strip() for cell in row]
+
+
+def _place(path: Path, head: list[str], label: str | int) -> int:
+    if str(label) in head:
+        return head.index(str(label))
+    if isinstance(label, int) and -len(head) <= label < len(head):
+        return label % len(head)
+    raise UserError(f"{path}: no column called '{label}'; there are: {', '.join(head)}")
+
+
+def _numbers(cells: Sequence[str]) -> Vector | None:
+    try:
+        return np.array([float(cell) for cell in cells])
+    except ValueError:
+        return None

@@ -1,0 +1,93 @@
+"""Data of one's own: arrays and CSV files become LIBSVM text that jobs read back to the last bit."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_svmlight_file
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.problem.datasets.data import read_csv
+
+CSV = "size,colour,kind\n1.5,red,good\n0,blue,bad\n-2e-3,red,bad\n"
+
+
+@pytest.mark.parametrize("name", ["a.libsvm", "a.libsvm.xz"])
+def test_arrays_come_back_to_the_last_bit(tmp_path, name):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 4)), rng.choice([-1.0, 1.0], 30)
+    for samples in (X, scipy.sparse.csc_matrix(X)):
+        (file,) = mc.data.save(samples, y, tmp_path / name)
+        run = mc.load_job({"data": {"path": str(file)}, "objective": {"mu": 0.1}, "algorithm": {"name": "gd"}, "stop": {"rounds": 0}})
+        (found,) = mc.run(run, out=tmp_path / "results", fresh=True)
+        assert (found.attrs["n_samples"], found.attrs["dim"]) == (30, 4)
+    if name.endswith("libsvm"):
+        back, labels = load_svmlight_file(str(file), n_features=4)
+        np.testing.assert_array_equal(back.toarray(), X)
+        np.testing.assert_array_equal(labels, y)
+
+
+def test_rows_held_out_are_those_that_are_not_trained_on(tmp_path):
+    y = np.arange(20.0)
+    files = mc.data.save(y[:, None] + 1, y, tmp_path / "a.libsvm", test=0.25, seed=3)
+    assert [file.name for file in files] == ["a.libsvm", "a.t.libsvm"]
+    train, test = (load_svmlight_file(str(file))[1] for file in files)
+    assert test.size == 5
+    assert sorted([*train, *test]) == y.tolist()
+    again = mc.data.save(y[:, None] + 1, y, tmp_path / "b.libsvm", test=0.25, seed=3)
+    assert [file.read_bytes() for file in again] == [file.read_bytes() for file in files]
+
+
+def test_a_feature_that_only_held_out_rows_have_is_a_feature(tmp_path):
+    X = np.eye(4)
+    train, test = mc.data.save(X, np.array([1, -1, 1, -1]), tmp_path / "a.libsvm", test=0.5)
+    job = {"data": {"path": str(train), "test": str(test)}, "objective": {"mu": 0.1}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
+    (run,) = mc.run(job | {"name": "a"}, out=tmp_path / "results", fresh=True)
+    assert run.attrs["dim"] == 4
+    assert "test_loss" in run.trace
+
+
+def test_words_of_a_csv_file_become_features_of_0_and_1(tmp_path):
+    (path := tmp_path / "a.csv").write_text(CSV)
+    table = read_csv(path)
+    assert table.features == ["size", "colour=blue", "colour=red"]
+    np.testing.assert_array_equal(table.X.toarray(), [[1.5, 0, 1], [0, 1, 0], [-2e-3, 0, 1]])
+    assert (table.y.tolist(), table.classes) == ([1, 0, 0], {"bad": 0, "good": 1})
+    np.testing.assert_array_equal(read_csv(path, "size").y, [1.5, 0, -2e-3])
+
+
+def test_a_file_without_names_has_its_columns_by_their_places(tmp_path):
+    (path := tmp_path / "a.csv").write_text("1,2,-1\n3,4,1\n")
+    table = read_csv(path, 0)
+    assert (table.features, table.y.tolist()) == (["1", "2"], [1, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "said"),
+    [
+        (CSV, ["label=kinds"], "no column called 'kinds'; there are: size, colour, kind"),
+        (CSV + "1,red\n", [], ":5: 2 cells, where the first line has 3"),
+        (CSV + ",red,bad\n", [], "column 'size' has no value in row 4"),
+        ("a,b\n", [], "there are no rows below the names"),
+        ("a\n1\n", [], "there is one column"),
+        (CSV, ["test=2"], "test = 2 must be at least 0 and below 1"),
+        (CSV, ["tset=0.1"], "did you mean 'test'?"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path, capsys, text, keys, said):
+    (path := tmp_path / "a.csv").write_text(text)
+    assert main(["data", "make", str(path), *keys]) == 2
+    assert said in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_data_make_writes_what_a_job_reads_and_says_which_line_names_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(CSV)
+    assert main(["data", "make", "a.csv", "label=kind", "-o", "a.libsvm.xz"]) == 0
+    printed = capsys.readouterr().out
+    assert "3 samples, d = 3: size, colour=blue, colour=red" in printed
+    assert "label good is 1" in printed
+    assert '[data] path = "a.libsvm.xz"' in printed
+    assert main(["data", "info", "a.libsvm.xz"]) == 0
+    assert "labels     0: 2; 1: 1" in capsys.readouterr().out
