@@ -24,6 +24,7 @@ COMMANDS = {
     "watch": "what is running, redrawn: rounds, losses, bits a second, and the figure",
     "check": "a job's claims against its results",
     "report": "every figure, claim and table in one self-contained page",
+    "archive": "a job, its plugins and results as one zip, which `run` plays again and compares",
     "reproduce": "run many jobs, except what is done, and write their report",
     "show": "what is in a result, or how several differ",
     "results": "list, remove and move what lies in results",

@@ -1,4 +1,4 @@
-"""`mpi-compress run JOB`"""
+"""`mpi-compress run JOB|FIG.zip`"""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -10,6 +10,7 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 
 if TYPE_CHECKING:
+    from mpi_compress.exchange.ranks import Ranks
     from mpi_compress.job.loading import Job
     from mpi_compress.results.reader import Run
 
@@ -32,13 +33,37 @@ def act(options: Namespace) -> int:
         from mpi_compress.exchange.ranks import Ranks, launched
 
         ranks = Ranks() if options.one_process else launched()
+        archived = _unpacked(options, ranks) if options.job.endswith(".zip") else None
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
         runs = run(job, None, options.out, options.fresh, options.quiet, ranks, options.force, interrupts)
     if ranks.is_root and not options.quiet:
         _print_endings(runs)
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))
-    return EXIT_FAILED if failed else 0
+    if failed or archived is None:
+        return EXIT_FAILED if failed else 0
+    return 0 if ranks.on_root(lambda: _compare(job, archived, Path(options.out))) else 1
+
+
+def _unpacked(options: Namespace, ranks: "Ranks") -> Path:
+    """Unpack an archive beside it, and let the options name its job and a folder for new results; the archived results."""
+    from mpi_compress.report.archive import unpack
+
+    file = Path(options.job)
+    folder = file.with_suffix("")
+    options.job, options.out = ranks.on_root(lambda: str(unpack(file, folder))), str(folder / "played")
+    return folder / "results"
+
+
+def _compare(job: "Job", archived: Path, played: Path) -> bool:
+    """Print where results that were played again part from those of an archive; True if they are equal."""
+    from mpi_compress.report.archive import compared
+
+    equal = []
+    for is_equal, line in compared(job, archived, played):
+        equal.append(is_equal)
+        print(line)
+    return all(equal)
 
 
 def _print_endings(runs: "list[Run]") -> None:

@@ -62,6 +62,15 @@ def freeze_plugin(name: str, folder: Path) -> None:
             _link_beside(source, copy)
 
 
+def sources(name: str) -> dict[str, Path]:
+    """The files of an imported module of users' parts and of those beside it that it uses, by their paths as imports name them."""
+    found = {}
+    for module in _with_helpers(sys.modules[name]):
+        file = Path(str(module.__file__))
+        found["/".join(module.__name__.split(".")) + ("/__init__.py" if file.name == "__init__.py" else ".py")] = file
+    return found
+
+
 def _beside_in_package(module: ModuleType, file: Path, folder: Path) -> Iterator[Path]:
     """The file of a module; of one in a package, those of all modules there but what is frozen below `folder`'s parent."""
     depth = len(module.__name__.split(".")) - (file.name != "__init__.py")

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from mpi_compress.results.reader import Run
 
+BIT_FOR_BIT = "equal, bit for bit"
+
 
 def difference(one: Run, other: Run) -> Iterator[str]:
     """Lines that say where two results first differ, compared bit for bit; /timing is left out."""
@@ -30,4 +32,4 @@ def difference(one: Run, other: Run) -> Iterator[str]:
     elif len({None if run.x is None else run.x.tobytes() for run in (one, other)}) > 1:
         yield "all rows are equal, the last points are not"
     else:
-        yield f"equal, bit for bit: {rows[0]} rows{' of the columns that both have' if alone else ''}"
+        yield f"{BIT_FOR_BIT}: {rows[0]} rows{' of the columns that both have' if alone else ''}"
