@@ -3,8 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from mpi_compress.job.claim_functions import Missing, Question
+from mpi_compress.evidence.endings import comes_nearer, tail_of
+from mpi_compress.job.claim_functions import Missing, Question, tuned_between
 from mpi_compress.results.reader import Run
+from mpi_compress.results.targets import Target, grows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import caveat, sizes
 
@@ -14,23 +16,60 @@ class Answers:
 
     Attributes:
         unreached: levels that no run came down to.
+        cut: levels before which a run ended that still came nearer.
+        above: levels that lie above the start of a run, so that there is nothing to count.
+        steps: runs whose tuned number lies between two trials.
         edges: runs that were best of a grid, or have the value that was best in [tune], at its edge or not settled.
+        open: by the number of a question the ends between which its answer lies, where it is not known better.
     """
 
-    def __init__(self, runs: Mapping[str, Run | None]):
+    def __init__(self, runs: Mapping[str, Run | None], instead: Mapping[int, float] | None = None):
+        """Answers from runs by label; `instead` has other answers, by the number of the question."""
+        self.labels = list(runs)
         self._runs = runs
+        self._instead = instead or {}
+        self._asked = 0
         self.unreached: set[str] = set()
+        self.cut: set[str] = set()
+        self.above: set[str] = set()
+        self.steps: set[str] = set()
         self.edges: set[str] = set()
+        self.open: dict[int, tuple[float, float]] = {}
 
     def __call__(self, q: Question) -> float:
+        number, self._asked = self._asked, self._asked + 1
+        if number in self._instead:
+            return self._instead[number]
         runs = [self._run(label) for label in q.labels]
         answers = [q.answer(run) for run in runs]
         smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
-        if q.until and smallest == math.inf:
+        ends = [self._between(q, run, answer) for run, answer in zip(runs, answers, strict=True) if not math.isnan(answer)]
+        low, high = (min((end[i] for end in ends), default=math.nan) for i in range(2))
+        if low < high:
+            self.open[number] = low, high
+        if q.until and smallest == math.inf and not low < high:
             self.unreached.add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
         elif len(runs) > 1 and smallest in answers and at_edge(best := runs[answers.index(smallest)], runs):
             self.edges.add(f"'{best.label}' is best, at the edge of its grid")
         return smallest
+
+    def _between(self, q: Question, run: Run, answer: float) -> tuple[float, float]:
+        """The ends between which a run's answer lies: those of its trials, or what it had spent as it was cut off, and infinity."""
+        if q.name == "tuned":
+            low, high = tuned_between(run)
+            self.steps.add(f"the best value of '{run.label}' lies between {low:.4g} and {high:.4g}")
+            return low, high
+        if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
+            return answer, answer
+        column = run.column(q.until)
+        if column[0] <= q.level:
+            self.above.add(f"{q.until} = {q.level:g} lies above the start of '{run.label}'")
+        if answer < math.inf or run.status == "diverged":
+            return answer, answer
+        if comes_nearer([tail_of(run.trace["round"], column)], Target(q.until, q.level)) is False:
+            return answer, answer
+        self.cut.add(f"'{run.label}' was cut off before {q.until} = {q.level:g}")
+        return float(run.column(q.name)[-1]), math.inf
 
     def _run(self, label: str) -> Run:
         if (run := self._runs[label]) is None:

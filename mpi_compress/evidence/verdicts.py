@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -33,17 +34,35 @@ class Verdict:
     unreached: Sequence[str] = ()  # levels that runs never came down to, which count as infinite
     edges: Sequence[str] = ()  # runs that were best at the edge of a grid, beyond which a better one may lie
     untested: str = ""  # why the values are no test of the claim
+    between: Sequence[tuple[float, float]] = ()  # for each seed where the value lies; empty where it is known
+    cut: Sequence[str] = ()  # runs that were cut off before a level
+    steps: Sequence[str] = ()  # runs whose tuned number lies between two trials
 
     @property
     def outcome(self) -> Word:
-        """Whether the median over seeds meets the claim; undecided where its interval holds values that do and others."""
+        """Whether the median over seeds meets the claim; undecided where its interval, or a grid of trials, leaves both possible.
+
+        A value that is no number tests nothing, and neither does a run that was cut off where its further rounds would decide.
+        """
         if not self.values:
             return "not run"
-        if self.untested:
+        if self.untested or math.isnan(self.median):
             return "not tested"
         if self.interval is not None and divides(self.claim.holds, *self.interval):
             return "undecided"
+        if self._is_open:
+            return "not tested" if self.cut else "undecided"
         return "holds" if meets(self.claim.holds, self.median) else "does not hold"
+
+    @property
+    def _is_open(self) -> bool:
+        """True if what is not known of the value would decide: some values between its ends meet the claim, and others do not."""
+        if not self.between:
+            return False
+        lows, highs = ([end[i] for end in self.between] for i in range(2))
+        low = (median_interval(lows) or [float(np.median(lows))])[0]
+        high = (median_interval(highs) or [float(np.median(highs))])[-1]
+        return math.isnan(low + high) or divides(self.claim.holds, low, high)
 
     @property
     def holds(self) -> bool | None:
@@ -52,7 +71,7 @@ class Verdict:
 
     @property
     def median(self) -> float:
-        return float(np.median(self.values))
+        return float(np.median(self.values)) if self.values else math.nan
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -62,12 +81,12 @@ class Verdict:
     @property
     def ours(self) -> str:
         """The median, or a dash."""
-        return f"{self.median:.4g}" if self.values else "–"
+        return f"{self.median:.4g}" if self.values and not math.isnan(self.median) else "–"
 
     @property
     def spread(self) -> str:
         """The interval of the median over several seeds, or their range where they are too few; or ""."""
-        if len(self.values) < 2:
+        if len(self.values) < 2 or math.isnan(self.median):
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
         return f"{'interval ' if self.interval else ''}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
@@ -75,14 +94,15 @@ class Verdict:
     @property
     def reason(self) -> str:
         """Why it does not hold, as far as the job says, or why it has no value."""
-        reasons = {"does not hold": self.claim.why, "not tested": self.untested, "not run": self.why}
-        reasons["undecided"] = "the interval holds values that meet the claim, and values that do not"
+        untested = self.untested or ("its value is no number" if math.isnan(self.median) else "; ".join(self.cut))
+        undecided = f"trials are too far apart: {'; '.join(self.steps)}" if self._is_open and not self.cut else _BOTH
+        reasons = {"does not hold": self.claim.why, "not tested": untested, "not run": self.why, "undecided": undecided}
         return reasons.get(self.outcome, "")
 
     @property
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
-        return [*self.unreached, *self.edges]
+        return [*self.unreached, *(self.cut if self.reason != "; ".join(self.cut) else ()), *self.edges]
 
     @property
     def paper(self) -> str:
@@ -133,24 +153,50 @@ def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
         by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
-    values, unreached, edges = [], Counter[str](), Counter[str]()
+    values, between, counts = [], [], {kind: Counter[str]() for kind in _NOTES}
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
         answers = Answers(chosen)
         try:
-            values.append(value_of(claim, list(by_label), answers))
-        except DomainError:
-            values.append(math.nan)
+            values.append(_number(claim, answers))
         except Unknown as unknown:
             return Verdict(claim, [], str(unknown))
         except Missing as missing:
             of_seed = f" of seed {seed}" if len(by_label[missing.label]) > 1 else ""
             return Verdict(claim, [], f"'{missing.label}' has no {missing.what}{of_seed}")
-        unreached.update(answers.unreached)
-        edges.update(answers.edges)
+        between.append(_between(claim, chosen, answers.open))
+        for kind, texts in counts.items():
+            texts.update(getattr(answers, kind))
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
-    untested = _untested(claim, own) or ("no run comes down to the level" if unreached and np.isnan(values).any() else "")
-    return Verdict(claim, values, "", _counted(unreached, len(values)), _counted(edges, len(values)), untested)
+    told = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
+    above = told["above"]
+    untested = _untested(claim, own) or "; ".join(above) or ("no run comes down to the level" if _both_missed(told, values) else "")
+    known = all(low == high for low, high in between)
+    notes = (told["unreached"], told["edges"], untested, () if known else between, told["cut"], told["steps"])
+    return Verdict(claim, values, "", *notes)
+
+
+_NOTES = ("unreached", "cut", "above", "steps", "edges")
+_BOTH = "the interval holds values that meet the claim, and values that do not"
+
+
+def _both_missed(told: Mapping[str, Sequence[str]], values: Sequence[float]) -> bool:
+    """True if a value is no number since it compares runs of which none comes down to the level."""
+    return bool(told["unreached"] or told["cut"]) and bool(np.isnan(values).any())
+
+
+def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
+    """The least and the largest of the claim's values at the ends between which some answers lie; NaN if one is no number."""
+    corners = [_number(claim, Answers(runs, dict(zip(ends, corner, strict=True)))) for corner in product(*ends.values())]
+    return float(np.min(corners)), float(np.max(corners))
+
+
+def _number(claim: Claim, answers: Answers) -> float:
+    """The claim's value; NaN where it is none."""
+    try:
+        return value_of(claim, answers.labels, answers)
+    except DomainError:
+        return math.nan
 
 
 def _counted(texts: Counter[str], seeds: int) -> list[str]:

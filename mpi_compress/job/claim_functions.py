@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import entry_at
+from mpi_compress.results.tuning import sizes
 
 
 class Missing(Exception):
@@ -26,6 +27,17 @@ class Missing(Exception):
 
 class Unknown(Exception):
     """A column that a claim needs has no number in any row: says why."""
+
+
+def tuned_between(run: Run) -> tuple[float, float]:
+    """The trials on both sides of the value that [tune] found, between which the best one lies; 0 and infinity beyond the grid."""
+    number, tuned = _tuned(run), run.tuned or {}
+    values = [value for value, _ in tuned["tried"]]
+    if not (found := sizes(values)):
+        return number, number
+    won = found[values.index(tuned["value"])]
+    below, above = [size for size in found if size < won], [size for size in found if size > won]
+    return number * max(below, default=0.0) / won, number * min(above, default=math.inf) / won
 
 
 def _tuned(run: Run) -> float:

@@ -1,5 +1,7 @@
 """Claims are figures taken from results, seed by seed, and conditions on them."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -137,9 +139,41 @@ def test_a_claim_may_name_runs_that_are_not_taken(tmp_path):
         assert len(load_job(file, **taken).claims) == 1
 
 
-def test_a_claim_whose_value_is_no_number_does_not_hold(job):
-    for value in ("exp(1000)", "1 / 0"):
-        assert judged(job, value, "> 1").holds is False
+def test_a_value_that_is_no_number_is_no_verdict(job):
+    for value in ("exp(1000)", "1 / 0", "elements_up('GD', round=0) / elements_up('top', round=0)"):
+        verdict = judged(job, value, "> 1")
+        assert (verdict.outcome, verdict.reason, verdict.ours) == ("not tested", "its value is no number", "–")
+    above = judged(job, "wire_bits_up('GD', loss=9) / wire_bits_up('top', loss=0.6)", ">= 2")
+    assert above.outcome == "not tested"
+    assert above.reason == "loss = 9 lies above the start of 'GD'"
+
+
+def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_change(job):
+    ratio = "round('GD', suboptimality=1e-9) / round('top', suboptimality=0.2)"
+    cut = judged(job, ratio, ">= 1e6")
+    assert cut.outcome == "not tested"
+    assert cut.reason == "'GD' was cut off before suboptimality = 1e-09"
+    assert judged(job, ratio, ">= 1").outcome == "holds"
+    assert judged(job, "round('top', suboptimality=0.2) / round('GD', suboptimality=1e-9)", "> 1").outcome == "does not hold"
+    assert judged(job, "round('top', suboptimality=1e-9) / round('GD', suboptimality=1e-9)", "> 1").reason == "no run comes down to the level"
+    floors = judged(job, "round('GD', loss=1e-9) / round('top', loss=0.69)", ">= 1e6")
+    assert (floors.outcome, floors.unreached) == ("holds", ["'GD' never comes down to loss = 1e-09"])
+
+
+@pytest.mark.parametrize(("tried", "holds", "outcome"), [
+    ([4, 8, 16], "in [0.6, 2]", "undecided"), ([4, 8, 16], "> 0.4", "holds"), ([7, 8, 9], "in [0.5, 2]", "holds"), ([7, 8, 9], "> 2", "does not hold"),
+    ([4, 8], "> 0.4", "holds"), ([4, 8], "< 9", "undecided"), (["1/L", "2/L", "4/L"], "> 0", "holds"),
+])  # fmt: skip
+def test_a_margin_of_tuned_numbers_is_as_wide_as_their_grid(tried, holds, outcome, job):
+    file = job.with_name("tuned.toml")
+    file.write_text(JOB + f'[[claim]]\nid = "X"\nsays = "so"\nvalue = "tuned(\'GD\') / 8"\nholds = "{holds}"\n')
+    done = list(mc.run(load_job(job).only("GD"), out=job.parent))
+    for run in done:
+        run.attrs["tuned"] = json.dumps({"parameter": "tried", "value": tried[1], "tried": [[value, 1.0] for value in tried]})
+    (found,) = verdicts.check(load_job(file), done)
+    assert found.outcome == outcome
+    if outcome == "undecided":
+        assert found.reason.startswith("trials are too far apart: the best value of 'GD' lies between ")
 
 
 def test_the_command_prints_each_claim_and_ends_with_1_where_one_fails(job, capfd):
@@ -192,9 +226,9 @@ def test_a_run_of_one_seed_stands_beside_each_seed_of_the_others(tmp_path):
     found = verdicts.check(load_job(file), done)
     assert [v.values for v in found] == [[one / two, one / other], [one / three], [two, other]]
     file.write_text(head + runs + claim.format(f"round('two', loss={(two + other) / 2})"))
-    (unreached,) = verdicts.check(load_job(file), done)[0].unreached
-    assert unreached.startswith("'two' never comes down to loss = ")
-    assert unreached.endswith(" with 1 of 2 seeds")
+    (cut,) = verdicts.check(load_job(file), done)[0].cut
+    assert cut.startswith("'two' was cut off before loss = ")
+    assert cut.endswith(" with 1 of 2 seeds")
     file.write_text(head + runs + "".join(map(claim.format, values)))
     without = verdicts.check(load_job(file), [r for r in done if r is not done[2]])
     assert [v.why for v in without] == ["'two' has no result of seed 2", "", "'two' has no result of seed 2"]
@@ -232,7 +266,7 @@ def test_the_smallest_over_runs_is_a_number_where_one_has_diverged(tmp_path):
 def test_values_outside_a_functions_domain_are_no_numbers_and_levels_never_reached_are_reported(job):
     verdict = judged(job, "log(loss('GD') - loss('GD'))", "> 0")
     assert np.isnan(verdict.median)
-    assert verdict.outcome == "does not hold"
+    assert verdict.outcome == "not tested"
     with pytest.raises(UserError, match="math domain error"):
         judged(job, "log(0 - 1) * loss('GD')", "> 0")
     unreached = judged(job, "round('GD', loss=1e-9) / round('top', loss=0.69)", ">= 3")

@@ -30,7 +30,11 @@ def columns(file):
             tuned = json.loads(f.attrs["tuned"])
             formula = re.sub(r"(?<=\d) +(?=[A-Za-z])", "*", str(tuned["value"]))
             own = settled.get(tuned["parameter"].removeprefix("algorithm."))
-            found["tuned"] = np.array([eval(formula, {}, {"L": f.attrs["L"]}) if own is None else own])
+            number = eval(formula, {}, {"L": f.attrs["L"]}) if own is None else own
+            sizes = [float(re.match(r"[\d.e+-]+", str(value))[0]) for value, _ in tuned["tried"]]
+            won = sizes[[value for value, _ in tuned["tried"]].index(tuned["value"])]
+            low, high = max([0.0, *(s for s in sizes if s < won)]), min([np.inf, *(s for s in sizes if s > won)])
+            found |= {"tuned": np.array([number]), "tuned_low": np.array([number * low / won]), "tuned_high": np.array([number * high / won])}
         known = {**found, "L": f.attrs["L"], "mu": f.attrs["mu"]}
         for name, formula in DERIVED.items():
             if set(re.findall(r"[A-Za-z]\w*", formula)) <= set(known):
@@ -113,5 +117,14 @@ def judged(job, folder):
         seeds = sorted({s for label in used if len(found[label]) > 1 for s in found[label]}) or [0]
         at = [{label: next(iter(own.values())) if len(own) == 1 else own[s] for label, own in found.items()} for s in seeds]
         values = [value(claim["value"], runs) for runs in at]
+        corners = [value(formula, runs) for runs in at for formula in between_trials(claim["value"])]
         levels = re.search(r"\w=[^=(]", claim["value"]) and any(map(np.isnan, values))  # inf/inf: no run comes down to the level
-        yield claim["id"], values, "not tested" if levels else verdict(claim["holds"], values)
+        wide = len({verdict(claim["holds"], [corner]) for corner in corners}) == 2 or any(map(np.isnan, corners))
+        yield claim["id"], values, "not tested" if levels else "undecided" if wide else verdict(claim["holds"], values)
+
+
+def between_trials(formula):
+    """A formula with the next smaller and the next larger trial in place of each tuned number."""
+    first, *others = formula.split("tuned(")
+    for ends in itertools.product(("tuned_low(", "tuned_high("), repeat=len(others)) if others else ():
+        yield first + "".join(itertools.chain(*zip(ends, others, strict=True)))
