@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice, each_of
@@ -90,9 +90,6 @@ class Outcome:
         counts = [text if n == 1 else f"{text} with {n} seeds" for text, n in others.items()]
         return "; ".join(filter(None, [done, *counts, self.problem]))
 
-    def count(self, outcome: str) -> int:
-        return sum(v.outcome == outcome for v in self.verdicts)
-
     @property
     def counted(self) -> str:
         """How many claims have each outcome."""
@@ -113,12 +110,20 @@ GROUPS = {
     "elsewhere": "The papers' claims, on stand-ins and other data",
     "ours": "Lines of our own",
 }
-_WORDS = {"holds": "hold", "does not hold": "do not", "undecided": "undecided", "not tested": "not tested", "not run": "not run"}
+_WORDS = {
+    "holds": "hold", "holds in part": "hold in part", "does not hold": "do not", "undecided": "undecided",
+    "not tested": "not tested", "not run": "not run",
+}  # fmt: skip
 
 
-def counted(verdicts: Sequence[Verdict]) -> str:
-    """How many verdicts have each outcome, such as "2 hold, 1 does not"; a dash if there are none."""
-    counts = [(sum(v.outcome == outcome for v in verdicts), outcome, several) for outcome, several in _WORDS.items()]
+class _Judged(Protocol):
+    @property
+    def outcome(self) -> str: ...
+
+
+def counted(judged: Sequence[_Judged]) -> str:
+    """How many verdicts, or sentences, have each outcome, such as "2 hold, 1 does not"; a dash if there are none."""
+    counts = [(sum(each.outcome == outcome for each in judged), outcome, several) for outcome, several in _WORDS.items()]
     words = [f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in counts if n]
     return ", ".join(words) or "–"
 

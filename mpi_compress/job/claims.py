@@ -56,6 +56,8 @@ def _points(claim: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         filled = dict(texts)
         for name, value in zip(grid, point, strict=True):
             filled = {k: v.replace(f"{{{name}}}", str(value)) if isinstance(v, str) else v for k, v in filled.items()}
+        if grid and not (texts.get("words") or texts.get("sentence")):
+            filled["sentence"] = f"{texts.get('id')}: {texts.get('says')}"
         yield filled
 
 

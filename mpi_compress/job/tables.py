@@ -268,6 +268,7 @@ class Claim:
     holds: str
     basis: Basis = "paper"
     words: str = ""  # the paper's own words
+    sentence: str = ""  # claims of one sentence count once; "": the words, or what the claim says before its grid
     paper: float | str | None = None  # the paper's own number
     alone: bool = False  # True if only runs can test it whose workers each had a rank and a core alone
     why: str = ""  # the reason found, printed where it does not hold

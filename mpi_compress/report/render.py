@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import metadata, resources
@@ -14,10 +15,11 @@ import numpy as np
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.fewest import HEADS, by_column, fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
+from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.report import ran, runs, series
 from mpi_compress.report.reach import Tables, TargetTable
-from mpi_compress.report.text import PAPERS, group_of, scorecard, write_text
+from mpi_compress.report.text import PAPERS, group_of, write_text
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 
@@ -110,11 +112,13 @@ def data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> str:
 
 
 def _claims(found: Sequence[Outcome], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page says of claims: all of them, how many there are in each group, and how many have each outcome."""
+    """What the page says of claims: all of them, and how many sentences there are in each group, and of each outcome."""
+    scores = scorecard(found)
+    outcomes = Counter(sentence.outcome for sentences in scores.values() for sentence in sentences)
     return {
         "claims": [claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
-        "scores": [{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scorecard(found).items()],
-        "counts": {outcome: sum(o.count(outcome) for o in found) for outcome in _CLASSES},
+        "scores": [{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scores.items()],
+        "counts": outcomes,
     }
 
 

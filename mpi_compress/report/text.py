@@ -9,6 +9,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.tables import markdown, plain
 from mpi_compress.evidence import fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
+from mpi_compress.evidence.sentences import Sentence, scorecard
 from mpi_compress.evidence.verdicts import Verdict
 
 PAPERS = {
@@ -23,9 +24,13 @@ _TABLE = """# Figures and claims
 
 Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the paper's;
 *generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.
-A claim is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine
-tenths or more; where it holds values that meet the claim and values that do not, the claim is *undecided*. A theorem is in
-its paper's setting on any problem that meets its assumptions.
+A row is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine
+tenths or more; where it, or the grid of a tuned number, holds values that meet the claim and values that do not, the row is
+*undecided*. Where a run was cut off before a level, where the level lies above the start, and where a value is no number, a row
+is *not tested*. A theorem is in its paper's setting on any problem that meets its assumptions.
+
+The scorecard counts sentences: a sentence of a paper counts once, whatever the number of panels, columns and levels at which it
+is looked at. It holds if all of its rows do that were tested, and *in part* if some do.
 
 """
 _GALLERY = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
@@ -38,17 +43,11 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
         for v in o.verdicts:
             if v.holds is False:
                 yield f"{o.key}: {v}"
-    for group, verdicts in scorecard(found).items():
-        yield f"{GROUPS[group]}: {counted(verdicts)}"
+    for group, sentences in scorecard(found).items():
+        yield f"{GROUPS[group]}: {counted(sentences)}"
     yield from fewest.lines(fewest.fewest(found))
     if verdicts := [v for o in found for v in o.verdicts]:
-        yield f"all claims: {counted(verdicts)}"
-
-
-def scorecard(found: Sequence[Outcome]) -> dict[str, list[Verdict]]:
-    """The verdicts of all jobs in each group of `GROUPS` that has any."""
-    groups = {group: [v for o in found for v in o.verdicts if o.group(v) == group] for group in GROUPS}
-    return {group: verdicts for group, verdicts in groups.items() if verdicts}
+        yield f"all rows: {counted(verdicts)}"
 
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:
@@ -57,18 +56,25 @@ def write_table(found: Sequence[Outcome], target: Path) -> None:
 
 
 def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
-    """The scorecard, the jobs with their data and status, and each claim, as Markdown; links are relative to the page's folder."""
+    """The scorecard, jobs with data and status, sentences, and their rows, as Markdown; links are relative to the page's folder."""
     groups = scorecard(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
     jobs = [[o.paper or o.title, f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
-    parts = {"Scorecard": markdown(("", "claims"), [[GROUPS[group], counted(those)] for group, those in groups.items()])}
+    scores = [[GROUPS[group], counted(those), counted([v for s in those for _, v in s.rows])] for group, those in groups.items()]
+    parts = {"Scorecard": markdown(("", "sentences", "rows"), scores)}
     for by, those in fewest.by_column(fewest.fewest(found)).items():
         parts[f"Least {by}, by problem"] = markdown(fewest.HEADS, [each.cells for each in those])
     parts["Figures"] = markdown(("figure", "job", "data", "", "status", "claims"), jobs)
+    for group, sentences in groups.items():
+        parts[GROUPS[group]] = markdown(("claim", "sentence", "jobs", "verdict"), [_sentence(s) for s in sentences])
     for group in groups:
         claims = [_claim(o, v) for o in found for v in o.verdicts if o.group(v) == group]
-        parts[GROUPS[group]] = markdown(("claim", "", "paper", "ours", "wanted", "verdict"), claims)
+        parts[f"{GROUPS[group]}, row by row"] = markdown(("claim", "", "paper", "ours", "wanted", "verdict"), claims)
     return _TABLE + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
+
+
+def _sentence(s: Sentence) -> list[str]:
+    return [s.ids, f"“{s.text}”" if s.group != "ours" else s.text, s.jobs, s.verdict]
 
 
 def _claim(o: Outcome, v: Verdict) -> list[str]:

@@ -357,11 +357,11 @@ def test_a_level_that_is_met_exactly_is_reached():
     assert series._row({"loss": np.array([3.0, 2.0, 2.0, 1.0])}, {"loss": 2.0}) == 1
 
 
-def test_the_summary_counts_what_holds_what_does_not_and_what_is_not_run():
+def test_the_summary_counts_sentences_and_all_rows():
     claim = Claim("X", "so it is", "1", "<= 2")
     judged = [Verdict(claim, values) for values in ([1.0], [5.0], [6.0], [], [], [])]
     said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
     assert said[0] == "a  not run; claims: 1 holds, 2 do not, 3 not run"
     assert said[3:] == [
-        "The papers' claims, in the papers' setting: 1 holds, 2 do not, 3 not run", "all claims: 1 holds, 2 do not, 3 not run"
+        "The papers' claims, in the papers' setting: 1 holds in part", "all rows: 1 holds, 2 do not, 3 not run"
     ]  # fmt: skip
