@@ -43,15 +43,21 @@ class Answers:
         runs = [self._run(label) for label in q.labels]
         answers = [q.answer(run) for run in runs]
         smallest = min((value for value in answers if not math.isnan(value)), default=math.nan)
-        ends = [self._between(q, run, answer) for run, answer in zip(runs, answers, strict=True) if not math.isnan(answer)]
-        low, high = (min((end[i] for end in ends), default=math.nan) for i in range(2))
+        ends = [self._between(q, run, answer) for run, answer in zip(runs, answers, strict=True)]
+        low, high = (min((end[i] for end in ends if not math.isnan(end[i])), default=math.nan) for i in range(2))
         if low < high:
             self.open[number] = low, high
+            self._note_cut(q, [run.label for run, end in zip(runs, ends, strict=True) if end[0] < min(high, end[1])])
         if q.until and smallest == math.inf and not low < high:
             self.unreached.add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
         elif len(runs) > 1 and smallest in answers and at_edge(best := runs[answers.index(smallest)], runs):
             self.edges.add(f"'{best.label}' is best, at the edge of its grid")
         return smallest
+
+    def _note_cut(self, q: Question, labels: Sequence[str]) -> None:
+        if q.until:
+            which = f"'{labels[0]}' was" if len(labels) == 1 else f"{len(labels)} runs of {q.runs} were"
+            self.cut.add(f"{which} cut off before {q.until} = {q.level:g}")
 
     def _between(self, q: Question, run: Run, answer: float) -> tuple[float, float]:
         """The ends between which a run's answer lies: those of its trials, or what it had spent as it was cut off, and infinity."""
@@ -68,7 +74,6 @@ class Answers:
             return answer, answer
         if comes_nearer([tail_of(run.trace["round"], column)], Target(q.until, q.level)) is False:
             return answer, answer
-        self.cut.add(f"'{run.label}' was cut off before {q.until} = {q.level:g}")
         return float(run.column(q.name)[-1]), math.inf
 
     def _run(self, label: str) -> Run:

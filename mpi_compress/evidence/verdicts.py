@@ -102,7 +102,8 @@ class Verdict:
     @property
     def remarks(self) -> list[str]:
         """What the reader of a value has to know: levels never reached, and best runs at the edge of a grid."""
-        return [*self.unreached, *(self.cut if self.reason != "; ".join(self.cut) else ()), *self.edges]
+        bounded = self.outcome != "not tested" and self.median in (0.0, math.inf)
+        return [*self.unreached, *(self.cut if bounded else ()), *self.edges]
 
     @property
     def paper(self) -> str:

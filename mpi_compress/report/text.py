@@ -30,7 +30,8 @@ tenths or more; where it, or the grid of a tuned number, holds values that meet 
 is *not tested*. A theorem is in its paper's setting on any problem that meets its assumptions.
 
 The scorecard counts sentences: a sentence of a paper counts once, whatever the number of panels, columns and levels at which it
-is looked at. It holds if all of its rows do that were tested, and *in part* if some do.
+is looked at. It holds if all of its rows do that were tested, and *in part* if some do. The conditions under
+*wanted* are ours where they are not the paper's number itself: windows around it, and shares of it.
 
 """
 _GALLERY = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
@@ -47,7 +48,7 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
         yield f"{GROUPS[group]}: {counted(sentences)}"
     yield from fewest.lines(fewest.fewest(found))
     if verdicts := [v for o in found for v in o.verdicts]:
-        yield f"all rows: {counted(verdicts)}"
+        yield f"all claims: {counted(verdicts)}"
 
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:

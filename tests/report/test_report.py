@@ -363,5 +363,5 @@ def test_the_summary_counts_sentences_and_all_rows():
     said = list(page.summary([Outcome(Path("a.toml"), "a", "", None, verdicts=judged)]))
     assert said[0] == "a  not run; claims: 1 holds, 2 do not, 3 not run"
     assert said[3:] == [
-        "The papers' claims, in the papers' setting: 1 holds in part", "all rows: 1 holds, 2 do not, 3 not run"
+        "The papers' claims, in the papers' setting: 1 holds in part", "all claims: 1 holds, 2 do not, 3 not run"
     ]  # fmt: skip
