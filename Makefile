@@ -7,7 +7,7 @@ RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))'
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
-.PHONY: demo figures test test-slow test-cluster lint bench docs clean constraints mistakes random-mistakes
+.PHONY: demo figures test test-slow test-cluster lint bench docs clean constraints mistakes claims-mutants random-mistakes
 
 demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n $(RANKS) $(BIN)/mpi-compress run jobs/demo.toml
@@ -27,6 +27,9 @@ test-cluster: $(INSTALLED) ## on a real SLURM, on emulated hosts, through kills 
 
 mistakes: $(INSTALLED)   ## small mistakes put into a copy one at a time: which the tests notice; half an hour
 	$(BIN)/python tests/mistakes.py
+
+claims-mutants: $(INSTALLED)  ## wrong methods, each against the sentences of papers that must not hold of it; minutes
+	$(BIN)/python tests/claims_mutants.py $(OPTIONS)
 
 random-mistakes: $(INSTALLED)  ## 200 mistakes at random places, each against the tests that enter its line; OPTIONS="--seed 1 --only engine"
 	$(BIN)/python tests/random_mistakes.py $(OPTIONS)

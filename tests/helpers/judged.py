@@ -1,7 +1,5 @@
-"""Plays a job at a short form, and prints what its sentences come to: `python -m helpers.judged` with one argument, JSON."""
+"""Plays a job, and says what its sentences come to."""
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +10,9 @@ from mpi_compress.evidence.verdicts import answerable, check
 from mpi_compress.job.loading import load_job
 
 
-def sentences(file, short, only, out):
+def sentences(file, short=None, only=(), out="results"):
     """The verdict on each sentence of a job by its text, of those that are about the runs of `only` alone."""
-    job = load_job(Path(file), short, only or None)
+    job = load_job(Path(file), short, list(only) or None)
     job = replace(job, claims=answerable(job))
     found = Outcome(Path(file), job.name, "", job, verdicts=check(job, mc.run(job, out=out, quiet=True)))
     return {sentence.text: sentence.verdict for group in scorecard([found]).values() for sentence in group}
-
-
-if __name__ == "__main__":
-    print(json.dumps(sentences(**json.loads(sys.argv[1]))))

@@ -1,0 +1,63 @@
+"""Parts that are wrong on purpose: what `claims_mutants.py` puts in the place of right ones."""
+
+from mpi_compress.algorithms.papers.iade import AIADE, IADE, IADESGD
+from mpi_compress.algorithms.vocabulary import algorithms
+
+
+@algorithms.register("aiade, no correction")
+class Plain(AIADE):
+    """y = x⁺, without τ (x⁺ − x)."""
+
+    @property
+    def τ(self):
+        return 0.0
+
+
+@algorithms.register("aiade, coarse")
+class Coarse(AIADE):
+    """It quantises four times as coarsely as its budget allows."""
+
+    def sigma(self, k):
+        return 4 * super().sigma(k)
+
+
+@algorithms.register("aiade, ever finer")
+class EverFiner(AIADE):
+    """It quantises finer from round to round than its budget asks."""
+
+    def sigma(self, k):
+        return super().sigma(k) * 0.97**k
+
+
+@algorithms.register("iade, slow")
+class Slow(IADE):
+    """It takes a fortieth of its step, and claims the rate of the whole."""
+
+    def all_hear(self, node, down, t):
+        x = node.x.copy()
+        super().all_hear(node, down, t)
+        node.x[:] = x + (node.x - x) / 40
+
+
+@algorithms.register("iade, coarse")
+class CoarseIADE(IADE):
+    """It quantises four times as coarsely as its budget allows."""
+
+    def sigma(self, k):
+        return 4 * super().sigma(k)
+
+
+@algorithms.register("iade, fine")
+class FineIADE(IADE):
+    """It quantises a thousand times as finely as its budget asks."""
+
+    def sigma(self, k):
+        return super().sigma(k) / 1000
+
+
+@algorithms.register("iade-sgd, coarse")
+class CoarseSGD(IADESGD):
+    """It quantises four times as coarsely as its budget allows."""
+
+    def sigma(self, k):
+        return 4 * super().sigma(k)
