@@ -174,7 +174,10 @@ PICTURES = (
     M("figures/style.py", '"mm": 1 / 25.4', '"mm": 1 / 2.54', "figures/test_pictures.py::test_a_width_is_read_in_its_unit", "millimetres are taken for centimetres"),
     M("evidence/verdicts.py", "float(np.median(self.values))", "float(np.mean(self.values))", VERDICTS + "a_claim_is_judged_by_the_median_over_unequal_seeds", "a claim is judged by the mean"),
     M("results/targets.py", "-sign * np.asarray(levels, dtype=float))", "-sign * np.asarray(levels, dtype=float), \"right\")", REPORT + "a_level_that_is_met_exactly_is_reached", "a row exactly at a level has not reached it"),
-    M("evidence/outcomes.py", "v.outcome == outcome for v in verdicts", "v.outcome >= outcome for v in verdicts", REPORT + "the_summary_counts_what_holds_what_does_not_and_what_is_not_run", "claims of other outcomes are counted too"),
+    M("evidence/verdicts.py", "if self.untested or math.isnan(self.median):", "if self.untested:", VERDICTS + "a_value_that_is_no_number_is_no_verdict", "no number is a verdict"),
+    M("evidence/answers.py", "return float(run.column(q.name)[-1]), math.inf", "return answer, answer", VERDICTS + "a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_change", "a run that was cut off counts as one that never comes down"),
+    M("evidence/sentences.py", 'if tested - {"holds"} and "holds" in tested:', "if False:", "evidence/test_sentences.py", "a sentence holds if one of its rows does"),
+    M("evidence/outcomes.py", "each.outcome == outcome for each in judged", "each.outcome >= outcome for each in judged", REPORT + "the_summary_counts_sentences_and_all_rows", "claims of other outcomes are counted too"),
     M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
 )
 

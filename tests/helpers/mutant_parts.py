@@ -1,6 +1,6 @@
 """Parts that are wrong on purpose: what `claims_mutants.py` puts in the place of right ones."""
 
-from mpi_compress.algorithms.papers.iade import AIADE, IADE, IADESGD
+from mpi_compress.algorithms.papers.iade import AIADE, IADE
 from mpi_compress.algorithms.vocabulary import algorithms
 
 
@@ -19,14 +19,6 @@ class Coarse(AIADE):
 
     def sigma(self, k):
         return 4 * super().sigma(k)
-
-
-@algorithms.register("aiade, ever finer")
-class EverFiner(AIADE):
-    """It quantises finer from round to round than its budget asks."""
-
-    def sigma(self, k):
-        return super().sigma(k) * 0.97**k
 
 
 @algorithms.register("iade, slow")
@@ -49,15 +41,7 @@ class CoarseIADE(IADE):
 
 @algorithms.register("iade, fine")
 class FineIADE(IADE):
-    """It quantises a thousand times as finely as its budget asks."""
+    """It quantises 10⁹ times as finely as its budget asks."""
 
     def sigma(self, k):
-        return super().sigma(k) / 1000
-
-
-@algorithms.register("iade-sgd, coarse")
-class CoarseSGD(IADESGD):
-    """It quantises four times as coarsely as its budget allows."""
-
-    def sigma(self, k):
-        return 4 * super().sigma(k)
+        return super().sigma(k) / 1e9
