@@ -50,8 +50,10 @@ SVM = Short("aiade/svm", {"stop.rounds": 800})
 START = Short("ht/fig7-start", {}, ["top-1", "hard-threshold"])
 
 _GSPAR, _UNISP = '{ name = "gspar", kappa = 0.1 }', '{ name = "unisp", kappa = 0.1 }'
-_SHORT = """
-algorithm = { name = "sgd", batch = 8, step = { form = "1/t", a = 0.1, b = 100 } }"""
+_OWN = _UNISP + '\ntune = { parameter = "algorithm.step.a", seed = 0, values = [8, 9.5, 11, 13.5, 16, 19, 23, 27, 32] }'
+_SHORT = _UNISP + """
+algorithm = { name = "sgd", batch = 8, step = { form = "1/t", a = 0.1 } }
+tune = { parameter = "algorithm.step.b", seed = 0, values = [1] }"""
 _IADE, _AIADE = '{ name = "iade" }', '{ name = "aiade" }'
 _LAMBDA = "threshold = 14881.0"
 LESS = "our algorithm generates gradients with less variance"
@@ -59,7 +61,7 @@ LESS = "our algorithm generates gradients with less variance"
 MUTANTS = (
     Mutant("uniform probabilities at twice the density in GSpar's place", GSPAR, _GSPAR, '{ name = "unisp", kappa = 0.2 }', [LESS]),
     Mutant("UniSp in GSpar's place", GSPAR, _GSPAR, _UNISP, [LESS]),
-    Mutant("UniSp with a step a hundred times too short", GSPAR, _UNISP, _UNISP + _SHORT, ["slowed down linearly"]),
+    Mutant("UniSp with a step a hundred times too short", GSPAR, _OWN, _SHORT, ["slowed down linearly"]),
     Mutant("AIADE without its correction τ (x⁺ − x)", SVM, _AIADE, '{ name = "aiade, no correction" }', ["c^k · G(k)", "O(Nd ln(k ln k))"]),
     Mutant("AIADE quantises four times as coarsely", SVM, _AIADE, '{ name = "aiade, coarse" }', ["is diminishing"]),
     Mutant("IADE takes a fortieth of its step", SVM, _IADE, '{ name = "iade, slow" }', ["max{0, ‖x0 − x*‖"]),
