@@ -1,6 +1,6 @@
-"""The command line, one file a command: `add_arguments(parser)` and `act(options)`, which returns the exit status.
+"""The command line: `arguments` says what each command takes, and a file for each has `act(options)`, which gives the exit status.
 
-A command imports the rooms that it needs inside `act`, so that `--help`, `--version` and a wrong command wait for none.
+A command's file is imported once its arguments are read, so that `--help`, `--version` and a wrong command wait for no other room.
 """
 
 import sys

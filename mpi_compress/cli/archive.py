@@ -1,21 +1,14 @@
 """`mpi-compress archive JOB -o FIG.zip`"""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import add_job, load
+from mpi_compress.cli.parsing import load
 from mpi_compress.core.errors import UserError
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add_job(parser)
-    text = "the file that is written: job, plugins, results and a checklist"
-    parser.add_argument("-o", dest="file", required=True, metavar="FIG.zip", help=text)
+from mpi_compress.report.archive import archive
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.report.archive import archive
-
     if options.set or options.full:
         raise UserError("archive: takes a job as its file has it: write what --set or --full changes into a copy of the job")
     count = archive(Path(options.job), load(options), Path(options.out), Path(options.file))

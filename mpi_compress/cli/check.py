@@ -1,24 +1,16 @@
 """`mpi-compress check JOB`"""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import A_JOB, add_choice, add_results, load_one
+from mpi_compress.cli.parsing import load_one
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.shipped import named
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("job", type=named, metavar="JOB", help=A_JOB)
-    add_choice(parser)
-    add_results(parser)
+from mpi_compress.evidence.outcomes import results_of
+from mpi_compress.evidence.verdicts import answerable, check
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.evidence.outcomes import results_of
-    from mpi_compress.evidence.verdicts import answerable, check
-
     job = load_one(options.job, options)
     if not job.claims:
         raise UserError(f"{options.job}: makes no claims; [[claim]] states one")

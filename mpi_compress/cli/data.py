@@ -2,40 +2,34 @@
 
 import os
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mpi_compress.cli.parsing import Parser, key_values
-from mpi_compress.core.errors import UserError
+import numpy as np
+
+from mpi_compress.cli.parsing import key_values
+from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import print_line
-
-if TYPE_CHECKING:
-    from mpi_compress.job.runs import RunSpec
-    from mpi_compress.preparing.problems import Problem
-    from mpi_compress.problem.datasets import Generator
-    from mpi_compress.problem.optimum import Optimum
-
-
-def add_arguments(parser: Parser) -> None:
-    commands = parser.add_subparsers(metavar="list|get|…", required=True)
-    for name, add, act, text in (
-        ("list", None, _list, "the sets and generators there are, and where a set is found"),
-        ("get", _add_get, _get, "fetch sets of the LIBSVM collection, or sets for networks, into the user's cache folder"),
-        ("make", _add_make, _make, "generate a set, as a job that names it would, or write it, or a CSV file, as LIBSVM text"),
-        ("info", _add_info, _info, "what is in a file of LIBSVM text, or in a set"),
-        ("solve", _add_solve, _solve, "L, x* and f* of a set, or of all problems of a job, computed and kept"),
-    ):
-        commands.add_parser(name, help=text, add_arguments=add).set_defaults(act=act)
+from mpi_compress.core.registry import parameters
+from mpi_compress.core.tables import plain
+from mpi_compress.job.loading import load_job, parse_job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import ObjectiveTable
+from mpi_compress.preparing.problems import Problem, solve
+from mpi_compress.problem.datasets import Generator, fetch, generators, libsvm
+from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
+from mpi_compress.problem.datasets.data import read_csv, save
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
+from mpi_compress.problem.datasets.labels import listed
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file, find_set
+from mpi_compress.problem.optimum import Optimum, solver_of
+from mpi_compress.problem.partitions import Split
 
 
-def _list(_: Namespace) -> int:
-    from mpi_compress.core.tables import plain
-    from mpi_compress.problem.datasets import generators
-    from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
-    from mpi_compress.problem.datasets.table import find_set
-
+def act_list(_: Namespace) -> int:
     def where(name: str) -> str:
         try:
             return str(find_set(name, "data"))
@@ -54,34 +48,13 @@ def _list(_: Namespace) -> int:
     return 0
 
 
-def _add_get(parser: ArgumentParser) -> None:
-    parser.add_argument("names", nargs="+", metavar="NAME")
-    parser.add_argument("--from", dest="url", metavar="URL", help="another address of the collection (or $MPI_COMPRESS_DATA_URL)")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-
-
-def _get(options: Namespace) -> int:
-    from mpi_compress.problem.datasets import fetch
-
+def act_get(options: Namespace) -> int:
     for name in options.names:
         print(fetch.get(name, options.url, options.quiet, (lambda _: None) if options.quiet else print_line))
     return 0
 
 
-def _add_make(parser: ArgumentParser) -> None:
-    from mpi_compress.problem.datasets import generators
-
-    parser.add_argument("generator", metavar="GENERATOR|FILE.csv", help="a CSV file, or one of: " + ", ".join(generators))
-    of_csv = "of a CSV file: label=COLUMN (the last one), test=0.2 (rows for a test set), seed=0"
-    parser.add_argument("parameters", nargs="*", metavar="KEY=VALUE", help=f"its parameters, such as samples=1000; {of_csv}")
-    parser.add_argument("-o", dest="file", metavar="FILE", help="LIBSVM text; .gz, .bz2 and .xz are compressed")
-
-
-def _make(options: Namespace) -> int:
-    from mpi_compress.problem.datasets.store import open_data
-    from mpi_compress.problem.datasets.table import DataTable
-    from mpi_compress.problem.partitions import Split
-
+def act_make(options: Namespace) -> int:
     if options.generator.lower().endswith(".csv"):
         return _convert(Path(options.generator), key_values(options.parameters), options.file)
     table = DataTable(generator=options.generator, parameters=key_values(options.parameters))
@@ -96,9 +69,6 @@ def _make(options: Namespace) -> int:
 
 def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
     """Write a CSV file as LIBSVM text, and print what became of its columns."""
-    from mpi_compress.core.errors import nearest
-    from mpi_compress.problem.datasets.data import read_csv, save
-
     for key in keys:
         if key not in (known := ("label", "test", "seed")):
             raise UserError(f"data make: {nearest(key, known, 'key')}")
@@ -112,11 +82,8 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
     return 0
 
 
-def _write(target: Path, generator: "Generator") -> int:
+def _write(target: Path, generator: Generator) -> int:
     """Write a generated set as LIBSVM text, and return the number of its samples."""
-    from mpi_compress.problem.datasets import libsvm
-    from mpi_compress.problem.datasets.cache import replace
-
     rows = 0
 
     def fill(part: Path) -> None:
@@ -130,16 +97,7 @@ def _write(target: Path, generator: "Generator") -> int:
     return rows
 
 
-def _add_info(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE|NAME")
-
-
-def _info(options: Namespace) -> int:
-    from mpi_compress.problem.datasets.cache import digest
-    from mpi_compress.problem.datasets.known import PUBLISHED
-    from mpi_compress.problem.datasets.labels import listed
-    from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file
-
+def act_info(options: Namespace) -> int:
     file = find_file(options.file)
     found = contents_of(file, DataTable(name=options.file).build_format(Path()) if options.file in PUBLISHED else None)
     length, norm = found.lengths, found.norms
@@ -160,15 +118,7 @@ def _info(options: Namespace) -> int:
     return 0
 
 
-def _add_solve(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE|NAME|JOB.toml")
-    text = 'of [data] and [objective], such as loss=hinge mu="1e-4 L"'
-    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help=text)
-
-
-def _solve(options: Namespace) -> int:
-    from mpi_compress.preparing.problems import solve
-
+def act_solve(options: Namespace) -> int:
     seen = set()
     for spec in _runs(options):
         begun = time.perf_counter()
@@ -181,10 +131,8 @@ def _solve(options: Namespace) -> int:
     return 0
 
 
-def _runs(options: Namespace) -> "list[RunSpec]":
+def _runs(options: Namespace) -> list[RunSpec]:
     """The runs of a job, or one of no rounds on a file or a set."""
-    from mpi_compress.job.loading import load_job
-
     if options.file.endswith(".toml"):
         if options.settings:
             raise UserError(f"{options.settings[0]}: a job states its problems itself")
@@ -192,13 +140,7 @@ def _runs(options: Namespace) -> "list[RunSpec]":
     return [_problem_alone(options.file, key_values(options.settings))]
 
 
-def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
-    from mpi_compress.core.registry import parameters
-    from mpi_compress.job.loading import parse_job
-    from mpi_compress.job.tables import ObjectiveTable
-    from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
-    from mpi_compress.problem.datasets.table import find_file
-
+def _problem_alone(given: str, keys: dict[str, Any]) -> RunSpec:
     file = find_file(given)
     source = {"name": given} if given in KNOWN or given in PUBLISHED else {"path": str(file)}
     objective = {"mu": "1e-4 L"} if not {"mu", "lambda2"} & set(keys) else {}
@@ -208,12 +150,7 @@ def _problem_alone(given: str, keys: dict[str, Any]) -> "RunSpec":
     return parse_job(tables, "solve", Path(), {}).runs[0]
 
 
-def _solved(problem: "Problem", best: "Optimum", seconds: float) -> Iterator[str]:
-    import numpy as np
-
-    from mpi_compress.problem.datasets.cache import cache_folder
-    from mpi_compress.problem.optimum import solver_of
-
+def _solved(problem: Problem, best: Optimum, seconds: float) -> Iterator[str]:
     data = problem.data
     yield f"{data.title}: {data.n_samples} samples, d = {problem.dim}, {problem.loss.name}"
     if not np.isnan(problem.L):

@@ -4,27 +4,33 @@ import inspect
 import json
 import textwrap
 import tomllib
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.meanings import meanings
 from mpi_compress.core.shipped import shipped_jobs
+from mpi_compress.job.claim_functions import listing as functions_of_claims
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.costs import costs
+from mpi_compress.problem.datasets import generators
+from mpi_compress.problem.datasets.formats import formats
+from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.metrics import metrics
+from mpi_compress.problem.models import models
+from mpi_compress.problem.partitions import partitions
+from mpi_compress.problem.penalties import penalties
+from mpi_compress.results.columns import listing as columns
 
 _MANY = 40  # names of one kind
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    kinds = "algorithms, servers, downlinks, compressors, codecs, losses, penalties, models, partitions, metrics, costs, "
-    kinds += "formats, datasets, columns, claims or jobs"
-    parser.add_argument("what", nargs="?", metavar="KIND|PART", help=f"{kinds}; or a part's name")
-
-
 def act(options: Namespace) -> int:
-    from mpi_compress.job.claim_functions import listing as functions_of_claims
-    from mpi_compress.results.columns import listing as columns
-
     what, parts, listings = options.what, _parts(), {"columns": columns, "claims": functions_of_claims}
     if what is None:
         _print_names(parts)
@@ -68,19 +74,6 @@ def _jobs() -> Iterator[str]:
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
-    from mpi_compress.algorithms import algorithms, downlinks, servers
-    from mpi_compress.messages.codecs import codecs
-    from mpi_compress.messages.compressors import compressors
-    from mpi_compress.messages.costs import costs
-    from mpi_compress.problem.datasets import generators
-    from mpi_compress.problem.datasets.formats import formats
-    from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
-    from mpi_compress.problem.losses import losses
-    from mpi_compress.problem.metrics import metrics
-    from mpi_compress.problem.models import models
-    from mpi_compress.problem.partitions import partitions
-    from mpi_compress.problem.penalties import penalties
-
     return {
         "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
         "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
@@ -91,8 +84,6 @@ def _parts() -> dict[str, Mapping[str, Any]]:
 
 def _described(key: str, part: Any) -> Iterator[str]:
     """A part's first line, and a line for each of its parameters."""
-    from mpi_compress.core.meanings import meanings
-
     if not isinstance(part, type) and hasattr(part, "format"):
         yield f"  {key:22s} {part.size}, format {part.format}"
         return
@@ -115,7 +106,7 @@ def _described(key: str, part: Any) -> Iterator[str]:
             yield f"  {'':16s}   {_default(field):28s} {meaning}".rstrip()
 
 
-def _default(field: "Field[Any]") -> str:
+def _default(field: Field[Any]) -> str:
     """A parameter as a job would write it, with its default if it has one."""
     if field.default is None:
         return f"{field.name}, optional"

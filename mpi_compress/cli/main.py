@@ -2,37 +2,20 @@
 
 import io
 import os
+import re
 import signal
 import sys
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from functools import partial
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import mpi_compress as mc
-from mpi_compress.cli.parsing import Parser
-from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.cli.arguments import COMMANDS, Command
+from mpi_compress.core.ending import EXIT_USER_ERROR, rank, run_to_the_end
+from mpi_compress.core.errors import nearest
+from mpi_compress.core.progress import print_line
 from mpi_compress.core.shipped import shipped
-
-COMMANDS = {
-    "new": "write a job, a compressor and a README to begin with",
-    "run": "run a job, under mpiexec or in one process",
-    "plan": "list the runs of a job; runs nothing",
-    "submit": "SLURM: one array task a run, resumable",
-    "plot": "draw a job's figure, or results",
-    "table": "what each method needed to reach a target",
-    "watch": "what is running, redrawn: rounds, losses, bits a second, and the figure",
-    "check": "a job's claims against its results",
-    "report": "every figure, claim and table in one self-contained page",
-    "archive": "a job, its plugins and results as one zip, which `run` plays again and compares",
-    "reproduce": "run many jobs, except what is done, and write their report",
-    "show": "what is in a result, or how several differ",
-    "results": "list, remove and move what lies in results",
-    "calibrate": "under mpiexec: time messages on the real link, fit cost models to them",
-    "data": "fetch, generate and describe data sets",
-    "list": "what exists, its parameters, its paper",
-}
-"""A command's name, which is also that of its module, and its line in `--help`."""
 
 _FIRST = f"""\
 To begin:
@@ -51,26 +34,46 @@ def main(arguments: list[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # labels in letters that a terminal does not have
-    parser = Parser(prog="mpi-compress", description=mc.__doc__, epilog=_FIRST, formatter_class=RawDescriptionHelpFormatter)
+    os.environ["MPLBACKEND"] = "agg"  # figures go into files
+    parser = _Parser(prog="mpi-compress", description=mc.__doc__, epilog=_FIRST, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, text in COMMANDS.items():
-        commands.add_parser(name, help=text, add_arguments=partial(_add_command, name))
-    try:
-        options = parser.parse_args(arguments)  # imports the command
-    except KeyboardInterrupt:
-        return run_to_the_end(_interrupted)
-    return run_to_the_end(lambda: options.act(options))
+    _add_commands(parser, COMMANDS)
+    options = parser.parse_args(arguments)
+    return run_to_the_end(lambda: _act(options))
 
 
-def _interrupted() -> int:
-    raise KeyboardInterrupt
+def _add_commands(parser: ArgumentParser, commands: Mapping[str, Command], module: str | None = None) -> None:
+    """Add commands, or the commands of a command: its module has a function for each of them."""
+    parsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, command in commands.items():
+        own = parsers.add_parser(name, help=command.help)
+        own.set_defaults(module=module or name, function=f"act_{name}" if module else "act")
+        for names, settings in command.arguments:
+            own.add_argument(*names, **settings)
+        if command.commands:
+            _add_commands(own, command.commands, name)
 
 
-def _add_command(name: str, parser: Parser) -> None:
-    command = import_module(f"mpi_compress.cli.{name}")
-    command.add_arguments(parser)
-    parser.set_defaults(act=getattr(command, "act", None))  # each command of `data` has its own
+def _act(options: Namespace) -> int:
+    """Import a command, which may take a while, and do it."""
+    return getattr(import_module(f"mpi_compress.cli.{options.module}"), options.function)(options)
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors are one line, from one rank."""
+
+    def error(self, message: str) -> NoReturn:
+        if rank() == 0:
+            print_line(f"{self.prog}: {_with_nearest(message)}; `{self.prog} --help` explains")
+        sys.exit(EXIT_USER_ERROR)
+
+
+def _with_nearest(message: str) -> str:
+    """A message of argparse; of a wrong choice, one that also says what was probably meant."""
+    wrong = re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message)
+    if wrong is None:
+        return message
+    return f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
 
 
 class _Version(Action):

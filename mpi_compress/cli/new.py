@@ -1,10 +1,9 @@
 """`mpi-compress new [FOLDER]`: a job, a compressor and a README to begin with."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
-from mpi_compress.cli.parsing import text_file
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, writing
 
 JOB = """\
 title = "My first comparison"
@@ -86,17 +85,14 @@ job.toml describes the runs, mine.py has a compressor of your own. `mpi-compress
 FILES = {"job.toml": JOB, "mine.py": PART, "README.md": README}
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where to write them (default: here)")
-
-
 def act(options: Namespace) -> int:
     folder = Path(options.folder)
     for name in FILES:
         if (folder / name).exists():
             raise UserError(f"{folder / name}: is there already; name another folder")
     for name, text in FILES.items():
-        text_file(folder / name, text, "new")
+        with writing(folder / name, "new"):
+            (folder / name).write_text(text, encoding="utf-8")
         print(folder / name)
     where = "" if folder == Path() else f"cd {folder} && "
     print(f"`{where}mpi-compress run job.toml` runs it; README.md says what else to type")

@@ -1,37 +1,29 @@
 """`mpi-compress plan JOB…`"""
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import add_jobs, ask_for_folder, load_one, text_file
-from mpi_compress.core.errors import UserError
+from mpi_compress.cli.parsing import ask_for_folder, load_one
+from mpi_compress.cluster.states import statuses
+from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import print_line
-
-if TYPE_CHECKING:
-    from mpi_compress.job.loading import Job
-    from mpi_compress.job.runs import RunSpec
-    from mpi_compress.preparing.memory_needs import Shapes
+from mpi_compress.core.tables import plain
+from mpi_compress.job.loading import Job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.trials import trials
+from mpi_compress.planning import scale
+from mpi_compress.planning.parts import PartTimer
+from mpi_compress.preparing import memory_needs
+from mpi_compress.problem.models.base import Model
+from mpi_compress.results.files import result_file
+from mpi_compress.results.status import State
 
 _SUFFIXES = (".csv", ".png", ".pdf", ".svg")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    add_jobs(parser)
-    parser.add_argument("--ranks", type=_positive, metavar="R", help="the memory, or with --model a round, of R ranks")
-    model = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
-    parser.add_argument("--model", metavar="N:M", help=model)
-    parser.add_argument("--link", metavar="LINK.toml", help="for --model: the link, a table of `mpi-compress calibrate`")
-    parser.add_argument("--shard", type=_positive, metavar="ROWS", help="for --model: rows of each worker (default: N/n)")
-    parser.add_argument("-o", dest="figure", metavar="FILE", help="for --model: a figure (.png, .pdf, .svg) or a .csv")
-    parser.add_argument("--force", action="store_true", help="do not refuse what needs more memory than there is")
-
-
 def act(options: Namespace) -> int:
-    from mpi_compress.preparing import memory_needs
-
     files = list(dict.fromkeys(options.jobs))
     for name, value in (("--link", options.link), ("--shard", options.shard), ("-o", options.figure)):
         if value is not None and options.model is None:
@@ -52,13 +44,8 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
+def _tell(job: Job, options: Namespace, shapes: memory_needs.Shapes) -> None:
     """A line for each run of a job, and what comes before them."""
-    from mpi_compress.cluster.states import statuses
-    from mpi_compress.core.tables import plain
-    from mpi_compress.preparing import memory_needs
-    from mpi_compress.results.status import State
-
     rows: list[list[str]] = []
     left: list[RunSpec] = []
     for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
@@ -73,11 +60,8 @@ def _tell(job: "Job", options: Namespace, shapes: "Shapes") -> None:
     _warn_of_what_is_missing(left)
 
 
-def _tell_trials(job: "Job", left: "Sequence[RunSpec]", out: Path) -> None:
+def _tell_trials(job: Job, left: Sequence[RunSpec], out: Path) -> None:
     """A line on the trials of [tune] that come before the runs that are left."""
-    from mpi_compress.job.trials import trials
-    from mpi_compress.results.files import result_file
-
     first = {trial.toml(): trial for spec in left if spec.tune for trial in trials(spec)}.values()
     if first:
         done = sum(result_file(f"{job.name}/tuning", t.label, t.run_id, out).exists() for t in first)
@@ -85,10 +69,8 @@ def _tell_trials(job: "Job", left: "Sequence[RunSpec]", out: Path) -> None:
         print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
 
 
-def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:
+def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:
     """A line for each thing that models of these runs need and that is not installed here, such as JAX."""
-    from mpi_compress.problem.models.base import Model
-
     missing: dict[str, str] = {}
     for spec in runs:
         try:
@@ -100,11 +82,8 @@ def _warn_of_what_is_missing(runs: "Sequence[RunSpec]") -> None:
         print_line(f"mpi-compress: {where}{text}")
 
 
-def _print_model(options: Namespace, job: "Job") -> None:
+def _print_model(options: Namespace, job: Job) -> None:
     """A table for each method of a job, and what -o asks for."""
-    from mpi_compress.planning import scale
-    from mpi_compress.planning.parts import PartTimer
-
     firsts = [*{spec.label: spec for spec in reversed(job.runs)}.values()][::-1]
     ns, target = scale.workers_of(options.model), _target(options, len(firsts))
     timer, found = PartTimer(), {}
@@ -124,7 +103,8 @@ def _print_model(options: Namespace, job: "Job") -> None:
             print_line(f"{spec.label}: {enough}; --shard ROWS for more")
     if target is not None:
         if target.suffix == ".csv":
-            text_file(target, scale.csv_text(found))
+            with writing(target):
+                target.write_text(scale.csv_text(found), encoding="utf-8")
         else:
             scale.draw(found, scale.way_of(job.runs[0]), target)
         print(target)
@@ -132,21 +112,12 @@ def _print_model(options: Namespace, job: "Job") -> None:
 
 def _target(options: Namespace, methods: int) -> Path | None:
     """The file of -o; UserError if it is none for a model of so many methods, before they are timed."""
-    from mpi_compress.planning.scale import MOST_PANELS
-
     if options.figure is None:
         return None
     target = Path(options.figure)
     if target.suffix not in _SUFFIXES:
         raise UserError(f"-o {target}: a model is written as one of {', '.join(_SUFFIXES)}")
-    if target.suffix != ".csv" and methods > MOST_PANELS:
+    if target.suffix != ".csv" and methods > scale.MOST_PANELS:
         raise UserError(f"-o {target}: {methods} methods are too many for one figure; --only takes one, and a .csv all")
     ask_for_folder(target)
     return target
-
-
-def _positive(text: str) -> int:
-    """A whole number from 1 on."""
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text} was given; it should be a whole number from 1 on")
-    return int(text)

@@ -1,28 +1,18 @@
 """`mpi-compress reproduce [JOB…]`"""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
+from mpi_compress import report
 from mpi_compress.cli import report as report_command
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    report_command.add_page(parser)
-    parser.set_defaults(set=[], only=None)
-    text = "at most N jobs at a time, as memory allows (default: 2)"
-    parser.add_argument("--at-once", type=int, default=2, metavar="N", help=text)
-    parser.add_argument("--get", action="store_true", help="fetch the sets that jobs at full size name and that are not here")
+from mpi_compress.planning import estimates, pool
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress import report
-    from mpi_compress.planning import estimates
-    from mpi_compress.planning import pool as reproduce
-
     if options.at_once < 1:
         raise UserError(f"--at-once {options.at_once}: at least 1 job is wanted")
     files = report.job_files(options.jobs)
@@ -31,14 +21,14 @@ def act(options: Namespace) -> int:
         for line in estimates.text([*estimates.estimates(files, Path(options.out), True)]):
             print_line(line)
     if options.get:
-        reproduce.get_missing(files, print_line)
+        pool.get_missing(files, print_line)
     try:
-        status = reproduce.reproduce(files, Path(options.out), options.full, options.at_once, print_line)
+        status = pool.reproduce(files, Path(options.out), options.full, options.at_once, print_line)
     except Interrupted as interrupted:
         print_line(f"stopped by {interrupted}; what was under way is saved, and the same command goes on")
         print_line("`mpi-compress report` draws what is done")
         return EXIT_STOPPED
-    report_command.act(options)
+    report_command.act(Namespace(**vars(options), set=[], only=None))
     failed = [file for file, found in status.items() if found not in (0, 2)]
     for file in failed:
         print(f"{file}: failed, or a run of it diverged; `mpi-compress plan {file}` says why")

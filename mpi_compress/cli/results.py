@@ -2,43 +2,20 @@
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-
-if TYPE_CHECKING:
-    from mpi_compress.results.catalogue import Entry
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    ls = commands.add_parser("ls", help="list results: job, label, settings that vary, status, loss, size, age")
-    ls.add_argument("what", nargs="*", metavar="JOB|RESULT.h5", help="names of jobs, or files (default: all)")
-    ls.set_defaults(act=_list)
-    rm = commands.add_parser("rm", help="remove results, with their checkpoints")
-    rm.add_argument("what", nargs="+", metavar="JOB|RESULT.h5", help="names of jobs, or files")
-    rm.set_defaults(act=_remove)
-    gc = commands.add_parser("gc", help="remove the results that no job names any more")
-    gc.add_argument("what", nargs="*", metavar="JOB|FOLDER", help="all the job files, or folders of such (default: ./jobs)")
-    gc.set_defaults(act=_collect)
-    mv = commands.add_parser("mv", help="move a job's results, as its file was moved")
-    mv.add_argument("job", metavar="JOB", help="the name that it had, such as fig1")
-    mv.add_argument("to", metavar="NEW", help="the name that it has, such as cat/fig1")
-    mv.set_defaults(act=_move)
-    for command in (ls, rm, gc, mv):
-        command.add_argument("--out", default="results", metavar="FOLDER", help="where results are (default: results)")
-    for command in (rm, gc):
-        command.add_argument("--yes", action="store_true", help="do not ask")
+from mpi_compress.core.tables import plain
+from mpi_compress.evidence.outcomes import job_files
+from mpi_compress.evidence.unnamed import unnamed
+from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
+from mpi_compress.results.tidy import settings_in, varying
 
 
-def _list(options: Namespace) -> int:
-    from mpi_compress.core.tables import plain
-    from mpi_compress.results.catalogue import entries
-
+def act_ls(options: Namespace) -> int:
     found = entries(Path(options.out), options.what)
     if found:
         print(*plain(("job", "label", "differs in", "status", "loss", "size", "age"), _rows(found)), sep="\n")
@@ -47,10 +24,8 @@ def _list(options: Namespace) -> int:
     return 0
 
 
-def _rows(found: "Sequence[Entry]") -> list[list[str]]:
+def _rows(found: Sequence[Entry]) -> list[list[str]]:
     """A row for each result; settings are compared within a job."""
-    from mpi_compress.results.tidy import settings_in, varying
-
     settings = {entry: settings_in(tables) if (tables := entry.tables) else {} for entry in found}
     keys = {job: varying([settings[e] for e in found if e.job == job and settings[e]]) for job in {e.job for e in found}}
     rows = []
@@ -62,16 +37,11 @@ def _rows(found: "Sequence[Entry]") -> list[list[str]]:
     return rows
 
 
-def _remove(options: Namespace) -> int:
-    from mpi_compress.results.catalogue import entries
-
+def act_rm(options: Namespace) -> int:
     return _removed(entries(Path(options.out), options.what), options)
 
 
-def _collect(options: Namespace) -> int:
-    from mpi_compress.evidence.outcomes import job_files
-    from mpi_compress.evidence.unnamed import unnamed
-
+def act_gc(options: Namespace) -> int:
     found = unnamed(job_files(options.what), Path(options.out))
     if not found:
         print("nothing to remove: the jobs name every result")
@@ -79,10 +49,8 @@ def _collect(options: Namespace) -> int:
     return _removed(found, options)
 
 
-def _removed(found: "Sequence[Entry]", options: Namespace) -> int:
+def _removed(found: Sequence[Entry], options: Namespace) -> int:
     """Remove results once that is agreed to; those that are being written are left."""
-    from mpi_compress.results.catalogue import remove_empty_folders
-
     for entry in [entry for entry in found if entry.is_being_written]:
         print_line(f"mpi-compress: {entry.result}: is being written, and is left")
     found = [entry for entry in found if not entry.is_being_written]
@@ -104,9 +72,7 @@ def _agreed(question: str) -> bool:
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _move(options: Namespace) -> int:
-    from mpi_compress.results.catalogue import move
-
+def act_mv(options: Namespace) -> int:
     n = move(options.job.rstrip("/"), options.to.rstrip("/"), Path(options.out))
     print(f"moved {n} result{'s' * (n != 1)} to {Path(options.out) / options.to}")
     return 0

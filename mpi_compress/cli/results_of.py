@@ -1,32 +1,17 @@
-"""Results by what a command is given, job files or result files; and the arguments of commands that read them."""
+"""Finds the results of what a command is given, job files or result files."""
 
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import add_choice, add_results, load_one
+from mpi_compress.cli.parsing import load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.shipped import named
-
-if TYPE_CHECKING:
-    from mpi_compress.results.reader import Run
-
-
-def add_what(parser: ArgumentParser, metavar: str = "JOB|RESULT.h5", text: str = "job files, or result files") -> None:
-    """Jobs or results; of a job, which of its runs, what is set in them, and where their results are."""
-    parser.add_argument("what", nargs="+", type=named, metavar=metavar, help=text)
-    add_choice(parser)
-    add_results(parser)
-
-
-def add_axes(parser: ArgumentParser) -> None:
-    """The columns on the axes of a figure: for `axes_of`."""
-    parser.add_argument("--x", metavar="COLUMN", help="of the figure, such as wire_bits_up, cost_up, round, epoch, seconds")
-    parser.add_argument("--y", metavar="COLUMN", help="of the figure, such as loss, suboptimality, grad_norm, budget")
+from mpi_compress.evidence.outcomes import readable, readable_results_of, result_files
+from mpi_compress.results.files import part_of
+from mpi_compress.results.reader import Run
 
 
 def axes_of(options: Namespace) -> dict[str, str]:
@@ -44,15 +29,12 @@ def ask_for_results_alone(options: Namespace) -> None:
         raise UserError(f"{shlex.join(options.what)}: --set, --only and --full are about a job, and results were given")
 
 
-def found(options: Namespace) -> "list[Run]":
+def found(options: Namespace) -> list[Run]:
     """The results of jobs, or those in files. What has no result is one line on stderr.
 
     Raises:
         UserError: there are none, or both kinds are given.
     """
-    from mpi_compress.evidence.outcomes import readable, readable_results_of, result_files
-    from mpi_compress.results.files import part_of
-
     what, out = options.what, Path(options.out)
     jobs = [name for name in what if name.endswith(".toml")]
     if not jobs:
@@ -82,13 +64,13 @@ def found(options: Namespace) -> "list[Run]":
     return runs
 
 
-def _tell(problems: "Sequence[UserError]", then: str = "") -> None:
+def _tell(problems: Sequence[UserError], then: str = "") -> None:
     """One line on stderr for each result that cannot be read."""
     for problem in problems:
         print_line(f"mpi-compress: {problem}{then}")
 
 
-def warn_of_mixtures(runs: "Sequence[Run]") -> None:
+def warn_of_mixtures(runs: Sequence[Run]) -> None:
     """One line on stderr where results are of several data sets, or several are of one run with one seed."""
     sets = list(dict.fromkeys(str(run.attrs.get("data", "")) for run in runs))
     if len(sets) > 1:

@@ -1,11 +1,11 @@
-"""`mpi-compress run JOB|FIG.zip`"""
+"""`mpi-compress run JOB|FIG.zip`. Signals are caught before what takes long is imported."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import add_job, load, time_of
 from mpi_compress.core.ending import EXIT_FAILED
+from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 
@@ -15,20 +15,9 @@ if TYPE_CHECKING:
     from mpi_compress.results.reader import Run
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    add_job(parser)
-    parser.add_argument("--fresh", action="store_true", help="run again what is done")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no summary: only what went wrong")
-    parser.add_argument("--one-process", action="store_true", help="do not look for a launcher's other ranks")
-    limit = 'save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'
-    parser.add_argument("--time-limit", metavar="TIME", help=limit)
-    parser.add_argument("--force", action="store_true", help="try also what needs more memory than there is")
-    frozen = "play the job as `submit` has frozen it in this folder"
-    parser.add_argument("--submitted", type=Path, metavar="FOLDER", help=frozen)
-
-
 def act(options: Namespace) -> int:
-    with Interrupts(time_of(options.time_limit, "--time-limit")).caught() as interrupts:
+    with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
+        from mpi_compress.cli.parsing import load
         from mpi_compress.engine.runner import run
         from mpi_compress.exchange.ranks import Ranks, launched
 
@@ -88,9 +77,10 @@ def _saw_no_overhead(run: "Run") -> bool:
 
 def _load(options: Namespace) -> "Job":
     """The job; a UserError if its runs are not those that were submitted."""
+    from mpi_compress.cli.parsing import load
+    from mpi_compress.cluster.submission import check_runs
+
     job = load(options, options.submitted)
     if options.submitted is not None:
-        from mpi_compress.cluster.submission import check_runs
-
         check_runs(job, options.submitted)
     return job

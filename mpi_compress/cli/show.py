@@ -3,28 +3,30 @@
 import json
 import math
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text
-
-if TYPE_CHECKING:
-    from mpi_compress.results.reader import Run
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("results", nargs="+", metavar="RESULT.h5", help="one, two that are compared, or any number")
-    parser.add_argument("--csv", action="store_true", help="its rows as CSV: all columns of the trace, and seconds")
-    parser.add_argument("--split", metavar="FIGURE", help="draw which rows each worker had, to a .png, .pdf or .svg")
-    parser.add_argument("--bounds", metavar="FIGURE", help="draw CAT's table 1, the bounds on its rounds, likewise")
+from mpi_compress.core.tables import plain
+from mpi_compress.evidence.comparison import ENDINGS, amount, endings
+from mpi_compress.evidence.crossings import statements
+from mpi_compress.results import bounds, split
+from mpi_compress.results.columns import named
+from mpi_compress.results.difference import difference
+from mpi_compress.results.reader import Run, read
+from mpi_compress.results.status import status_of_run
+from mpi_compress.results.summary import why_ended
+from mpi_compress.results.targets import Target
+from mpi_compress.results.tidy import settings_of, varying
+from mpi_compress.results.tuning import caveat
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.results.reader import read
-
     runs = [read(file) for file in options.results]
     if len(runs) > 1 and (options.csv or options.split or options.bounds):
         option = "--csv" if options.csv else "--split" if options.split else "--bounds"
@@ -38,13 +40,8 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _compared(runs: "Sequence[Run]") -> Iterator[str]:
+def _compared(runs: Sequence[Run]) -> Iterator[str]:
     """The settings in which results differ, how each ended, and where two of them first differ."""
-    from mpi_compress.core.tables import plain
-    from mpi_compress.evidence.comparison import ENDINGS, endings
-    from mpi_compress.results.difference import difference
-    from mpi_compress.results.tidy import settings_of, varying
-
     settings = [settings_of(run) for run in runs]
     if keys := varying(settings):
         heads = ["setting", *(run.label for run in runs)] if len(runs) == 2 else ["run", *keys]
@@ -59,11 +56,8 @@ def _compared(runs: "Sequence[Run]") -> Iterator[str]:
         yield from difference(*runs)
 
 
-def _fastest(runs: "Sequence[Run]") -> Iterator[str]:
+def _fastest(runs: Sequence[Run]) -> Iterator[str]:
     """Says which run is fastest to the lowest loss that all of them reach, on links of a model with a clock."""
-    from mpi_compress.evidence.crossings import statements
-    from mpi_compress.results.targets import Target
-
     ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
     if len(ends) > 1:
         yield from statements(runs, Target("loss", max(ends)))
@@ -73,10 +67,7 @@ def _setting(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _draw(run: "Run", options: Namespace) -> int:
-    import matplotlib as mpl
-
-    mpl.use("agg")
+def _draw(run: Run, options: Namespace) -> int:
     from mpi_compress.figures.bounds_table import draw_bounds
     from mpi_compress.figures.plotting import save
     from mpi_compress.figures.splits import draw_split
@@ -92,12 +83,8 @@ Line = tuple[str, str]
 """What a line of a summary is about, and what it says."""
 
 
-def summary(run: "Run") -> Iterator[str]:
+def summary(run: Run) -> Iterator[str]:
     """What is in a result, and where its time and bits went."""
-    from mpi_compress.results import bounds, split
-    from mpi_compress.results.status import status_of_run
-    from mpi_compress.results.summary import why_ended
-
     yield f"{run.file}"
     if run.x is not None and not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
@@ -119,7 +106,7 @@ def _aligned(lines: Iterator[Line]) -> Iterator[str]:
     return (f"  {name:9s} {text}" for name, text in lines)
 
 
-def _problem(run: "Run") -> Iterator[Line]:
+def _problem(run: Run) -> Iterator[Line]:
     """The data, and what is known of the problem."""
     a = run.attrs
     hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
@@ -133,7 +120,7 @@ def _problem(run: "Run") -> Iterator[Line]:
         yield "theory", a["condition"]
 
 
-def _settings(run: "Run") -> Iterator[Line]:
+def _settings(run: Run) -> Iterator[Line]:
     """Every setting that the job wrote, in the order of its tables."""
     written = run.written
     for key in ("algorithm", "up", "down", "objective", "cost", "start", "stop", "log", "tune", "workers"):
@@ -162,7 +149,7 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _reached(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
+def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     """The last row: the point, bits and cost, coordinates sent; and the first round's bits, where they differ from later ones'."""
     point = ", ".join(f"{k} {last[k]:.10g}" for k in ("loss", "suboptimality", "grad_norm"))
     yield "reached", f"round {last['round']}: {point}"
@@ -179,12 +166,8 @@ def _reached(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
     yield "sent", f"{sent:.4g} coordinates a round and worker"
 
 
-def _found(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
+def _found(run: Run, last: dict[str, Any]) -> Iterator[Line]:
     """What the run settled and tuned, and the columns that its algorithm adds."""
-    import numpy as np
-
-    from mpi_compress.results.columns import named
-
     if "model_seconds" in last:
         fixed, bits = f"computing and latency {last['model_fixed']:.4g} s", f"{bits_text(last['model_bits'])} that were waited for"
         yield "model", f"{last['model_seconds']:.4g} s on links of {run.attrs['links']}: {fixed}, and {bits}"
@@ -198,10 +181,8 @@ def _found(run: "Run", last: dict[str, Any]) -> Iterator[Line]:
         yield f"{name:8s} ", f"{last[name]:.6g} at the end, {np.nanmean(after_rounds):.6g} in the mean"
 
 
-def _tuned(run: "Run", tuned: Mapping[str, Any]) -> str:
+def _tuned(run: Run, tuned: Mapping[str, Any]) -> str:
     """The value that [tune] found, by what, and what was tried."""
-    from mpi_compress.results.tuning import caveat
-
     note = caveat(tuned)
     won = f"{tuned['parameter']} = {tuned['value']}" + f" ({note})" * bool(note)
     if "to" in tuned:
@@ -219,15 +200,13 @@ def _tuned(run: "Run", tuned: Mapping[str, Any]) -> str:
 
 def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
     """What each value paid to the target, or how near it came, and in which share of the run's length."""
-    from mpi_compress.evidence.comparison import amount
-
     for (value, merit), took, share in zip(tuned["tried"], tuned["took"], tuned["share"], strict=True):
         missed = "ended badly" if math.isinf(merit) else f"not reached ({merit:.3g})"
         length = f" in 1/{round(1 / share)} of the run" if share < 1 else ""
         yield f"{value}: {missed}{length}" if took is None else f"{value}: {amount(took, tuned['by'])}"
 
 
-def _made(run: "Run") -> Iterator[Line]:
+def _made(run: Run) -> Iterator[Line]:
     """Seconds, and what the run was made with and on."""
     a, seconds = run.attrs, {k: v[-1] for k, v in run.timing.items()}
     total = max(seconds.pop("seconds"), 1e-30)

@@ -6,41 +6,32 @@ import shutil
 import signal
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mpi_compress.cli.parsing import ask_for_folder, load_one, time_of
-from mpi_compress.cli.results_of import add_axes, add_what, ask_for_results_alone, axes_of
+from mpi_compress.cli.parsing import ask_for_folder, load_one
+from mpi_compress.cli.results_of import ask_for_results_alone, axes_of
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
-
-if TYPE_CHECKING:
-    from mpi_compress.job.tables import FigureTable
-    from mpi_compress.results.live import Seen
+from mpi_compress.core.tables import plain
+from mpi_compress.job.tables import FigureTable
+from mpi_compress.results.files import result_file
+from mpi_compress.results.live import HEADS, Live, Seen, results_in
 
 _HOME, _REST = "\x1b[H", "\x1b[J"  # a terminal goes to its first letter, and clears what follows
 _NAP = 0.1  # seconds
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    add_what(parser, "JOB|RESULT|FOLDER", "a job, or results and folders of them")
-    add_axes(parser)
-    parser.add_argument("-o", metavar="FIGURE", dest="figure", help="also draw the figure into this file, again and again")
-    every = 'the time between two looks (default: "2 s", or "1 min" where this prints into a file)'
-    parser.add_argument("--every", metavar="TIME", help=every)
-    parser.add_argument("--once", action="store_true", help="look once, and end")
-
-
 def act(options: Namespace) -> int:
     from mpi_compress.figures.redrawn import redraw, refuse_format
-    from mpi_compress.results.live import Live
 
     find, figure = _what(options)
-    pause, live = time_of(options.every, "--every"), Live(find)
+    pause = time_of(options.every, "--every") if options.every else 2.0 if sys.stdout.isatty() else 60.0
+    live = Live(find)
     if target := options.figure and Path(options.figure):
         refuse_format(target)
         ask_for_folder(target)
@@ -56,7 +47,7 @@ def act(options: Namespace) -> int:
                 before = cells
             if options.once or (seen and all(each.status.state.has_ended for each in seen)):
                 break
-            end = time.monotonic() + (pause if pause is not None else 2.0 if sys.stdout.isatty() else 60.0)
+            end = time.monotonic() + pause
             while time.monotonic() < end and not interrupts.wish():
                 time.sleep(_NAP)
         else:
@@ -67,12 +58,8 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], FigureTable]":
+def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureTable]:
     """What finds the result files by now, with their labels; and how to draw them."""
-    from mpi_compress.job.tables import FigureTable
-    from mpi_compress.results.files import result_file
-    from mpi_compress.results.live import results_in
-
     asked = axes_of(options)
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
@@ -87,11 +74,8 @@ def _what(options: Namespace) -> "tuple[Callable[[], Mapping[Path, str]], Figure
     return lambda: results_in(options.what), FigureTable().changed(**asked)
 
 
-def _print(seen: "Sequence[Seen]", cells: list[list[str]], problem: str, first: bool) -> None:
+def _print(seen: Sequence[Seen], cells: list[list[str]], problem: str, first: bool) -> None:
     """A table of the runs; on a terminal in the place of the one before."""
-    from mpi_compress.core.tables import plain
-    from mpi_compress.results.live import HEADS
-
     counts = Counter(each.status.state for each in seen)
     end = f"{time.strftime('%H:%M:%S')}  " + (", ".join(f"{n} {state}" for state, n in counts.items()) or "no results yet")
     lines = [*(plain(HEADS, cells) if cells else []), end, *([f"figure: {problem}"] if problem else [])]

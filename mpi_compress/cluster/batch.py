@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.expressions import seconds
+from mpi_compress.core.expressions import time_of
 from mpi_compress.core.signals import EXIT_STOPPED
 
 OUTPUT = "slurm-%A_%a.out"
@@ -101,7 +101,7 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
 
 def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options) -> str:
     """The options for SLURM, one a line."""
-    warn, limit = _seconds(options.warn, "--warn"), None if options.time is None else _seconds(options.time, "--time", 60)
+    warn, limit = time_of(options.warn, "--warn"), None if options.time is None else time_of(options.time, "--time", 60.0)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     asked = {
@@ -201,14 +201,6 @@ def queue_name(name: str) -> str:
 
 def _installed(package: str) -> bool:
     return any(True for _ in metadata.distributions(name=package))
-
-
-def _seconds(text: str, where: str, unit: int = 1) -> float:
-    """A time; a number alone is in units of so many seconds."""
-    try:
-        return seconds(text) * (unit if text.strip().isdigit() else 1)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
 
 
 def _clock(time: float) -> str:

@@ -1,7 +1,9 @@
 """Errors that are not bugs of this package."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -54,3 +56,13 @@ def checked_at(where: str, build: Callable[[], T]) -> T:
         raise
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
+
+
+@contextmanager
+def writing(file: Path, option: str = "-o") -> Iterator[None]:
+    """Make the folder of a file that the block writes; UserError, which names the option, if it cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise UserError(f"{option} {file}: cannot be written: {error.strerror}") from None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from mpi_compress.core.errors import nearest
+from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import Checked
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -167,6 +167,14 @@ def seconds(time: float | str) -> float:
         days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60.0 + rest
     return _measured(time, _PLAIN, _TIMES, "s", "time", more="; or hours:minutes:seconds")
+
+
+def time_of(text: str, option: str, unit: float = 1.0) -> float:
+    """The seconds that an option gives, a number alone in units of so many seconds; UserError if it is no time."""
+    try:
+        return seconds(text) * (unit if text.strip().isdigit() else 1.0)
+    except ValueError as error:
+        raise UserError(f"{option}: {error}") from None
 
 
 def bits_per_second(rate: float | str) -> float:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, writing
 from mpi_compress.evidence.fewest import HEADS, by_column, fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.report import ran, runs, series
 from mpi_compress.report.reach import Tables, TargetTable
-from mpi_compress.report.text import PAPERS, group_of, write_text
+from mpi_compress.report.text import PAPERS, group_of
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
 
@@ -39,8 +39,9 @@ def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> N
     """
     if not any(o.runs or o.begun for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
-    library = plotting_library()
-    write_text(page(found, library, title), target, "-o")
+    text = page(found, plotting_library(), title)
+    with writing(target):
+        target.write_text(text, encoding="utf-8")
 
 
 def title_of(found: Sequence[Outcome]) -> str:

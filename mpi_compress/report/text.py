@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import markdown, plain
 from mpi_compress.evidence import fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
@@ -53,7 +53,9 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
 
 def write_table(found: Sequence[Outcome], target: Path) -> None:
     """Write `table` to a file, with links to the jobs; UserError if it cannot be written."""
-    write_text(table(found, target.parent), target, "--table")
+    text = table(found, target.parent)
+    with writing(target, "--table"):
+        target.write_text(text, encoding="utf-8")
 
 
 def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
@@ -117,13 +119,5 @@ def write_gallery(found: Sequence[Outcome], target: Path) -> None:
             figures.save(drawn, target.parent / picture, dpi=110)
             plt.close("all")
             lines.append(f"![{o.title}]({picture.as_posix()})\n")
-    write_text("\n".join(lines), target, "--gallery")
-
-
-def write_text(text: str, target: Path, option: str) -> None:
-    """Write a page; UserError, which names the option, if it cannot be written."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{option} {target}: cannot be written: {error.strerror}") from None
+    with writing(target, "--gallery"):
+        target.write_text("\n".join(lines), encoding="utf-8")
