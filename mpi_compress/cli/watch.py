@@ -27,7 +27,8 @@ _NAP = 0.1  # seconds
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.figures.redrawn import redraw, refuse_format
+    from mpi_compress.figures.plotting import refuse_format
+    from mpi_compress.figures.redrawn import redraw
 
     find, figure = _what(options)
     pause = time_of(options.every, "--every") if options.every else 2.0 if sys.stdout.isatty() else 60.0

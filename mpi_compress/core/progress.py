@@ -80,7 +80,7 @@ def time_text(seconds: float) -> str:
     """A time in a readable unit."""
     for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= length:
-            return f"{seconds / length:.2g} {unit}"
+            return f"{seconds / length:{'.2g' if seconds < 100 * length else '.0f'}} {unit}"
     return f"{seconds:.0f} s"
 
 

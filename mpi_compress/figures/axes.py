@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import by_seed
@@ -13,9 +16,6 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.units import COSTS, named_model, unit_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 LONGEST = 48  # letters of an entry, on one plot; twice as many on a page
 _BOTH: tuple[Literal["x", "y"], ...] = ("x", "y")
 _PREFIXES = {-2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}  # prefixes by the power of 1000
@@ -23,7 +23,7 @@ _SHORT_AXIS = 12  # its end over its begin, where powers of ten make no ticks
 _LARGE = 10_000.0  # a number without a unit, from which on an axis has a prefix
 
 
-def name_axes(ax: "Axes", figure: FigureTable, runs: Sequence[Run]) -> None:
+def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
     """Write the names and units of x and y, once the curves are drawn."""
     for which, scale in zip(_BOTH, scales(figure), strict=True):
         columns = [c.strip() for c in getattr(figure, which).split(",")]
@@ -34,7 +34,7 @@ def name_axes(ax: "Axes", figure: FigureTable, runs: Sequence[Run]) -> None:
         ax.set(**{f"{which}label": f"{text} [{unit}]".strip() if unit else text})
 
 
-def set_limits(ax: "Axes", figure: FigureTable) -> None:
+def set_limits(ax: Axes, figure: FigureTable) -> None:
     """Cut the axes at the ends that the figure states; UserError for one that a logarithmic axis does not have."""
     for which, scale in zip(_BOTH, scales(figure), strict=True):
         ends = getattr(figure, f"{which}lim")
@@ -44,7 +44,7 @@ def set_limits(ax: "Axes", figure: FigureTable) -> None:
             ax.set(**{f"{which}lim": ends})
 
 
-def wrap_names(ax: "Axes", width: float, height: float) -> None:
+def wrap_names(ax: Axes, width: float, height: float) -> None:
     """Wrap the names of the axes and the title where they would be wider, or higher, than there is room in inches."""
     for text, room in ((ax.xaxis.label, width), (ax.yaxis.label, height), (ax.title, width)):
         text.set_text(wrapped(text.get_text(), room, float(text.get_fontsize())))
@@ -66,10 +66,8 @@ def scales(figure: FigureTable) -> tuple[str, str]:
     return figure.xscale or xscale, figure.yscale or yscale
 
 
-def _ticked(ax: "Axes", which: Literal["x", "y"], unit: str, scale: str) -> str:
+def _ticked(ax: Axes, which: Literal["x", "y"], unit: str, scale: str) -> str:
     """The unit of an axis, with a prefix where ticks would have many digits without. A short logarithmic axis gets plain ticks."""
-    from matplotlib.ticker import MaxNLocator, NullLocator
-
     axis = ax.xaxis if which == "x" else ax.yaxis
     least, most = ax.get_xlim() if which == "x" else ax.get_ylim()
     short = scale == "log" and 0 < least < most < _SHORT_AXIS * least

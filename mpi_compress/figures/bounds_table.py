@@ -1,27 +1,24 @@
 """CAT's table 1 as a picture: its bounds on rounds beside the rounds that a run needed."""
 
-from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.style import COLUMN, STYLE
 from mpi_compress.results import bounds
 from mpi_compress.results.reader import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _LINE = 0.16  # inches
 
 
-def draw_bounds(run: Run) -> "Figure":
+def draw_bounds(run: Run) -> Figure:
     """The rows of `mpi-compress show`, a run's iteration complexity (CAT table 1).
 
     Raises:
         UserError: the run has no theory, or no lemma of CAT covers it, or it reached no accuracy.
     """
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
     table = bounds.Table.of(run) if run.theory else None
     cells = [] if table is None else table.cells()
     if not cells:

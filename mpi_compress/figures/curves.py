@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
@@ -18,16 +19,13 @@ from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known
 from mpi_compress.results.reader import Run
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _SPARSE = 3  # points, up to which each has its marker
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 
 
 def draw_on(
-    ax: "Axes", runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
+    ax: Axes, runs: Sequence[Run], drawn: Sequence[Line], figure: FigureTable, names: Sequence[str],
     name: Namer = name_of, longest: int = LONGEST,
 ) -> bool:  # fmt: skip
     """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look.
@@ -70,21 +68,22 @@ def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
 
 
 def _draw_curve(
-    ax: "Axes", line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None
+    ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None
 ) -> bool:
     """Draw a line in its band; True if it is noise: then its rows are faint points behind its running median."""
-    assert line.x is not None
     smooth = None if every is None else smoothed(line, *axes)
-    x, drawn = (line.x, line) if smooth is None else (smooth.x, smooth)
+    drawn = smooth or line
+    assert line.x is not None
+    assert drawn.x is not None
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
-    ax.plot(x, drawn.y, **look, markevery=every)
+    ax.plot(drawn.x, drawn.y, **look, markevery=every)
     if drawn.least is not None and drawn.most is not None and np.any(drawn.least < drawn.most):
-        ax.fill_between(x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
+        ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None
 
 
-def _draw_bounds(ax: "Axes", runs: Sequence[Run], figure: FigureTable, names: Sequence[str], name: Namer) -> None:
+def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, names: Sequence[str], name: Namer) -> None:
     """Draw the bounds of each run, dashed, in the colour of its line."""
     xscale, yscale = scales(figure)
     for number, bound in enumerate(figure.bounds):
@@ -113,7 +112,7 @@ def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) ->
     ]
 
 
-def _draw_level(ax: "Axes", line: Line, yscale: str, look: Mapping[str, Any]) -> None:
+def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> None:
     """A line across the plot, in a band where it is a median."""
     y, least, most = line.y[0], line.least, line.most
     if shown(line.y[:1], line.y[:1], "linear", yscale)[0]:

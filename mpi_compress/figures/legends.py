@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox
 
 from mpi_compress.figures.words import measuring, width, wrapped
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
-    from matplotlib.path import Path
-    from matplotlib.transforms import Bbox
 
 INSIDE = 4  # entries that may stand among the curves
 _PLACES: tuple[Any, ...] = ("upper right", "upper left", "lower left", "lower right", "center right", "center left")
@@ -21,7 +20,7 @@ _AROUND = 2.0  # points between a legend and a curve
 _BETWEEN = 1.5  # sizes of the font between two columns of entries
 
 
-def place(legend: "Legend") -> bool:
+def place(legend: Legend) -> bool:
     """Put a legend among the curves of its axes where it meets none; False if there is no such place."""
     ax = legend.axes
     around = _around(ax)
@@ -33,14 +32,14 @@ def place(legend: "Legend") -> bool:
     return False
 
 
-def _around(ax: "Axes") -> float:
+def _around(ax: Axes) -> float:
     """The distance between a legend and a curve, in pixels."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     return _AROUND * figure.dpi / 72.0
 
 
-def meets(ax: "Axes", box: "Bbox") -> bool:
+def meets(ax: Axes, box: Bbox) -> bool:
     """True if a curve, a band or a point of the axes is in a box of the screen."""
     drawn: list[tuple[Path, bool]] = [(line.get_transform().transform_path(line.get_path()), False) for line in ax.lines]
     for band in ax.collections:
@@ -53,11 +52,11 @@ def meets(ax: "Axes", box: "Bbox") -> bool:
     return any(path.intersects_bbox(box, filled) or _any_in(path.vertices, box) for path, filled in drawn if np.size(path.vertices))
 
 
-def _any_in(points: Any, box: "Bbox") -> bool:
+def _any_in(points: Any, box: Bbox) -> bool:
     return bool(np.any((box.x0 < points[:, 0]) & (points[:, 0] < box.x1) & (box.y0 < points[:, 1]) & (points[:, 1] < box.y1)))
 
 
-def make_room(legend: "Legend") -> None:
+def make_room(legend: Legend) -> None:
     """Raise the upper end of the y axis until the legend has room above the curves."""
     ax = legend.axes
     legend.set_loc("upper right")
@@ -70,10 +69,8 @@ def make_room(legend: "Legend") -> None:
         ax.set_ylim(low, low + (high - low) / top)
 
 
-def put_below(figure: "Figure", entries: Mapping[str, Any], title: str | None) -> float:
+def put_below(figure: Figure, entries: Mapping[str, Any], title: str | None) -> float:
     """Put a legend of entries and their handles below all plots of a figure; gives its height in inches."""
-    import matplotlib as mpl
-
     size = mpl.rcParams["legend.fontsize"]
     handle = (mpl.rcParams["legend.handlelength"] + mpl.rcParams["legend.handletextpad"]) * size / 72.0
     room = figure.get_figwidth() - 0.15
@@ -95,7 +92,7 @@ def _abreast(entries: int, widest: float, room: float, size: float) -> int:
     return math.ceil(entries / math.ceil(entries / most))
 
 
-def handles_of(each: Sequence["Axes"]) -> dict[str, Any]:
+def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
     """The entries of several axes, each name once."""
     found: dict[str, Any] = {}
     for ax in each:

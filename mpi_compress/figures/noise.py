@@ -1,7 +1,5 @@
 """Curves that are noise: their running median, and the band in which most of their rows lie."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,18 +13,8 @@ _FEW = 4  # rows of a window, below which they are drawn as they are
 INNER = (0.1, 0.9)  # quantiles: the band
 
 
-@dataclass(frozen=True)
-class Smoothed:
-    """A noisy curve's running median `y` at `x`, between `least` and `most`."""
-
-    x: NDArray
-    y: NDArray
-    least: NDArray
-    most: NDArray
-
-
-def smoothed(line: Line, xscale: str, yscale: str) -> Smoothed | None:
-    """The running median of a curve that is noise, None for one that is not.
+def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
+    """The running median of a curve that is noise, in its band; None for one that is not.
 
     Windows are even along the axis as it is drawn. The band holds the middle four fifths of a window's rows; over several seeds it
     goes from the median of their least to the median of their most.
@@ -47,7 +35,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Smoothed | None:
             rows.append((float(np.median(line.x[own])), float(np.median(line.y[near])), *_band(line, near)))
         else:
             rows += [(float(x), float(y), float(y), float(y)) for x, y in zip(line.x[own], line.y[own], strict=True)]
-    return Smoothed(*np.array(rows).T)
+    return Line(line.label, *np.array(rows).T)
 
 
 def is_noise(height: NDArray) -> bool:

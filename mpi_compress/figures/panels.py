@@ -3,7 +3,11 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, by_seed, tuned_text, without_common
@@ -16,10 +20,6 @@ from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.units import COSTS, model_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MODELS = 4  # more cost models have no panels of their own
 _BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y axis
@@ -70,10 +70,8 @@ def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[Pan
     return [replace(panel, title=f"{panel.title or ''}\n{model}".strip(), runs=labels[model]) for model in models]
 
 
-def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> "Figure":
+def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> Figure:
     """The panels that have results, in a grid with one legend below; UserError if none has."""
-    import matplotlib.pyplot as plt
-
     width = width or PAGE_WIDTH
     each = [_panel(own, chosen) for _, own, chosen in panels(runs, figure)]
     if not each:
@@ -99,7 +97,7 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     return fig
 
 
-def _name_panels(axes: Sequence["Axes"], figures: Sequence[FigureTable], columns: int, room: tuple[float, float]) -> None:
+def _name_panels(axes: Sequence[Axes], figures: Sequence[FigureTable], columns: int, room: tuple[float, float]) -> None:
     """Titles of panels, and names of axes where the panel to the left, or the one below, does not have the same."""
     for i, (ax, own) in enumerate(zip(axes, figures, strict=True)):
         ax.set_title(own.title or "")
@@ -111,7 +109,7 @@ def _name_panels(axes: Sequence["Axes"], figures: Sequence[FigureTable], columns
         wrap_names(ax, *room)
 
 
-def _lines_around(ax: "Axes") -> int:
+def _lines_around(ax: Axes) -> int:
     """Lines of a panel's title and of the name of its x axis beyond one each."""
     return ax.get_title().count("\n") + ax.get_xlabel().count("\n")
 
@@ -122,10 +120,8 @@ def _panel(figure: FigureTable, runs: list[Run]) -> _Panel:
     return panel
 
 
-def _write_notes(fig: "Figure", axes: Sequence["Axes"], each: Sequence[_Panel], names: Sequence[str]) -> None:
+def _write_notes(fig: Figure, axes: Sequence[Axes], each: Sequence[_Panel], names: Sequence[str]) -> None:
     """The notes of panels in their curves' colours, where they cover no curve."""
-    from matplotlib.lines import Line2D
-
     legends = []
     for ax, panel in zip(axes, each, strict=True):
         notes = _notes(panel.runs, panel.figure)

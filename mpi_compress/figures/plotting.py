@@ -4,7 +4,12 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -19,22 +24,18 @@ from mpi_compress.figures.words import measuring
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.reader import Run
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 FORMATS = (".png", ".pdf", ".svg")
 _LONG = 32  # letters of an entry that has no room among the curves
 _BESIDE = 0.62  # inches beside a plot, for the ticks and the name of its y axis
 
 
 def plot(
-    runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: "Axes | None" = None,
+    runs: Sequence[Run], x: str = "wire_bits_up", y: str = "loss", ax: Axes | None = None,
     xscale: Literal["linear", "log"] | None = None, yscale: Literal["linear", "log"] | None = None, title: str | None = None,
     bounds: Sequence[str] = (), rows: Literal["all", "last"] = "all", at: Mapping[str, float] | None = None,
     xlabel: str | None = None, ylabel: str | None = None, xlim: Sequence[float] | None = None, ylim: Sequence[float] | None = None,
     style: str = "screen", width: str | float | None = None,
-) -> "Axes":  # fmt: skip
+) -> Axes:  # fmt: skip
     """Draw y against x: a line for every run, or for all that differ in their seed alone; runs of one label share a line's look.
 
     Args:
@@ -65,13 +66,11 @@ def plot(
     return _plot(runs, figure, ax, style_of(style), inches(width) or COLUMN)
 
 
-def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None) -> "Figure":
+def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width: str | float | None = None) -> Figure:
     """A job's figure, one plot or panels in a grid with one legend; UserError without runs, or without such a column.
 
     A plot of costs by several models, whose axis the job does not name, has a panel for each of them.
     """
-    import matplotlib as mpl
-
     look, room = style_of(style), inches(width)
     _refuse_no_runs(runs)
     figure = by_cost_model(runs, figure)
@@ -81,7 +80,7 @@ def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width:
         return draw_panels(runs, figure, look.titled, room)
 
 
-def _figure_of(drawn: "Axes | Figure") -> "Figure":
+def _figure_of(drawn: Axes | Figure) -> Figure:
     figure = drawn.get_figure(root=True)
     assert figure is not None
     return figure
@@ -102,29 +101,23 @@ def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
         raise UserError(f"nothing to draw: no row has {figure.x} and {figure.y} that {xscale} and {yscale} axes can show")
 
 
-def _plot(runs: Sequence[Run], figure: FigureTable, ax: "Axes | None", style: Style, width: float) -> "Axes":
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
+def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Style, width: float) -> Axes:
     _refuse_no_runs(runs)
     with mpl.rc_context(style.settings):
         drawn = lines_of(runs, figure, style.name)
         _refuse_nothing(drawn, figure)
         names = list(dict.fromkeys(line.label for line in drawn))
-        title = (figure.title or "") if style.titled else ""
-        if ax is not None:
-            noisy = draw_on(ax, runs, drawn, figure, names, style.name)
-            ax.set_title(title)
-            ax.legend(title=heading(runs, noisy))
-            return ax
-        _, ax = plt.subplots(figsize=(width, HEIGHT))
-        noisy = draw_on(ax, runs, drawn, figure, names, style.name)
-        ax.set_title(title)
-        _settle(ax, [entry(name, LONGEST) for name in (*names, *figure.bounds)], heading(runs, noisy), width)
-    return ax
+        on = plt.subplots(figsize=(width, HEIGHT))[1] if ax is None else ax
+        seeds = heading(runs, draw_on(on, runs, drawn, figure, names, style.name))
+        on.set_title((figure.title or "") if style.titled else "")
+        if ax is None:
+            _settle(on, [entry(name, LONGEST) for name in (*names, *figure.bounds)], seeds, width)
+        else:
+            on.legend(title=seeds)
+    return on
 
 
-def _settle(ax: "Axes", entries: Sequence[str], title: str | None, width: float) -> None:
+def _settle(ax: Axes, entries: Sequence[str], title: str | None, width: float) -> None:
     """Wrap what is written, and put the legend where it covers nothing: the figure grows by what stands around the plot."""
     figure = _figure_of(ax)
     given = ax.get_title()
@@ -141,16 +134,19 @@ def _settle(ax: "Axes", entries: Sequence[str], title: str | None, width: float)
     figure.set_figheight(HEIGHT + above + put_below(figure, handles_of([ax]), title))
 
 
-def save(drawn: "Axes | Figure", file: Path, dpi: int = 300, option: str = "-o") -> None:
+def refuse_format(file: Path, option: str = "-o") -> None:
+    """UserError if a figure cannot be written as such a file."""
+    if file.suffix not in FORMATS:
+        raise UserError(f"{option} {file}: a figure is written as one of {', '.join(FORMATS)}")
+
+
+def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -> None:
     """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG; fonts are embedded.
 
     Raises:
         UserError: another format, or a place that cannot be written.
     """
-    import matplotlib as mpl
-
-    if file.suffix not in FORMATS:
-        raise UserError(f"{option} {file}: a figure is written as one of {', '.join(FORMATS)}")
+    refuse_format(file, option)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:

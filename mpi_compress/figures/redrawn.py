@@ -4,16 +4,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+
 from mpi_compress.core.errors import UserError
-from mpi_compress.figures.plotting import FORMATS, draw, save
+from mpi_compress.figures.plotting import draw, save
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.reader import Run
-
-
-def refuse_format(file: Path) -> None:
-    """UserError if a figure cannot be written as such a file."""
-    if file.suffix not in FORMATS:
-        raise UserError(f"-o {file}: a figure is written as one of {', '.join(FORMATS)}")
 
 
 def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
@@ -22,11 +18,6 @@ def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
     Raises:
         UserError: the file cannot be written.
     """
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-
     if not runs:
         return "no run has a row yet"
     try:

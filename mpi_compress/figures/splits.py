@@ -1,25 +1,21 @@
 """A picture of a split: a bar for each worker, stacked by label."""
 
-from typing import TYPE_CHECKING
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.style import COLUMN, HEIGHT, STYLE
 from mpi_compress.results import split
 from mpi_compress.results.reader import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _NAMED = 10  # labels that a legend names; more have a scale of colours
 
 
-def draw_split(run: Run) -> "Figure":
+def draw_split(run: Run) -> Figure:
     """The rows of each worker by label, as a result has them; UserError if it does not say."""
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
     if "rows" not in run.split:
         raise UserError(f"{run.file}: does not say which rows its workers had; an earlier version wrote it")
     rows = run.split["rows"]

@@ -1,24 +1,22 @@
 """The start of curves on a logarithmic axis, which has no place for 0: it is drawn at the axis' edge."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
 _ROOM = 0.09  # the share of the axis between 0 and the first point
 
 
-def draw_starts(ax: "Axes", starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:
+def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:
     """Draw where curves start, at x = 0, at the left edge of a logarithmic x axis, whose tick there says 0.
 
     Args:
         starts: for each curve its y at x = 0, its first point (x, y) that the axis can show, and its colour.
     """
-    from matplotlib.collections import LineCollection
-
     if not starts:
         return
     first = min(x for _, (x, _), _ in starts)
@@ -34,10 +32,8 @@ def draw_starts(ax: "Axes", starts: Sequence[tuple[float, tuple[float, float], s
     _tick_at(ax, edge, first)
 
 
-def _tick_at(ax: "Axes", edge: float, first: float) -> None:
+def _tick_at(ax: Axes, edge: float, first: float) -> None:
     """A tick that says 0 at the edge, and no others before the first point."""
-    from matplotlib.ticker import LogFormatterSciNotation, LogLocator
-
     class FromZero(LogLocator):
         def tick_values(self, vmin: float, vmax: float) -> Any:
             return [*([edge] if self.major else []), *(x for x in super().tick_values(vmin, vmax) if x >= first * (1 - 1e-9))]

@@ -5,6 +5,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
+import matplotlib as mpl
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+
 _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure it
 _POINTS = 72.0  # in an inch
 _PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # prefixes by the power of 1000
@@ -21,9 +25,6 @@ def measuring() -> Iterator[None]:
 
 @lru_cache(maxsize=4096)
 def _width(text: str, size: float, family: str) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
     with measuring():
         font = FontProperties(family=family, size=size)
         return float(text_to_path.get_text_width_height_descent(text, font, ismath=text.count("$") > 1)[0]) / _POINTS
@@ -32,8 +33,6 @@ def _width(text: str, size: float, family: str) -> float:
 
 def width(text: str, size: float) -> float:
     """How wide a line of text is in the current font, in inches; `size` in points."""
-    import matplotlib as mpl
-
     return _width(text, size, str(mpl.rcParams["font.family"][0]))
 
 

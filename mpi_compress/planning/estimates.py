@@ -11,6 +11,7 @@ from math import fsum, nan
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import time_text
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -37,7 +38,7 @@ class Estimate:
     def line(self) -> str:
         if not self.runs:
             return f"{self.file}: done"
-        time = "a time not measured yet" if self.seconds != self.seconds else f"about {_duration(self.seconds)}"
+        time = "a time not measured yet" if self.seconds != self.seconds else f"about {time_text(self.seconds)}"
         memory, disk = memory_needs.gib(self.memory), memory_needs.gib(self.disk)
         return f"{self.file}: {self.runs} runs, at most {self.rounds:,} rounds, {time}, {memory} of memory, {disk} of disk"
 
@@ -55,7 +56,7 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
         yield each.line
     known = [e.seconds for e in found if e.runs and e.seconds == e.seconds]
     unknown = sum(e.runs > 0 for e in found) - len(known)
-    time = [f"about {_duration(fsum(known))} on one core"] if known else []
+    time = [f"about {time_text(fsum(known))} on one core"] if known else []
     time += [f"{unknown} job{'s' * (unknown > 1)} whose rounds were not measured, which the usual size does"] if unknown else []
     most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
     room = f"{memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
@@ -118,10 +119,3 @@ def _last(run: Run | None) -> int:
 def _seconds(run: Run) -> float:
     """Seconds of a round, in the mean."""
     return float(run.column("seconds")[-1]) / last if (last := _last(run)) else nan
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.2g} {unit}" if seconds < 100 * size else f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

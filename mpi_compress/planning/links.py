@@ -191,9 +191,6 @@ def write(link: Link, file: Path, remark: str) -> list[Path]:
 
 def draw(link: Link, file: Path) -> None:
     """Draw times and fits against size."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
     import matplotlib.pyplot as plt
 
     from mpi_compress.figures import plotting as figures

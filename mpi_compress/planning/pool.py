@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import time_text
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
@@ -60,7 +61,7 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
         except Interrupted:
             processes.end()
             raise
-    report(f"{len(order)} jobs in {_minutes(time.monotonic() - began)}")
+    report(f"{len(order)} jobs in {time_text(time.monotonic() - began)}")
     return status
 
 
@@ -90,7 +91,7 @@ class _Processes:
             del self._running[file]
             self._used -= needed
             self._changed.notify_all()
-        self._report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {_minutes(time.monotonic() - started)}")
+        self._report(f"{file}: {_WORDS.get(found, f'failed, exit status {found}')}, {time_text(time.monotonic() - started)}")
         return found
 
     def end(self) -> None:
@@ -150,7 +151,3 @@ def _sets(file: Path) -> Iterator[str]:
 def _messages(job: Job) -> int:
     """The most messages that its workers send: a guess at how long it takes."""
     return sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"

@@ -5,6 +5,7 @@ in and out of one rank goes through one port, one message after another. The par
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,12 +138,11 @@ class Scale:
             r = self.round(way, n)
             return bool(getattr(r, part) > r.gradient + r.packing)
 
-        high = next((n for n in ns if saturates(n)), None)
-        low = max((n for n in ns if high is not None and n < high), default=high)
-        while high is not None and low is not None and high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if saturates(middle) else (middle, high)
-        return high
+        first = next((i for i, n in enumerate(ns) if saturates(n)), None)
+        if not first:
+            return None if first is None else ns[0]
+        between = range(ns[first - 1] + 1, ns[first])
+        return between.start + bisect_left(between, True, key=saturates)
 
     def assumed(self, way: Way) -> str:
         """What a table assumes."""
@@ -224,8 +224,6 @@ def csv_text(found: Modelled) -> str:
 def draw(found: Modelled, way: Way, file: Path) -> None:
     """Draw a panel for each of at most `MOST_PANELS` runs: the parts of a round by this way, and rounds by all ways."""
     import matplotlib as mpl
-
-    mpl.use("agg")
     import matplotlib.pyplot as plt
 
     from mpi_compress.figures import plotting

@@ -186,12 +186,11 @@ def _smooth(columns: Mapping[str, NDArray], ranges: Mapping[str, NDArray], drawn
         if x not in columns or y not in columns or y in found:
             continue
         keep = shown(columns[x], columns[y], xscale, yscale)
-        ends = [ranges[f"{y}.{end}"][keep] if f"{y}.{end}" in ranges else None for end in ("low", "high")]
-        along = columns[x][keep]
-        if keep.sum() < 2 or (found_here := smoothed(Line("", along, columns[y][keep], *ends), xscale, yscale)) is None:
+        line = Line("", columns[x], columns[y], ranges.get(f"{y}.low"), ranges.get(f"{y}.high")).rows(keep)
+        if line.y.size < 2 or (smooth := smoothed(line, xscale, yscale)) is None or smooth.x is None or line.x is None:
             continue
-        xs = {name: np.interp(found_here.x, along, values[keep]) for name, values in columns.items() if grows(name)}
-        found[y] = {"x": xs, "y": found_here.y, "low": found_here.least, "high": found_here.most}
+        xs = {name: np.interp(smooth.x, line.x, values[keep]) for name, values in columns.items() if grows(name)}
+        found[y] = {"x": xs, "y": smooth.y, "low": smooth.least, "high": smooth.most}
     return found
 
 

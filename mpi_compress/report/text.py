@@ -5,12 +5,15 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import markdown, plain
 from mpi_compress.evidence import fewest
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.sentences import Sentence, scorecard
 from mpi_compress.evidence.verdicts import Verdict
+from mpi_compress.figures import plotting as figures
 
 PAPERS = {
     "CAT": "Khirirat, Magnússon, Aytekin, Johansson: A Flexible Framework for Communication-Efficient Machine Learning (AAAI 2021)",
@@ -96,13 +99,6 @@ def group_of(o: Outcome) -> str:
 
 def write_gallery(found: Sequence[Outcome], target: Path) -> None:
     """Write a page, and the pictures of jobs with results into a folder beside it; UserError if they cannot be written."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-
-    from mpi_compress.figures import plotting as figures
-
     lines = [_GALLERY]
     for group in (*PAPERS, ""):
         members = [o for o in found if o.runs and group_of(o) == group]
