@@ -8,7 +8,7 @@ from pathlib import Path
 from mpi_compress.cli.parsing import ask_for_folder, load_one
 from mpi_compress.cluster.states import statuses
 from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import plain
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
@@ -96,7 +96,7 @@ def _print_model(options: Namespace, job: Job) -> None:
         rounds = found[spec.label] = {way: [method.round(way, n) for n in able] for way in scale.WAYS}
         way = scale.way_of(spec)
         last = ", ".join(f"{each} {scale.time_text(of[-1].seconds)}" for each, of in rounds.items())
-        said = [*method.statements(way, able), f"a round of {scale.workers_text(able[-1])}: {last}"]
+        said = [*method.statements(way, able), f"a round of {count_text(able[-1], 'worker')}: {last}"]
         print(spec.label, f"  {method.assumed(way)}", *scale.table(rounds[way]), *(f"  {line}" for line in said), "", sep="\n")
         if len(able) < len(ns):
             enough = f"{method.costs.n_samples} rows are enough for {able[-1]} of these workers"

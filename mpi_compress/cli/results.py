@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import plain
 from mpi_compress.evidence.outcomes import job_files
 from mpi_compress.evidence.unnamed import unnamed
@@ -20,7 +20,7 @@ def act_ls(options: Namespace) -> int:
     if found:
         print(*plain(("job", "label", "differs in", "status", "loss", "size", "age"), _rows(found)), sep="\n")
     total = sum(entry.size for entry in found)
-    print(f"{len(found)} result{'s' * (len(found) != 1)}, {_bytes(total)}")
+    print(f"{count_text(len(found), 'result')}, {_bytes(total)}")
     return 0
 
 
@@ -56,13 +56,13 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
     found = [entry for entry in found if not entry.is_being_written]
     if not options.yes:
         print(*(f"{entry.result}  {_bytes(entry.size)}, {_age(entry.written)}" for entry in found), sep="\n")
-        if not _agreed(f"remove {len(found)} result{'s' * (len(found) != 1)}, {_bytes(sum(e.size for e in found))}?"):
+        if not _agreed(f"remove {count_text(len(found), 'result')}, {_bytes(sum(e.size for e in found))}?"):
             print("nothing is removed")
             return 0
     for entry in found:
         entry.remove()
     remove_empty_folders(Path(options.out))
-    print(f"removed {len(found)} result{'s' * (len(found) != 1)}")
+    print(f"removed {count_text(len(found), 'result')}")
     return 0
 
 
@@ -74,7 +74,7 @@ def _agreed(question: str) -> bool:
 
 def act_mv(options: Namespace) -> int:
     n = move(options.job.rstrip("/"), options.to.rstrip("/"), Path(options.out))
-    print(f"moved {n} result{'s' * (n != 1)} to {Path(options.out) / options.to}")
+    print(f"moved {count_text(n, 'result')} to {Path(options.out) / options.to}")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import bits_text
+from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.core.tables import plain
 from mpi_compress.evidence.comparison import ENDINGS, amount, endings
 from mpi_compress.evidence.crossings import statements
@@ -68,9 +68,8 @@ def _setting(value: Any) -> str:
 
 
 def _draw(run: Run, options: Namespace) -> int:
-    from mpi_compress.figures.bounds_table import draw_bounds
+    from mpi_compress.figures.of_run import draw_bounds, draw_split
     from mpi_compress.figures.plotting import save
-    from mpi_compress.figures.splits import draw_split
 
     for option, draw, file in (("--split", draw_split, options.split), ("--bounds", draw_bounds, options.bounds)):
         if file:
@@ -109,7 +108,7 @@ def _aligned(lines: Iterator[Line]) -> Iterator[str]:
 def _problem(run: Run) -> Iterator[Line]:
     """The data, and what is known of the problem."""
     a = run.attrs
-    hosts = f"{_count(a['n_workers'], 'worker')} on {_count(a['n_ranks'], 'rank')}"
+    hosts = f"{count_text(a['n_workers'], 'worker')} on {count_text(a['n_ranks'], 'rank')}"
     yield "data", f"{a['data']}: {a['n_samples']} samples, d = {a['dim']}; {hosts}"
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
     sources = {"lowest seen": "the lowest seen", "given": "given by the job"}
@@ -143,10 +142,6 @@ def _table(table: Any) -> str:
 
 def _value(value: Any) -> str:
     return f"({_table(value)})" if isinstance(value, dict) and list(value) != ["name"] else _table(value)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _reached(run: Run, last: dict[str, Any]) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from mpi_compress.cli.parsing import load
 from mpi_compress.cluster.batch import Options
 from mpi_compress.cluster.states import to_submit
 from mpi_compress.cluster.submission import Submission
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.results.status import State
 
 
@@ -31,7 +31,6 @@ def act(options: Namespace) -> int:
         print(text, end="")
         return 0
     numbers = submission.submit()
-    runs, jobs = f"{len(todo)} run{'s' * (len(todo) != 1)}", f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"
+    runs, jobs = count_text(len(todo), "run"), f"job{'s' * (len(numbers) != 1)} {', '.join(numbers)}"
     print(f"submitted {runs} as {jobs}; `mpi-compress {shlex.join(['plan', *run])}` lists their states")
     return 0
-

@@ -93,6 +93,11 @@ def bits_text(bits: float) -> str:
     return f"{bits:.4g} Tbit"
 
 
+def count_text(n: int, what: str) -> str:
+    """A count of things: "1 run", "2 runs"."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 def print_line(text: str) -> None:
     """Print a line to standard error; a run does not end if that is closed or full."""
     try:

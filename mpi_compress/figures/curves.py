@@ -67,9 +67,7 @@ def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
     return bool(line.x[0] == 0 and shown(line.x[:1], line.y[:1], "linear", yscale)[0] and line.y[0] <= ceiling)
 
 
-def _draw_curve(
-    ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None
-) -> bool:
+def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None) -> bool:
     """Draw a line in its band; True if it is noise: then its rows are faint points behind its running median."""
     smooth = None if every is None else smoothed(line, *axes)
     drawn = smooth or line

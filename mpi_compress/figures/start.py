@@ -34,6 +34,7 @@ def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str
 
 def _tick_at(ax: Axes, edge: float, first: float) -> None:
     """A tick that says 0 at the edge, and no others before the first point."""
+
     class FromZero(LogLocator):
         def tick_values(self, vmin: float, vmax: float) -> Any:
             return [*([edge] if self.major else []), *(x for x in super().tick_values(vmin, vmax) if x >= first * (1 - 1e-9))]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import count_text
 from mpi_compress.core.tables import comma_separated
 from mpi_compress.exchange.base import block, group_levels
 from mpi_compress.job.runs import RunSpec
@@ -126,10 +127,11 @@ class Scale:
         found = []
         for part in ("exchange", "fold"):
             n = self._from(part, way, ns)
-            where = "never" if n is None else f"from {workers_text(n)} on" if n > ns[0] else f"at {workers_text(n)} already"
+            many = "" if n is None else count_text(n, "worker")
+            where = "never" if n is None else f"from {many} on" if n > ns[0] else f"at {many} already"
             found.append(f"{part} above gradient and packing: {where}")
         quickest = min((self.round(way, n) for n in ns), key=lambda r: r.seconds)
-        return [*found, f"quickest round: {workers_text(quickest.n)}, {time_text(quickest.seconds)}"]
+        return [*found, f"quickest round: {count_text(quickest.n, 'worker')}, {time_text(quickest.seconds)}"]
 
     def _from(self, part: str, way: Way, ns: Sequence[int]) -> int | None:
         """The least n of the range from which on a part takes more than gradient and packing; None if that is so nowhere."""
@@ -193,11 +195,6 @@ def time_text(seconds: float) -> str:
         if seconds >= 0.9995 * length:
             return f"{_digits(seconds / length)} {unit}"
     return "0" if seconds < 5e-10 else f"{_digits(1e6 * seconds)} µs"
-
-
-def workers_text(n: int) -> str:
-    """ "1 worker", "2 workers"."""
-    return f"{n} worker{'' if n == 1 else 's'}"
 
 
 def _size(bits: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.cluster.states import statuses
-from mpi_compress.core.progress import bits_text, time_text
+from mpi_compress.core.progress import bits_text, count_text, time_text
 from mpi_compress.evidence.lines import by_seed, name_of
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
@@ -93,7 +93,7 @@ class Incomplete:
     def shown(self) -> str:
         """The names of a few methods, and how many others there are."""
         others = len(self.names) - _NAMED
-        return "; ".join([*self.names[:_NAMED], *([_count(others, "other")] if others > 0 else [])])
+        return "; ".join([*self.names[:_NAMED], *([count_text(others, "other")] if others > 0 else [])])
 
 
 def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
@@ -114,7 +114,7 @@ def sentence(jobs: Sequence[Ran]) -> str:
     states = ", ".join(f"{counts[shown]} {shown}" for shown in order if counts[shown])
     unread = sum(job.outcome.job is None for job in jobs)
     others = f"; {unread} {'job' if unread == 1 else 'jobs'} cannot be read" if unread else ""
-    return f"{_count(len(jobs), 'job')}, {_count(counts.total(), 'run')}{f': {states}' if states else ''}{others}."
+    return f"{count_text(len(jobs), 'job')}, {count_text(counts.total(), 'run')}{f': {states}' if states else ''}{others}."
 
 
 def _methods(o: Outcome) -> Iterator[Method]:
@@ -157,7 +157,3 @@ def _known(take: Callable[[list[float]], Any], values: Sequence[float]) -> float
     """A number of those that are known; NaN where none is."""
     known = [value for value in values if not math.isnan(value)]
     return float(take(known)) if known else math.nan
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

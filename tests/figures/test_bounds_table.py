@@ -4,7 +4,7 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.figures.bounds_table import draw_bounds
+from mpi_compress.figures.of_run import draw_bounds
 from mpi_compress.job.loading import parse_job
 from mpi_compress.results.bounds import HEADS, Table
 

@@ -361,7 +361,7 @@ class TestShow:
 
 @pytest.mark.parametrize("labels", [3, 25])
 def test_a_picture_has_a_bar_for_each_worker_and_label(labels, tmp_path):
-    from mpi_compress.figures.splits import draw_split
+    from mpi_compress.figures.of_run import draw_split
     from mpi_compress.results.reader import Run
 
     counts_ = np.arange(4 * labels).reshape(4, labels)

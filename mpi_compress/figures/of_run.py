@@ -1,5 +1,4 @@
-"""A picture of a split: a bar for each worker, stacked by label."""
-
+"""Pictures of one run: its split, and its bounds beside what it took."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -8,14 +7,15 @@ from matplotlib.figure import Figure
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures.style import COLUMN, HEIGHT, STYLE
-from mpi_compress.results import split
+from mpi_compress.results import bounds, split
 from mpi_compress.results.reader import Run
 
 _NAMED = 10  # labels that a legend names; more have a scale of colours
+_LINE = 0.16  # inches of a line of text
 
 
 def draw_split(run: Run) -> Figure:
-    """The rows of each worker by label, as a result has them; UserError if it does not say."""
+    """A bar for each worker, its rows stacked by label; UserError if the result does not have them."""
     if "rows" not in run.split:
         raise UserError(f"{run.file}: does not say which rows its workers had; an earlier version wrote it")
     rows = run.split["rows"]
@@ -37,4 +37,25 @@ def draw_split(run: Run) -> Figure:
             bars = [mpl.patches.Patch(color=colour) for colour in colours]
             names = [f"{label:g}" for label in labels]
             figure.legend(bars, names, title="label", loc="outside right upper", frameon=False, handlelength=1)
+    return figure
+
+
+def draw_bounds(run: Run) -> Figure:
+    """A run's bounds on rounds beside the rounds that it needed, the rows of `mpi-compress show` (CAT table 1).
+
+    Raises:
+        UserError: the run has no theory, or no lemma of CAT covers it, or it reached no accuracy.
+    """
+    table = bounds.Table.of(run) if run.theory else None
+    cells = [] if table is None else table.cells()
+    if not cells:
+        raise UserError(f"{run.file}: has no bounds of CAT's table 1; a run of cat or gd with log.theory = true has them")
+    assert table is not None
+    with mpl.rc_context(STYLE):
+        figure, ax = plt.subplots(figsize=(2 * COLUMN, _LINE * (len(cells) + 4)))
+        ax.axis("off")
+        ax.set_title(f"{run.label}: rounds to an accuracy ε; least improvement {table.gain:.3g}, at worst {table.worst_gain:.3g}")
+        drawn = ax.table(cells, colLabels=bounds.HEADS, loc="center", cellLoc="right", edges="horizontal")
+        drawn.auto_set_font_size(False)
+        drawn.set_fontsize(mpl.rcParams["font.size"])
     return figure
