@@ -99,13 +99,13 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
 
 def _name_panels(axes: Sequence[Axes], figures: Sequence[FigureTable], columns: int, room: tuple[float, float]) -> None:
     """Titles of panels, and names of axes where the panel to the left, or the one below, does not have the same."""
+    xs, ys = [ax.get_xlabel() for ax in axes], [ax.get_ylabel() for ax in axes]
     for i, (ax, own) in enumerate(zip(axes, figures, strict=True)):
         ax.set_title(own.title or "")
-        if i % columns and ax.get_ylabel() == axes[i - 1].get_ylabel():
+        if i % columns and ys[i] == ys[i - 1]:
             ax.set_ylabel("")
-        if i + columns < len(axes) and ax.get_xlabel() == axes[i + columns].get_xlabel():
+        if xs[i] in xs[i + columns : i + columns + 1]:
             ax.set_xlabel("")
-    for ax in axes:
         wrap_names(ax, *room)
 
 

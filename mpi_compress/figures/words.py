@@ -1,5 +1,6 @@
 """Words and numbers in figures: how wide a text is, where it wraps, and numbers as they are read aloud."""
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -37,8 +38,11 @@ def width(text: str, size: float) -> float:
 
 
 def wrapped(text: str, room: float, size: float) -> str:
-    """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself."""
-    return "\n".join(line for given in text.splitlines() for line in _lines(given.split(" "), room, size))
+    """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself.
+
+    A difference such as f(x) − f* is one word.
+    """
+    return "\n".join(line for given in text.splitlines() for line in _lines(re.split(r"(?<!−) (?!−)", given), room, size))
 
 
 def _lines(words: Sequence[str], room: float, size: float) -> list[str]:

@@ -103,6 +103,13 @@ def test_a_panel_of_another_column_does_not_take_the_name_of_the_axis(done):
     assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes] == ["f(w)", "gradient norm ‖∇f(x)‖", "‖g‖"]
 
 
+def test_the_first_panel_of_a_row_alone_names_the_axis_that_all_of_the_row_share(done):
+    _, _, runs = done
+    figure = figures.draw(runs, FigureTable("round", "loss", columns=3, ylabel="f(w)", panel=[PanelTable(title=f"({c})") for c in "abcd"]))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["f(w)", "", "", "f(w)"]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["", "round", "round", "round"]
+
+
 def test_other_axes_can_be_asked_for(done):
     """By the command line, in all panels; fonts of a PDF are embedded as TrueType."""
     file, job, runs = done

@@ -112,6 +112,12 @@ def test_text_wraps_between_words_and_within_one_that_is_too_long():
     assert "".join(lines) == "some words and" + "x" * 90
 
 
+def test_a_difference_is_not_broken_before_what_is_taken_away():
+    with mpl.rc_context(style.STYLE):
+        room = words.width("suboptimality f(x) −", 8)
+        assert words.wrapped("suboptimality f(x) − f*", room, 8) == "suboptimality\nf(x) − f*"
+
+
 def test_ticks_of_a_paper_are_large_enough_to_read(job):
     figure = plotting.draw(made_up_results(job), job.titled_figure, "paper")
     assert all(text.get_fontsize() >= 7 for ax in figure.axes for text in (*ax.get_xticklabels(), *ax.get_yticklabels()))
