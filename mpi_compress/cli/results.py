@@ -9,8 +9,6 @@ from pathlib import Path
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import plain
-from mpi_compress.evidence.outcomes import job_files
-from mpi_compress.evidence.unnamed import unnamed
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
 from mpi_compress.results.tidy import settings_in, varying
 
@@ -42,6 +40,9 @@ def act_rm(options: Namespace) -> int:
 
 
 def act_gc(options: Namespace) -> int:
+    from mpi_compress.evidence.outcomes import job_files  # the other commands do not wait for what reads jobs
+    from mpi_compress.evidence.unnamed import unnamed
+
     found = unnamed(job_files(options.what), Path(options.out))
     if not found:
         print("nothing to remove: the jobs name every result")
