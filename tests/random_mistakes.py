@@ -4,7 +4,7 @@
 
 It is run by hand, and needs `coverage`. A mistake is one of a few operators (`helpers/slips.py`) at any place of the package. It is
 played against the tests that enter its line, the quickest first, until one fails; which tests those are is measured once, on a copy
-without a mistake, and kept beside the tree until a source or a test changes. Kernels are compiled, so no tool sees which lines of them are
+without a mistake, and kept beside the tree: until the package changes, or, of one file of tests, until that file does. Kernels are compiled, so no tool sees which lines of them are
 entered: theirs are the tests of KERNELS. Tests of recorded bytes are left out: what they alone notice has no oracle. The exit status is 1
 where fewer than 95 of 100 mistakes are noticed.
 """
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,39 +93,45 @@ def drawn(count: int, seed: int, rooms: list[str] | None) -> list[Drawn]:
     return found
 
 
-def key_of(tests: list[str]) -> str:
-    """A digest of all that decides which tests enter which lines."""
-    found = hashlib.sha256(json.dumps(tests).encode())
-    for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]):
+def digest(paths: Iterable[Path]) -> str:
+    """A digest of files."""
+    found = hashlib.sha256()
+    for path in sorted(paths):
         found.update(path.read_bytes())
     return found.hexdigest()
 
 
 def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
-    """Which of these tests enter which lines: from the file where it is kept, or by playing all of them on copies."""
-    key = key_of(tests)
-    if KEPT.exists() and (kept := json.loads(KEPT.read_text()))["key"] == key:
-        return Entered(kept["lines"], kept["seconds"])
-    found = Entered()
-    files = [file for file in _files(tests) if file not in LEFT_OUT]
-    print(f"which tests of {len(files)} files enter which lines is measured; this takes longer than the tests do", flush=True)
-    shares = [(i, files[i::jobs]) for i in range(jobs) if files[i::jobs]]
+    """Which of these tests enter which lines: from what is kept, and else by playing them on copies, a few files at a time."""
+    common = digest([*PACKAGE.rglob("*.py"), *(ROOT / "tests" / "helpers").glob("*.py")])
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    kept = kept["files"] if kept.get("common") == common else {}
+    files = {file: digest([ROOT / file]) for file in _files(tests) if file not in LEFT_OUT}
+    left = [file for file in files if kept.get(file, {}).get("digest") != files[file]]
+    if left:
+        print(f"which tests of {len(left)} files enter which lines is measured; this takes longer than the tests do", flush=True)
 
-    def measure(share: tuple[int, list[str]], place: Path) -> Path:
-        seconds, data = folder / f"seconds-{share[0]}.json", folder / f"lines-{share[0]}"
-        command = ["coverage", "run", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
-        line = [part for part in pytest_of(share[1], "-p", "helpers.by_line") if part != "-x"]
+    def measure(share: list[str], place: Path) -> None:
+        seconds, data = place / "seconds.json", place / "lines"
+        command = ["coverage", "run", "--branch", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
+        line = [part for part in pytest_of(share, "-p", "helpers.by_line") if part != "-x"]
         status, said = played(place, [*command, *line], LONGEST, NUMBA_CACHE_DIR=str(cache), BY_LINE_SECONDS=str(seconds))
-        if status > 1:
+        if status not in (0, 1, 5):  # 5: all of them are slow
             raise SystemExit(f"the tests cannot be played, pytest ends with {status}:\n{said[-2000:]}")
-        if status:
-            print("\n".join(said.splitlines()[-12:]), "these tests fail without a mistake, too, and are left out", sep="\n", flush=True)
         failed = set(re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, re.MULTILINE))
-        _add(found, place, data, json.loads(seconds.read_text()), failed)
-        return place
+        if failed:
+            print("without a mistake, too, these tests fail, and are left out:", *sorted(failed), sep="\n  ", flush=True)
+        found = _by_file(place, data, json.loads(seconds.read_text()), failed)
+        kept.update({file: {"digest": files[file], **found.get(file, {"lines": {}, "seconds": {}})} for file in share})
+        KEPT.write_text(json.dumps({"common": common, "files": kept}))
 
-    list(on_copies(folder, jobs, measure, shares))
-    KEPT.write_text(json.dumps({"key": key, **vars(found)}))
+    list(on_copies(folder, jobs, measure, [left[i : i + 6] for i in range(0, len(left), 6)]))
+    found = Entered()
+    for file in files:
+        found.seconds |= kept[file]["seconds"]
+        for source, lines in kept[file]["lines"].items():
+            for line, names in lines.items():
+                found.lines.setdefault(source, {}).setdefault(line, []).extend(names)
     return found
 
 
@@ -136,17 +143,25 @@ def _files(tests: list[str]) -> list[str]:
     return [file.relative_to(ROOT).as_posix() for file in found]
 
 
-def _add(found: Entered, place: Path, data: Path, seconds: dict[str, float], failed: set[str]) -> None:
-    """Add what one process measured."""
+def _by_file(place: Path, data: Path, seconds: dict[str, float], failed: set[str]) -> dict[str, dict[str, Any]]:
+    """What one process measured, for each file of tests."""
     import coverage
 
+    found: dict[str, dict[str, Any]] = {}
+
+    def of(test: str) -> dict[str, Any]:
+        return found.setdefault(test.partition("::")[0], {"lines": {}, "seconds": {}})
+
+    for test in seconds.keys() - failed:
+        of(test)["seconds"][test] = round(seconds[test], 3)
     entered: Any = coverage.CoverageData(basename=str(data))
     entered.read()
-    found.seconds |= {test: took for test, took in seconds.items() if test not in failed}
-    for file in entered.measured_files():
-        lines = found.lines.setdefault(Path(file).relative_to(place / "mpi_compress").as_posix(), {})
-        for line, tests in entered.contexts_by_lineno(file).items():
-            lines[str(line)] = sorted({*lines.get(str(line), ()), *filter(None, tests)} - failed)
+    for path in entered.measured_files():
+        source = Path(path).relative_to(place / "mpi_compress").as_posix()
+        for line, tests in entered.contexts_by_lineno(path).items():
+            for test in {*tests} - failed - {""}:
+                of(test)["lines"].setdefault(source, {}).setdefault(str(line), []).append(test)
+    return found
 
 
 class Tried(NamedTuple):

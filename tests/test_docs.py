@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 from bit_audit import COUNTED, JOBS
@@ -55,7 +55,7 @@ def played(typed: str, by_shell: bool) -> tuple[int, str]:
     if by_shell or name != "mpi-compress":
         environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
         both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        done = subprocess.run(typed, shell=True, text=True, env=environment, timeout=120, **both)
+        done = subprocess.run(typed, shell=True, text=True, env=environment, timeout=PATIENT, **both)
         return done.returncode, done.stdout
     assert not set(typed) & set("|<>;&$`~"), "only a shell understands this"
     printed = io.StringIO()
@@ -101,7 +101,7 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
         DOCS,
         tmp_path / "html",
     ]
-    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=PATIENT)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "html" / "tutorial.html").exists()
 

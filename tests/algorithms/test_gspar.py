@@ -2,12 +2,11 @@
 
 import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
 from helpers.plays import play, problem
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT, wait_for
 
 import mpi_compress as mc
 from mpi_compress.algorithms.estimators.sgd import SentVariance
@@ -119,10 +118,7 @@ def test_processes_share_trials(tmp_path):
         return subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
 
     first = started("--index", "0")
-    deadline = time.monotonic() + 100
-    while not list(tmp_path.rglob("tuning/*.part")):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_for(lambda: list(tmp_path.rglob("tuning/*.part")), 0.005)
     first.send_signal(signal.SIGSTOP)  # at its trial, for as long as we like
     others = [started("--index", "1"), started("--index", "1"), started("--index", "1", "--time-limit", "4")]
     for process in others:
@@ -130,9 +126,9 @@ def test_processes_share_trials(tmp_path):
     others[1].terminate()
     for process, why in ((others[1], "SIGTERM"), (others[2], "the time limit")):
         assert why in process.stderr.read()  # all of it: `communicate` passes over what is buffered
-        assert process.wait(30) == 75
+        assert process.wait(PATIENT) == 75
     first.send_signal(signal.SIGCONT)
-    said = [process.communicate(timeout=100)[1] for process in (first, others[0])]
+    said = [process.communicate(timeout=PATIENT)[1] for process in (first, others[0])]
     assert (first.returncode, others[0].returncode) == (0, 0), said
     assert len(list((tmp_path / "job" / "tuning").glob("*.h5"))) == 3
     together = {r.attrs["run_id"]: r for r in map(mc.read, (tmp_path / "job").glob("*.h5"))}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.bad_input import CASES, Case
-from helpers.running import BIN, command
+from helpers.running import BIN, PATIENT, command
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -63,7 +63,7 @@ def test_on_three_ranks_all_learn_of_it_from_rank_0(tmp_path):
     script = tmp_path / "all.py"
     script.write_text(ALL_CASES_ON_EVERY_RANK)
     line = [BIN / "mpiexec", "-n", "3", sys.executable, "-m", "mpi4py", script, tmp_path / "jobs.json"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENT)
     assert done.returncode == 0, done.stderr
     ranks = json.loads(done.stdout)
     assert len(ranks) == 3

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from helpers.running import BIN, command, run_of
+from helpers.running import BIN, PATIENT, command, run_of
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -427,7 +427,7 @@ def test_a_label_in_any_letters_can_be_printed_and_names_a_file(small_job, tmp_p
     text = small_job.read_text().replace('label = "CAT"', 'label = "größe"')
     small_job.write_text(text)
     line = [str(BIN / "mpi-compress"), "plan", str(small_job)]
-    done = subprocess.run(line, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60)
+    done = subprocess.run(line, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=PATIENT)
     assert (done.returncode, b"gr\\xf6\\xdfe" in done.stdout) == (0, True), done.stderr
 
 
@@ -436,7 +436,7 @@ def test_a_label_in_any_letters_can_be_printed_and_names_a_file(small_job, tmp_p
 def test_what_cannot_be_printed_is_one_line(unbuffered, small_job):
     line, variables = [str(BIN / "mpi-compress"), "plan", str(small_job)], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=variables)
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENT, env=variables)
     assert (done.returncode, done.stderr) == (3, "mpi-compress: cannot write: No space left on device\n")
     done = subprocess.run(
         ["bash", "-c", f'{shlex.join(line)} | true; exit "${{PIPESTATUS[0]}}"'], stderr=subprocess.PIPE, env=variables
@@ -446,7 +446,7 @@ def test_what_cannot_be_printed_is_one_line(unbuffered, small_job):
 
 def test_a_closed_terminal_stops_no_run(small_job, tmp_path):
     line = f"exec {BIN}/mpi-compress run {small_job} --only CAT --out {tmp_path} 2>&-"
-    assert subprocess.run(["sh", "-c", line], timeout=120).returncode == 0
+    assert subprocess.run(["sh", "-c", line], timeout=PATIENT).returncode == 0
     assert list(tmp_path.rglob("CAT-*.h5"))
 
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.running import SMALL_JOB
+from helpers.running import PATIENT, SMALL_JOB, wait_for
 from helpers.slurm_stub import StubSlurm
 
 from mpi_compress.cli.main import main
@@ -84,15 +84,12 @@ def test_a_warning_saves_the_run_and_queues_it_again_unless_it_is_cancelled_mean
     if kill:
         variables["BASH_FUNC_kill%%"] = kill
     task = subprocess.Popen(["bash", script, first], env=variables, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not (slurm.folder / "listens").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for((slurm.folder / "listens").exists)
     task.send_signal(signal.SIGTERM)  # SLURM sends it to the script too; the ranks alone act on it
     for _ in range(warnings):
         task.send_signal(signal.SIGUSR1)
         time.sleep(0.01)
-    said = task.communicate(timeout=30)[0]
+    said = task.communicate(timeout=PATIENT)[0]
     assert task.returncode == 75
     assert slurm.requeued == (["requeue 10019"] if again else [])
     assert [line.partition(":")[0] for line in said.splitlines()] == [

@@ -44,11 +44,11 @@ def test_what_is_no_formula_is_refused_with_the_reason(text, complaint):
     ],
 )  # fmt: skip
 def test_long_and_deep_formulas_are_refused_at_once_in_one_line(text, complaint):
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ValueError, match=complaint) as refusal:
         evaluate(text, NAMES)
     assert "\n" not in str(refusal.value)
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     if complaint != "too large a number":
         with pytest.raises(ValueError, match=complaint):
             names_in(text)

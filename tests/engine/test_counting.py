@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT
 
 import mpi_compress as mc
 from mpi_compress.engine.counting import Counters, Counts
@@ -44,7 +44,7 @@ def test_a_column_of_ones_own_takes_two_edits_and_is_counted_on_every_layout(ran
     launcher = [BIN / "mpiexec", "-n", ranks] if ranks else []
     line = [*launcher, sys.executable, PROGRAM, "run", job, "--quiet", "--out", tmp_path]
     line += [part for each in settings for part in ("--set", f"workers.{each}")]
-    done = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=PATIENT)
     assert done.returncode == 0, done.stderr
     (file,) = tmp_path.rglob("*.h5")
     run = mc.read(file)

@@ -16,7 +16,7 @@ import tomli_w
 from helpers.examples import ALGORITHMS, CHANGING, GENERATED, SHARED_MEMORY, run_of
 from helpers.layouts import TREE, Ended, Layout, Plan, assert_equal, play, play_all, results
 from helpers.problems import problem_files, problems_job
-from helpers.running import BIN, SMALL_JOB, command
+from helpers.running import BIN, PATIENT, SMALL_JOB, command
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
@@ -371,7 +371,7 @@ assert len(seen) > 7 * len(job.runs)
 
 def test_by_a_python_call_every_rank_holds_the_same_node_at_every_round_and_the_bytes_are_the_same(jobs, played, tmp_path):
     line = [BIN / "mpiexec", "-n", "3", BIN / "python", "-m", "mpi4py", "-c", WATCH, jobs / "small.toml", tmp_path]
-    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=PATIENT)
     assert done.returncode == 0, done.stderr
     for case, file in results(tmp_path).items():
         assert_equal(played(ONE)[case], file)

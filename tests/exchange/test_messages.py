@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT
 
 from mpi_compress.messages.link import REFUSED, Message
 
@@ -46,7 +46,7 @@ if comm.rank == 0:
 def test_messages_arrive_as_they_were_sent(crowded):
     line = [str(BIN / "mpiexec"), "-n", "3", sys.executable, "-m", "mpi4py", "-c", PROGRAM]
     environment = {**os.environ, "MPI_COMPRESS_CROWDED": crowded}
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENT, env=environment)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 

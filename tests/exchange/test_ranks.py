@@ -2,11 +2,10 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from helpers.running import BIN, command
+from helpers.running import BIN, PATIENT, command
 
 FAILING_PART = """
 from dataclasses import dataclass
@@ -50,10 +49,8 @@ SLOW = [pytest.param(0, marks=pytest.mark.slow, id="the first worker"), pytest.p
 
 @pytest.mark.parametrize("worker", [*SLOW, pytest.param(-1, id="all workers at once")])
 def test_an_exception_on_any_rank_ends_all_with_one_message(worker, failing_job, tmp_path):
-    start = time.monotonic()
-    done = command("run", failing_job(worker), "--out", tmp_path, "--quiet", ranks=5, timeout=60)
+    done = command("run", failing_job(worker), "--out", tmp_path, "--quiet", ranks=5)
     assert done.returncode != 0
-    assert time.monotonic() - start < 30
     assert done.stderr.count("RuntimeError: broken on purpose") == 1
     assert done.stderr.count("Traceback") == 0
     assert "failing_part.py, line " in done.stderr
@@ -115,7 +112,7 @@ def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
         "for _ in range(1000):\n    ranks_of(MPI.COMM_WORLD).close()\n"
         "if MPI.COMM_WORLD.rank == 0:\n    print('done')\n"
     )
-    done = subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], capture_output=True, text=True, timeout=PATIENT)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
@@ -129,5 +126,5 @@ def test_ranks_that_are_killed_leave_no_shared_memory(tmp_path):
         "Path('left').write_text(repr((len(names), [name for name in names if os.path.exists(name)])))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], cwd=tmp_path, capture_output=True, timeout=120)
+    subprocess.run([BIN / "mpiexec", "-n", "2", sys.executable, script], cwd=tmp_path, capture_output=True, timeout=PATIENT)
     assert (tmp_path / "left").read_text() == "(1, [])"

@@ -497,7 +497,7 @@ def test_logs_that_do_not_fit_their_names_are_refused(logs, given, says, tmp_pat
 def test_sys_exit_in_a_part_ends_every_rank_with_a_word(tmp_path):
     file = written(tmp_path, compressor("import sys; sys.exit(0) if t.k == 3 and t.who == 2 else None; " + SORTED))
     for ranks in (None, 3):
-        said = command("run", file, "--out", tmp_path, "--quiet", ranks=ranks, timeout=60)
+        said = command("run", file, "--out", tmp_path, "--quiet", ranks=ranks)
         assert said.returncode != 0
         assert "something called sys.exit(0)" in said.stderr
 

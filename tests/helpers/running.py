@@ -12,6 +12,7 @@ from mpi_compress.core.signals import Interrupts
 from mpi_compress.job.loading import parse_job
 
 BIN = Path(sys.executable).parent
+PATIENT = 600.0  # seconds that only what hangs takes: a machine with other work is ten times as slow as a quiet one
 GSPAR = {"generator": "gspar", "samples": 100, "dim": 40, "seed": 2}
 
 SMALL_JOB = """
@@ -55,7 +56,7 @@ algorithm = { name = "cat" }
 
 
 def command(
-    *arguments: str | Path, ranks: int | None = None, timeout: float = 120, **variables: str
+    *arguments: str | Path, ranks: int | None = None, timeout: float = PATIENT, **variables: str
 ) -> subprocess.CompletedProcess:
     """Run `mpi-compress`, under mpiexec where `ranks` is given."""
     launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
@@ -90,9 +91,9 @@ def rows_in(folder: Path) -> bool:
     return any("round" in mc.read(part).trace for part in folder.rglob("*.part") if part.stat().st_size > 10_000)
 
 
-def wait_for(what: Callable[[], object]) -> None:
-    """Return when `what` becomes true, within a minute."""
-    deadline = time.monotonic() + 60
+def wait_for(what: Callable[[], object], every: float = 0.05) -> None:
+    """Return when `what` becomes true."""
+    deadline = time.monotonic() + PATIENT
     while not what() and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(every)
     assert what()

@@ -73,7 +73,7 @@ class StubSlurm:
         *_, script, first = self.submitted[job]
         text = Path(script).read_text()
         env = {**os.environ, **self.variables, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_ID": f"{job}9", **variables}
-        done = subprocess.run(["bash", script, first], env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["bash", script, first], env=env, capture_output=True, text=True, timeout=600)
         values = {"A": job, "a": str(task), "%": "%"}
         heads = [shlex.split(line)[1] for line in text.splitlines() if line.startswith("#SBATCH --output=")]
         for log in heads:

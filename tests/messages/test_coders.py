@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.examples import COMPRESSORS
+from helpers.running import PATIENT
 
 import mpi_compress as mc
 from mpi_compress.core.streams import Role, Round, Streams
@@ -143,7 +144,7 @@ def test_the_hook_of_the_page_trains_with_pytorch(tmp_path):
     pytest.importorskip("torch", reason="the example is for PyTorch")
     code = next(block for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S) if block.startswith("# hook.py"))
     (tmp_path / "hook.py").write_text(code)
-    done = subprocess.run([sys.executable, "hook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "hook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENT)
     assert done.returncode == 0, done.stderr
     first, last = map(float, done.stdout.split()[-2:])
     assert last < first / 2

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT
 
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import load_job
@@ -51,8 +51,8 @@ def test_plan_prints_what_a_run_then_needs(job, tmp_path):
         "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
     line = [sys.executable, script, "run", job, "--out", tmp_path / "out", "--quiet"]
-    subprocess.run(line, check=True, capture_output=True, timeout=240)  # the first run compiles, which takes memory of its own
-    done = subprocess.run([*line, "--fresh"], check=True, capture_output=True, text=True, timeout=240)
+    subprocess.run(line, check=True, capture_output=True, timeout=PATIENT)  # the first run compiles, which takes memory of its own
+    done = subprocess.run([*line, "--fresh"], check=True, capture_output=True, text=True, timeout=PATIENT)
     assert 0.5 * told <= int(done.stdout) <= 1.1 * told
 
 
@@ -90,7 +90,7 @@ def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_
 
     def under_mpiexec(free: float) -> subprocess.CompletedProcess:
         line = [BIN / "mpiexec", "-n", "3", sys.executable, script, free, "run", job, "--out", tmp_path / "out", "--quiet"]
-        return subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=240, env=os.environ)
+        return subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=PATIENT, env=os.environ)
 
     refused = under_mpiexec(0.9 * sum(needs))
     assert refused.returncode == 2

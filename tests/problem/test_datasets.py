@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import h5py
 import numpy as np
 import pytest
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT
 from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
@@ -77,7 +77,7 @@ def test_ranks_that_share_the_parsing_give_the_file_of_one_process(text, tmp_pat
     content = want.read_bytes()
     want.unlink()
     line = [BIN / "mpiexec", "-n", "3", sys.executable, "-m", "mpi4py", script, text]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENT)
     assert (done.returncode, done.stderr) == (0, "")
     assert want.read_bytes() == content
     assert not list(want.parent.glob(f"{want.name}.*"))  # nothing is left of the way there
@@ -231,7 +231,7 @@ def test_least_squares_fit_the_labels_as_they_are_or_the_two_classes_that_positi
 
 def test_two_threads_that_write_one_file_at_once_both_get_through(tmp_path):
     """Jobs that one process reads side by side take note of the same data set's digest."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=PATIENT)
 
     def fill(part):
         part.write_text("whole")

@@ -4,12 +4,11 @@ import json
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.running import BIN, command
+from helpers.running import BIN, PATIENT, command, wait_for
 
 import mpi_compress as mc
 from mpi_compress import report as page
@@ -304,11 +303,9 @@ def test_what_is_stopped_is_saved_and_the_same_command_goes_on(tmp_path):
     )
     line = [BIN / "mpi-compress", "reproduce", job, "--out", tmp_path, "-o", tmp_path / "r.html"]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("*.part")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: list(tmp_path.rglob("*.part")))
     process.send_signal(signal.SIGTERM)
-    assert "the same command goes on" in process.communicate(timeout=60)[1]
+    assert "the same command goes on" in process.communicate(timeout=PATIENT)[1]
     assert process.returncode == 75
     again = command("reproduce", job, "--out", tmp_path, "-o", tmp_path / "r.html")
     assert again.returncode == 0, again.stderr

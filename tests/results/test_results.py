@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from helpers.disk import order_of_syncs
-from helpers.running import BIN, run_of
+from helpers.running import BIN, PATIENT, run_of
 
 import mpi_compress as mc
 from mpi_compress import UserError
@@ -126,7 +126,7 @@ def test_killed_while_running_leaves_a_part_that_can_be_read_and_no_result(small
     line = [BIN / "mpi-compress", "run", small_job, "--out", tmp_path, "--only", "GD", "--set", "stop.rounds=100000000", "--quiet"]
     program = subprocess.Popen([str(a) for a in line])
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENT
         while time.monotonic() < deadline:
             time.sleep(0.5)
             parts = list(tmp_path.rglob("*.part"))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers.disk import order_of_syncs
 from helpers.layouts import assert_equal
-from helpers.running import BIN, After, command, rows_in, wait_for
+from helpers.running import BIN, PATIENT, After, command, rows_in, wait_for
 
 import mpi_compress as mc
 from mpi_compress.algorithms.estimators import cat
@@ -45,7 +45,7 @@ def test_a_signal_saves_and_ends_with_status_75(ranks, number, small_job, tmp_pa
     try:
         wait_for(lambda: rows_in(tmp_path))
         program.send_signal(number)
-        _, said = program.communicate(timeout=20)
+        _, said = program.communicate(timeout=PATIENT)
     finally:
         program.kill()
     told = [text for text in said.splitlines() if "mpi-compress" in text]
@@ -158,7 +158,7 @@ def killed_run(job, out, last, ranks):
     program.write_text(KILLED)
     launcher = [BIN / "mpiexec", "-n", str(ranks)] if ranks else []
     line = [*launcher, sys.executable, program, job, out, last, ranks or 0]
-    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(a) for a in line], capture_output=True, text=True, timeout=PATIENT)
     assert done.returncode != 0, done.stderr
     (part,) = out.rglob("*.part")
     header = checkpoint.read_header(part.with_suffix(".ckpt"))
