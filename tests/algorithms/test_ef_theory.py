@@ -98,36 +98,6 @@ def test_gdstar_with_a_contraction_reaches_the_optimum_where_plain_error_feedbac
     assert plain.trace["loss"][-1] - f_star > 1e-9
 
 
-@pytest.mark.parametrize("batch", [None, 2])
-@pytest.mark.parametrize(
-    "algorithm",
-    [
-        {"name": "ef"},
-        {"name": "ef-gdstar"},
-        {"name": "ef", "feedback": False},
-        {"name": "ef", "reset": 3},
-        {"name": "gd"},
-        {"name": "ef21"},
-        {"name": "diana"},
-        {"name": "diana", "alpha": 0.4},
-        {"name": "marina"},
-        {"name": "marina", "p": 0.3},
-    ],
-    ids=lambda a: " ".join(map(str, a.values())),
-)
-def test_with_the_identity_every_method_is_gradient_descent(algorithm, batch):
-    p = problem()
-    x_star, _ = optimum(p)
-    takes_batch = algorithm["name"] in ("ef", "gd")
-    if batch and not takes_batch:
-        pytest.skip("full gradients only")
-    own = {"batch": batch} if batch else {}
-    one = play(p, {"name": "sgd", "step": "0.5/L", **own}, {"name": "identity"}, 60)
-    other = play(p, {**algorithm, "step": "0.5/L", **own}, {"name": "identity"}, 60, x_star=x_star)
-    assert np.allclose(one.x, other.x, rtol=1e-11, atol=1e-14)
-    assert np.allclose(one.trace["loss"], other.trace["loss"], rtol=1e-12)
-
-
 def test_with_the_identity_both_forms_of_momentum_are_heavy_ball_with_nesterovs_look_ahead():
     p = problem()
     runs = [

@@ -5,7 +5,7 @@ import pytest
 from helpers import plain_literature as draws
 from helpers import plain_products as plain
 from helpers.plain_ef import Shards
-from helpers.plays import play, problem, start
+from helpers.plays import optimum, play, problem, start
 from helpers.running import run_of
 
 import mpi_compress as mc
@@ -37,14 +37,15 @@ ESTIMATORS = {
     "ef": ({"name": "ef"}, TOP, lambda f: plain.ef(f, top)),
 }
 DOWNLINKS = {
-    "mean": (None, None, lambda *of: plain.by_mean(*of)),
-    "ef21-p": ("ef21-p", TOP, lambda *of: plain.by_ef21_p(*of, top_down)),
-    "double-squeeze": (SQUEEZE, TOP, lambda *of: plain.by_squeeze(*of, top_down)),
-    "marina-p": (MARINA_P, RANDOM, lambda *of: plain.by_marina_p(*of, random_down, draws.coins(0.4, ROUNDS))),
+    "mean": (None, None, lambda *of, **_: plain.by_mean(*of)),
+    "ef21-p": ("ef21-p", TOP, lambda *of, **_: plain.by_ef21_p(*of, top_down)),
+    "double-squeeze": (SQUEEZE, TOP, lambda *of, **_: plain.by_squeeze(*of, top_down)),
+    "marina-p": (MARINA_P, RANDOM, lambda *of, tosses: plain.by_marina_p(*of, random_down, draws.coins(0.4, ROUNDS, at=tosses))),
 }
+COINS = {"marina", "marina-pp", "page", "dasha-page"}  # they toss the common coin before marina-p does
 
 
-def played(p, algorithm, up, server=None, by=None, down=None):
+def played(p, algorithm, up, server=None, by=None, down=None, rounds=ROUNDS, **more):
     """The points that are evaluated."""
     points = []
     method = algorithms.build({**algorithm, "step": γ, **({"server": server} if server else {})}, "algorithm")
@@ -53,7 +54,7 @@ def played(p, algorithm, up, server=None, by=None, down=None):
     look = lambda k, node, workers: points.append(np.array(dense(bound[0].iterate(node))))  # noqa: E731
     original = type(method).within
     object.__setattr__(method, "within", lambda setting: bound.append(original(method, setting)) or bound[0])
-    play(p, method, up, ROUNDS, look, down=down)
+    play(p, method, up, rounds, look, down=down, **more)
     return np.array(points)
 
 
@@ -61,14 +62,42 @@ def played(p, algorithm, up, server=None, by=None, down=None):
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_product_is_its_plain_loop(estimator, server, downlink):
-    if estimator == "marina" and downlink == "marina-p":
-        pytest.skip("both toss the common coin, which the plain loops draw apart")
     p = problem(samples=24, dim=12, mu=0.1)
     f = Shards(p.A, p.labels, p.count, p.mu)
     (algorithm, up, direction), (settings, server_of), (by, down, heard) = ESTIMATORS[estimator], SERVERS[server], DOWNLINKS[downlink]
     xs = played(p, algorithm, up, settings, by, down)
-    wanted = heard(f, start(p), direction(f), server_of, ROUNDS)
+    wanted = heard(f, start(p), direction(f), server_of, ROUNDS, tosses=int(estimator in COINS))
     np.testing.assert_allclose(xs, wanted, rtol=1e-12, atol=1e-12)
+
+
+LINK = {"name": "trace", "rows": [[0, "1 ms", "1 Gbit/s"]]}
+WHOLE = {"batch": 6, "sampling": "epoch"}  # a minibatch of all rows of a shard
+ALL = {"name": "top-k", "k": 12}
+EXACTLY = {  # estimators whose messages lose nothing here: each is then gradient descent
+    "3pc": ({"zeta": 0.0}, EXACT), "adacgd": ({"zeta": 0.0, "levels": [12]}, {"name": "top-k"}), "cat": ({"budget": 12}, {"name": "top-k"}),
+    "clag": ({"zeta": 0.0}, ALL), "dasha": ({}, EXACT), "dasha-mvr": (WHOLE, EXACT), "dasha-page": ({"p": 0.5, **WHOLE}, EXACT),
+    "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-gdstar": ({}, ALL),
+    "ef21": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT),
+    "marina": ({"p": 0.5}, EXACT), "marina-pp": ({"p": 0.5}, EXACT), "page": ({"p": 0.5, **WHOLE}, EXACT),
+    "sgd": (WHOLE, EXACT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("downlink", DOWNLINKS)
+@pytest.mark.parametrize("server", SERVERS)
+def test_without_loss_every_estimator_is_gradient_descent_with_that_server_and_downlink(server, downlink):
+    p = problem(samples=24, dim=12, mu=0.1)
+    f, (settings, server_of), (by, down, heard) = Shards(p.A, p.labels, p.count, p.mu), SERVERS[server], DOWNLINKS[downlink]
+    wanted = [heard(f, start(p), plain.gd(f, lambda v, i, k: v), server_of, 8, tosses=at) for at in (0, 1)]
+    for name, (given, up) in EXACTLY.items():
+        more = {"cost": LINK, "codec": "fixed"} if name == "kimad" else {"x_star": optimum(p)[0]} if name == "ef-gdstar" else {}
+        xs = played(p, {"name": name, **given}, up, settings, by, down, rounds=8, **more)
+        np.testing.assert_allclose(xs, wanted[name in COINS], rtol=1e-9, atol=1e-11, err_msg=name)
+
+
+def test_every_estimator_is_among_those_without_loss():
+    estimators = {name for name, kind, server, downlink, *_ in table() if kind and (server, downlink) == ("step", "mean")}
+    assert set(EXACTLY) == estimators - {"local-sgd", "power-sgd", "svrg"}  # a round of theirs is not one step
 
 
 @pytest.mark.parametrize("server", ["heavy ball, nesterov", "adam", "nesterov"])

@@ -52,9 +52,9 @@ def batches(f, batch, seed=0, epoch=False):
     return rows
 
 
-def coins(p, rounds, seed=0):
-    """True for each round that is full: round 0, and those for which the round before tossed less than p."""
-    return [True] + [bool(stream(seed, SHARED, 0, k).random() < p) for k in range(rounds - 1)]
+def coins(p, rounds, seed=0, at=0):
+    """True for each round that is full: round 0, and those for which the round before tossed less than p, with its toss number `at`."""
+    return [True] + [bool(stream(seed, SHARED, 0, k).random(at + 1)[at] < p) for k in range(rounds - 1)]
 
 
 def participants(n, r, k, seed=0):

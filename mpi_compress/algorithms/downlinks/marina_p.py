@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ class Node:
 @dataclass
 class Worker:
     x: Vector  # (d,) w_i: where it takes gradients
+    before: Vector | None  # (d,) w_i of the round before, where the estimator takes gradients there too
     own: Any  # the estimator's
 
 
@@ -64,13 +65,15 @@ class MARINAP(Downlink):
         return Node(x0.copy(), m.start_known(x0))
 
     def start_worker(self, start: Callable[..., Any], node: Node, f: Objective) -> Worker:
-        return Worker(node.x.copy(), start(node, f))
+        looks_back = getattr(node.known, "before", None) is not None
+        return Worker(node.x.copy(), node.x.copy() if looks_back else None, start(node, f))
 
     def start_master(self, m: Estimator, node: Node) -> Master:
         return Master(m.started(node.x), m.start_memory(node.x))
 
     def worker_sends(self, sends: Callable[..., Message], node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        return sends(Node(worker.x, node.known, node.full), worker.own, f, t)
+        known = node.known if worker.before is None else replace(node.known, before=worker.before)
+        return sends(Node(worker.x, known, node.full), worker.own, f, t)
 
     def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
         raise NotImplementedError("each worker hears a message of its own")
@@ -83,6 +86,8 @@ class MARINAP(Downlink):
         return [link.pack(v, t.to(i)) for i in range(m.setting.n)]
 
     def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
+        if worker.before is not None:
+            worker.before[:] = worker.x
         if node.full:
             worker.x[:] = 0.0
         down.add_to(worker.x)
