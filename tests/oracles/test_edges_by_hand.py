@@ -1,0 +1,161 @@
+"""What small functions say at the edge of their case, by hand: ties, zeros, ends of ranges, one item among several."""
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from helpers.plays import play, problem
+
+import mpi_compress as mc
+from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.tuning.schemes import Stochastically
+from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_of
+from mpi_compress.cli.main import main
+from mpi_compress.cluster import notes
+from mpi_compress.cluster.slurm import Task
+from mpi_compress.core.streams import Pool
+from mpi_compress.evidence.answers import at_edge
+from mpi_compress.evidence.levels import round_targets
+from mpi_compress.figures.words import number
+from mpi_compress.job.labels import one_line
+from mpi_compress.job.loading import parse_job
+from mpi_compress.messages.kinds import Dense, SignSparse, WithScalar
+from mpi_compress.planning.pool import measures_seconds
+from mpi_compress.results.bounds import Table
+
+
+def test_signs_of_zeros_are_not_sent():
+    sent = SignSparse.at(np.array([1.0, 0.0, -2.0, 5.0]), np.array([0, 1, 2], dtype=np.uint32), 3.0)
+    assert (sent.indices.tolist(), sent.negative.tolist()) == ([0, 2], [False, True])
+
+
+def test_a_pool_gives_whole_words_and_refuses_all_other_ranges():
+    pool = Pool(np.arange(5, dtype=np.uint64))
+    assert pool.integers(0, 2**64).tolist() == 0
+    assert pool.integers(0, 2**64 - 1, 2, endpoint=True).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="whole words"):
+        pool.integers(0, 2**64 - 1)
+
+
+def test_the_variance_that_qsgd_states_is_the_smaller_of_two_for_the_largest_magnitude_too():
+    """(b − 1)/(4s²) and √(b − 1)/(2s), for buckets of b coordinates and s levels."""
+    C = mc.compressors["qsgd"]
+    assert [C(levels=s, norm="max").omega(17) for s in (1, 2, 4)] == [2.0, 1.0, 1 / 4]
+    assert [C(levels=s).omega(16) for s in (1, 2, 4)] == [4.0, 1.0, 1 / 4]
+
+
+def test_a_regime_in_which_nothing_moves_is_not_critical():
+    """It is critical up to the end of the first epoch, here of 2 rounds, and again where ‖Δ‖ changes."""
+    regime, still = Regime(np.zeros(4)), Dense(np.zeros(4))
+    for k in range(6):
+        regime.hear(SimpleNamespace(eta=0.5, every=1), still, k, 2, False)
+        assert regime.critical == (k == 0)
+    regime.hear(SimpleNamespace(eta=0.5, every=1), Dense(np.ones(4)), 6, 2, False)
+    regime.hear(SimpleNamespace(eta=0.5, every=1), Dense(np.ones(4)), 7, 2, False)
+    assert regime.critical
+
+
+def test_the_mean_of_a_stochastic_method_is_times_the_least_of_the_scalars():
+    ups = [WithScalar(ω, Dense(np.full(3, v))) for ω, v in ((0.5, 2.0), (0.25, 4.0), (0.75, 6.0))]
+    sent = Stochastically.answer(SimpleNamespace(), lambda vectors: Dense(np.mean([v.dense() for v in vectors], axis=0)), ups)
+    assert sent.dense().tolist() == [1.0] * 3
+
+
+def test_alistarhs_budget_is_the_least_that_reaches_the_norm():
+    """4 ≥ √(16 + 1 + 1 + 1)? No: 5 ≥ √19 takes two; of four equal ones √4 = 2 takes two."""
+    assert [alistarh_budget(np.array(g)) for g in ([4.0, 1, 1, 1], [1.0, 1, 1, 1], [3.0, 0, 0, 0], [0.0, 0, 0, 0])] == [2, 2, 1, 1]
+
+
+def test_the_improvement_of_what_is_not_finite_is_not_known_and_of_zero_is_1():
+    top = np.array([1], dtype=np.uint32)
+    assert np.isnan(improvement_of(None, np.array([0.0, np.inf]), top))
+    assert improvement_of(None, np.zeros(2), top) == 1.0
+
+
+def test_the_gap_of_double_encoding_is_what_the_direction_is_off_over_what_it_may_be():
+    p, seen = problem(mu=0.1), []
+    run = play(p, {"name": "iade", "level": 5.0, "rate": 0.9}, {"name": "lattice"}, 6, lambda k, node, workers: seen.append((node.x.copy(), node.v.copy())), codec="lattice", down={"name": "lattice"})  # fmt: skip
+    for k in range(1, 7):
+        true = np.mean([f.value_and_gradient(seen[k - 1][0])[1] for f in p.fs.values()], axis=0)
+        assert run.trace["gap"][k] == pytest.approx(np.linalg.norm(seen[k][1] - true) / run.method.budget(k - 1), rel=1e-6)
+
+
+def with_settings(*tables):
+    return [SimpleNamespace(written={"seed": seed, "algorithm": {"name": "gd", **table}}, tuned=None) for seed, table in enumerate(tables)]
+
+
+def test_a_run_is_at_the_edge_of_a_grid_where_its_numbers_rise_or_fall_together():
+    rising = with_settings({"step": 0.1, "batch": 1}, {"step": 0.2, "batch": 2}, {"step": 0.3, "batch": 3})
+    falling = with_settings({"step": 0.1, "batch": 3}, {"step": 0.2, "batch": 2}, {"step": 0.3, "batch": 1})
+    mixed = with_settings({"step": 0.1, "batch": 2}, {"step": 0.2, "batch": 3}, {"step": 0.3, "batch": 1})
+    assert [[at_edge(run, runs) for run in runs] for runs in (rising, falling)] == 2 * [[True, False, True]]
+    assert not any(at_edge(run, mixed) for run in mixed)
+    assert not at_edge(rising[0], rising[:2])
+
+
+def test_targets_are_shares_of_the_way_and_on_an_axis_of_decades_shares_of_its_decades():
+    values = [np.array([8.0, 4.0, 0.0])]
+    assert round_targets(values, rising=False, falls=False, asked=[]) == [4.0, 1.6, 0.4]
+    assert round_targets([np.array([0.1, 0.5, 0.9])], rising=True, falls=False, asked=[0.88]) == [0.5, 0.74, 0.86, 0.88]
+    assert round_targets([np.array([1e4, 1.0])], rising=False, falls=True, asked=[]) == [1e3, 1e2, 1e1]
+    assert round_targets([np.array([1.0, 2.0])], rising=False, falls=False, asked=[0.5]) == []
+
+
+def test_numbers_on_an_axis_are_plain_from_a_thousandth_on():
+    assert [number(value) for value in (0.0, 0.02, 1e-3, 7e-4)] == ["0", "0.02", "0.001", "7·10⁻⁴"]
+
+
+def test_four_labels_are_all_of_four_and_the_first_of_five():
+    runs = [SimpleNamespace(label=label) for label in "abcde"]
+    assert one_line(runs[:4]) == "4 runs: a, b, c, d"
+    assert one_line(runs) == "5 runs: a, b, c, d, …"
+    assert one_line(runs[:1]) == "1 run: a"
+
+
+def test_a_job_measures_seconds_by_its_figure_or_by_one_of_its_claims(tmp_path):
+    tables = {"data": {"generator": "gspar"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
+    claims = [{"id": name, "says": "so", "value": value, "holds": "> 0"} for name, value in (("A", "rounds('job')"), ("B", "seconds('job')"))]
+    jobs = [{}, {"claim": claims[:1]}, {"claim": claims}, {"figure": {"x": "seconds"}}]
+    assert [measures_seconds(parse_job({**tables, **more}, "job", tmp_path, {})) for more in jobs] == [False, False, True, True]
+
+
+def test_table_1_is_shown_for_powers_of_ten_below_the_first_square_of_the_gradient_that_were_reached():
+    rows = 4
+    theory = {name: np.full((rows, 3), 0.3) for name in ("alpha", "beta", "omega")} | {"improvement": np.full(rows, 0.5), "variance": np.zeros(rows)}
+    trace = {"round": np.arange(rows), "loss": np.ones(rows), "suboptimality": np.ones(rows), "grad_norm": np.array([4.0, 2.0, 1.0, 0.1])}
+    trace |= {"distance": np.ones(rows), "elements_up": np.arange(rows)}
+    attrs = {"label": "x", "status": "complete", "L": 2.0, "mu": 0.0, "f_star": 0.0, "curve": "alpha", "dim": 50, "n_workers": 1}
+    table = Table.of(mc.Run(Path("x.h5"), attrs, trace, {}, {"seconds": np.zeros(rows)}, None, theory))
+    assert [(row.kind, row.eps, row.needed) for row in table.rows()] == [("non-convex", pytest.approx(16 * 10.0**-k), need) for k, need in ((1, 2), (2, 3), (3, 3))]
+
+
+def test_the_last_words_of_a_task_are_those_after_its_own_last_line(tmp_path):
+    log = tmp_path / "log"
+    task = Task("1_0", "", "", log)
+    log.write_text("earlier: not this one\nmpi-compress: the run failed:\n  File x, line 1\nValueError: no more\nafterwards\n")
+    assert task.last_words() == "ValueError: no more"
+    log.write_text("earlier\nmpi-compress: it is full\nafterwards\n")
+    assert task.last_words() == "it is full"
+
+
+@pytest.mark.parametrize("wrong", [{"first": "0"}, {"tasks": {"a": "1", "b": 2}}, {"job": "7_1"}, {"job": 7}])
+def test_a_note_with_one_number_that_is_none_is_not_read(wrong):
+    right = {"job": "7", "first": 2, "tasks": {"a": 0, "b": 1}}
+    assert notes._array(right).first == 2
+    with pytest.raises(ValueError, match="no number"):
+        notes._array({**right, **wrong})
+
+
+def test_results_are_listed_with_their_ages(tmp_path, capsys):
+    for days, job in ((0, "new"), (3 / 24, "hours"), (4, "days")):
+        tables = {"name": job, "data": {"generator": "gspar", "samples": 8, "dim": 3}, "algorithm": {"name": "gd"}, "stop": {"rounds": 1}}
+        (run,) = mc.run(tables, out=tmp_path)
+        written = time.time() - 86400 * days
+        os.utime(run.file, (written, written))
+    assert main(["results", "ls", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert [age in said for age in ("0 min", "3 h", "4 d")] == [True] * 3, said
+
