@@ -2,12 +2,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 RUNS := .venv/runs
+OTHER_BIN := .venv/other/bin
+OTHER ?= numpy==2.2.* scipy==1.15.* numba==0.62.*
 # the demo has 4 workers and a master; more ranks than cores would wait for each other
 RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
-.PHONY: demo figures test test-slow test-cluster lint bench docs clean constraints mistakes claims-mutants random-mistakes
+.PHONY: demo figures test test-slow test-cluster lint bench docs clean constraints coverage test-versions mistakes claims-mutants random-mistakes
 
 demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n $(RANKS) $(BIN)/mpi-compress run jobs/demo.toml
@@ -24,6 +26,17 @@ test-slow: $(INSTALLED)    ## checks that take minutes, and property tests with 
 
 test-cluster: $(INSTALLED) ## on a real SLURM, on emulated hosts, through kills and full disks: as root, with slurm-wlm, munge and iproute2
 	$(BIN)/python -m pytest -m slow tests/cluster
+
+coverage: $(INSTALLED)     ## lines and branches of the package that the suite enters, in processes that it starts, too; compiled kernels are left out
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
+
+test-versions: $(RUNS)     ## the suite with other versions, in an environment of its own: OTHER="numpy==2.3.* numba==0.63.*"
+	test -x $(OTHER_BIN)/python || $(PYTHON) -m venv $(OTHER_BIN)/..
+	$(OTHER_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test]" $(OTHER)
+	env -u MPI_COMPRESS_FIXTURES $(OTHER_BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 mistakes: $(INSTALLED)   ## small mistakes put into a copy one at a time: which the tests notice; half an hour
 	$(BIN)/python tests/mistakes.py

@@ -13,6 +13,7 @@ TURNED: dict[type, type] = {
     ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
 PAIRS = ("min max", "minimum maximum", "argmin argmax", "nanmin nanmax", "all any", "floor ceil")
+WITHOUT_EFFECT = {"strict", "exist_ok", "parents", "copy", "encoding"}  # keywords that change nothing where all is right
 OTHER = {a: b for pair in PAIRS for a, b in (pair.split(), pair.split()[::-1])}
 
 
@@ -51,7 +52,7 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns", "decorator_list", "type_params", "bases"):
             continue
         for node in value if isinstance(value, list) else [value]:
-            if isinstance(node, ast.AST) and not _is_left_out(node):
+            if isinstance(node, ast.AST) and not _is_left_out(node) and not (isinstance(node, ast.keyword) and node.arg in WITHOUT_EFFECT):
                 yield node
                 yield from _nodes(node)
 
