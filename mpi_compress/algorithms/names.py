@@ -12,6 +12,7 @@ from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, exact_up
 from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
+from mpi_compress.core.fields import AtLeastOne, Decay, Positive
 from mpi_compress.core.streams import Round
 from mpi_compress.problem.objective import Objective
 
@@ -48,10 +49,10 @@ class Adam(ErrorFeedback):
     theory = ""
     step: Step = 1e-3  # γ, the step size
     feedback: bool = True  # false: the error e is dropped after every round
-    reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
-    beta1: float = 0.9  # β1, the share that m keeps
-    beta2: float = 0.999  # β2, the share that v keeps
-    epsilon: float = 1e-8  # ε, added to √v
+    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
+    beta1: Decay = 0.9  # β1, the share that m keeps
+    beta2: Decay = 0.999  # β2, the share that v keeps
+    epsilon: Positive = 1e-8  # ε, added to √v
 
 
 @algorithms.register("double-squeeze")

@@ -101,6 +101,7 @@ class Estimator(Verbs):
     server: Any = field(default=None, kw_only=True)  # how x moves along the direction; left out: as the method's paper says
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.server is not None and not isinstance(self.server, Server):
             object.__setattr__(self, "server", servers.build(self.server, "server"))
 

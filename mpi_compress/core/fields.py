@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, reduce
+from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -24,14 +25,63 @@ class Checked:
 
     Args:
         check: returns the value to use, or raises ValueError with what the value should be.
+        is_range: True if it returns the value as it is; then parts that are built in Python are checked too.
     """
 
     check: Callable[[Any], Any]
+    is_range: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core.core_schema import no_info_after_validator_function
 
         return no_info_after_validator_function(self.check, handler(source))
+
+
+def within(interval: str) -> Checked:
+    """The check that a number is in an interval, such as "(0, 1]"."""
+    from_least, up_to_most = interval[0] == "[", interval[-1] == "]"
+    least, most = interval[1:-1].split(", ")
+    low, high = float(least), float(most)
+    words = f"{'at least' if from_least else 'above'} {least}"
+    if high < inf or up_to_most:
+        words += ", or inf" if high == inf else f" and {'at most' if up_to_most else 'below'} {most}"
+
+    def check(value: float) -> float:
+        if not (low < value < high or (from_least and value == low) or (up_to_most and value == high)):
+            raise ValueError(words)
+        return value
+
+    return Checked(check, is_range=True)
+
+
+AtLeastOne = Annotated[int, within("[1, inf)")]
+Positive = Annotated[float, within("(0, inf)")]
+NotNegative = Annotated[float, within("[0, inf)")]
+Share = Annotated[float, within("(0, 1]")]
+Decay = Annotated[float, within("[0, 1)")]
+
+
+def refuse_out_of_range(part: Any) -> None:
+    """Raise ValueError where a field of a part is out of the range that its type states; None passes."""
+    for name, check in _ranges(part.__class__):
+        value = getattr(part, name)
+        if value is not None:
+            try:
+                check(value)
+            except ValueError as error:
+                raise ValueError(f"{name} = {value!r} was given; it should be {error}") from None
+
+
+@cache
+def _ranges(cls: Any) -> list[tuple[str, Callable[[Any], Any]]]:
+    """The fields of a part whose types state a range, each with its check."""
+    found: list[tuple[str, Callable[[Any], Any]]] = []
+    with suppress(NameError):  # a type that only checkers of types import
+        for name in parameters(cls):
+            for hint in (_hints(cls)[name], *get_args(_hints(cls)[name])):
+                checks = getattr(hint, "__metadata__", ())
+                found += [(name, each.check) for each in checks if isinstance(each, Checked) and each.is_range]
+    return found
 
 
 def parameters(cls: Any) -> list[str]:

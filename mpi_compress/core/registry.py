@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.fields import converted, parameters
+from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -27,6 +27,9 @@ class Part:
     """The base of all contracts of parts."""
 
     name: ClassVar[str]  # in jobs; `Registry.register` sets it
+
+    def __post_init__(self) -> None:
+        refuse_out_of_range(self)
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):

@@ -111,9 +111,9 @@ def test_wrong_steps_are_refused_before_anything_runs(step, why, tmp_path):
             for batch in (10**12, 10**19)
             for sampling in ("with-replacement", "epoch")
         ),
-        ({"name": "ef", "momentum": 1.0}, None, "momentum = 1.0"),
+        ({"name": "ef", "momentum": 1.0}, None, "momentum: 1.0"),
         ({"name": "ef", "masking": True}, None, "needs momentum"),
-        ({"name": "ef", "reset": 0}, None, "reset = 0"),
+        ({"name": "ef", "reset": 0}, None, "reset: 0"),
         ({"name": "ef", "average": "linear"}, None, '"linear" goes with step'),
         ({"name": "ef-gdstar", "batch": 1}, None, "takes full gradients"),
         ({"name": "ef-gdstar", "regularizer": "master"}, None, 'regularizer = "worker"'),

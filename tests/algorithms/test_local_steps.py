@@ -166,8 +166,8 @@ def test_locodl_keeps_its_rate(up):
 @pytest.mark.parametrize(
     ("algorithm", "up", "text"),
     [
-        ({"name": "local-sgd", "local_steps": 0}, IDENTITY, "local_steps = 0 must be at least 1"),
-        ({"name": "local-sgd", "server_step": 0}, IDENTITY, "server_step = 0.* must be above 0"),
+        ({"name": "local-sgd", "local_steps": 0}, IDENTITY, "local_steps: 0 was given; it should be at least 1"),
+        ({"name": "local-sgd", "server_step": 0}, IDENTITY, "server_step: 0.* should be above 0"),
         ({"name": "scaffnew"}, RANDOM, "scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
         ({"name": "scaffnew", "p": 0}, IDENTITY, "p = 0 must be above 0 and at most 1; the default needs mu > 0"),
         ({"name": "scaffnew", "step": [[0, 0.1], [5, 0.01]]}, IDENTITY, "scaffnew takes one step size for all rounds"),

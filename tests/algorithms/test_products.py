@@ -158,7 +158,7 @@ REFUSED = [
     ({"algorithm": {"name": "svrg", "step": 0.1}, "down": {"by": "ef21-p"}}, "the workers of svrg use the mean that they hear"),
     ({"algorithm": {"name": "gd", "step": 0.1, "average": "uniform"}, "down": {"by": "ef21-p"}}, "leave average out"),
     ({"algorithm": {"name": "gd", "step": 0.1}, "down": {"by": MARINA_P, "compressor": TOP}}, "gd needs an unbiased compressor down"),
-    ({"algorithm": {"name": "ef", "step": 0.1, "server": {"name": "heavy-ball", "beta": 1.0}}, "up": {"compressor": TOP}}, "beta = 1.0 must be from 0 to below 1"),
+    ({"algorithm": {"name": "ef", "step": 0.1, "server": {"name": "heavy-ball", "beta": 1.0}}, "up": {"compressor": TOP}}, "server.beta: 1.0 was given; it should be at least 0 and below 1"),
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from mpi_compress.core import fields
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import Size
+from mpi_compress.core.registry import Part
 
 TYPES = [
     bool, int, float, str, Any, Path, float | None, int | float, float | str, str | int | None, Literal["a", 16, 1], Literal["a"] | int, list[float],
@@ -46,3 +47,23 @@ def test_a_field_without_a_default_is_needed():
     cls = make_dataclass("Part", [("x", float), ("y", float)], frozen=True)
     with pytest.raises(UserError, match=r"job\.y: is missing"):
         fields.converted(cls, {"x": 1.0}, "job")
+
+
+@pytest.mark.parametrize(
+    ("interval", "inside", "outside", "words"),
+    [
+        ("(0, 1]", [1e-300, 1, None], [0, -1, 1.1, float("nan"), float("inf")], "above 0 and at most 1"),
+        ("[0, 1)", [0.0, 0.99], [1.0, -0.1], "at least 0 and below 1"),
+        ("(0, inf)", [5e-324, 1e308], [0.0, float("inf"), float("nan")], "above 0"),
+        ("[1, inf]", [1.0, float("inf")], [0.99, float("nan")], "at least 1, or inf"),
+    ],
+)
+def test_a_number_out_of_its_interval_is_refused_from_a_job_and_from_python(interval, inside, outside, words):
+    cls = make_dataclass("Mine", [("x", Annotated[float, fields.within(interval)] | None)], bases=(Part,), frozen=True)
+    for value in inside:
+        assert cls(value).x == fields.converted(cls, {"x": value}, "up")["x"] == value
+    for value in outside:
+        with pytest.raises(ValueError, match=f"^x = {value!r} was given; it should be {words}$"):
+            cls(value)
+        with pytest.raises(UserError, match=rf"^up\.x: {value!r} was given; it should be {words}( or None)?$"):
+            fields.converted(cls, {"x": value}, "up")

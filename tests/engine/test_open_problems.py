@@ -220,7 +220,7 @@ def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
         ("smoothness = 0", None, "objective: smoothness = 0.0 must be above 0"),
         ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),
         ('f_star = "lowest"', None, "objective.f_star: 'lowest' was given"),
-        ('loss = { name = "huber", delta = 0 }', None, "objective.loss: delta = 0.0 must be above 0"),
+        ('loss = { name = "huber", delta = 0 }', None, "objective.loss.delta: 0 was given; it should be above 0"),
         ('model = "softmax"', None, "data: gspar has one class only"),
         ('model = { name = "quadratic", dim = 5 }', None, "objective.model: quadratic needs data = { generator = \"tridiagonal\""),
     ],

@@ -132,7 +132,7 @@ CASES = [
     Case("unknown loss", r"no loss called 'hing'; did you mean 'hinge'", {"objective.loss": "hing"}),
     Case("unknown compressor", r"no compressor called 'topp'; did you mean 'top-k'", {"up.compressor": {"name": "topp"}}),
     Case("unknown generator", r"no generator called 'gspr'; did you mean 'gspar'", {"data.path": None, "data.generator": "gspr"}),
-    Case("generator that cannot be", r"samples = 1 must be at least 2", {"data.path": None, "data.generator": "gspar", "data.samples": 1}),
+    Case("generator that cannot be", r"data.samples: 1 was given; it should be at least 2", {"data.path": None, "data.generator": "gspar", "data.samples": 1}),
     Case("two sources of data", r"data: one of name = ", {"data.name": "a9a"}),
     Case("formula that divides by zero", r"job\.toml: algorithm: '1/\(n-3\)' divides by zero", {"algorithm.step": "1/(n-3)"}),
     Case("formula that calls", r"is not allowed in a formula", {"algorithm.step": "__import__('os').getpid()"}),

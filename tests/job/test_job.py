@@ -92,7 +92,7 @@ REFUSED = {
     "[data]\nsampels = 3": "data: no key called 'sampels'; did you mean 'samples'?",
     '[data]\ngenerator = "gpsar"': "data.generator: no generator called 'gpsar'; did you mean 'gspar'?",
     '[data]\nname = "a9a"': "data: one of name",
-    "[data]\nsamples = 1": "data: samples = 1 must be at least 2",
+    "[data]\nsamples = 1": "data.samples: 1 was given; it should be at least 2",
     '[data]\ngenerator = ["gspar"]': "data.generator: no generator called '['gspar']'",
     "figure = { panel = 3 }": "figure.panel: should be tables, each headed [[figure.panel]]",
     "full = 3": "full: 3 was given; it should be a table, [full]",

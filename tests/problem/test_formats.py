@@ -163,12 +163,12 @@ def test_a_wrong_file_is_one_line_with_its_place(folder, file, content, keys, me
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"name": "austen", "window": 0}, "window = 0"),
-        ({"name": "austen", "held_out": 1.0}, "held_out = 1.0"),
+        ({"name": "austen", "window": 0}, "window: 0"),
+        ({"name": "austen", "held_out": 1.0}, "held_out: 1.0"),
         ({"name": "austen", "negatives": 3}, "negatives"),
         ({"path": "a", "format": "words"}, "no format called 'words'"),
         ({"path": "a", "window": 3}, "window"),
-        ({"name": "movielens-small", "negatives": -1}, "negatives = -1"),
+        ({"name": "movielens-small", "negatives": -1}, "negatives: -1"),
     ],
 )
 def test_wrong_keys_are_refused(folder, keys, message):

@@ -12,6 +12,7 @@ from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
 from mpi_compress.algorithms.vocabulary import Compressed, Descent, Link, Message, Objective, Round, Vector, algorithms
+from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
 
@@ -48,10 +49,6 @@ class ErrorFeedback(Descent):
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
         return (way == "up" and compressor.follows == "step") or super().settles(compressor, way)
-
-    def check(self) -> None:
-        if self.reset is not None and self.reset < 1:
-            raise ValueError(f"reset = {self.reset} must be at least 1 round; leave it out to keep the errors")
 
     @property
     def is_in_units_of_x(self) -> bool:
@@ -142,8 +139,8 @@ class EF(ErrorFeedback):
     partial_mean = "over participants"
     scaled = True
     feedback: bool = True  # false: the error e is dropped after every round
-    reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
-    momentum: float = 0.0  # λ, the momentum; 0: none
+    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
+    momentum: Decay = 0.0  # λ, the momentum; 0: none
     direction: Literal["printed", "nesterov", "heavy-ball"] = "printed"  # u = Δ' + m as in the paper, Δ' + λ m, or m alone
     form: Literal["gradient", "update"] = "gradient"  # momentum of what all hear (HT Algorithm 2), or of each worker (Algorithm 3)
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
@@ -168,8 +165,6 @@ class EF(ErrorFeedback):
 
     def check(self) -> None:
         super().check()
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum = {self.momentum} must be from 0 to below 1")
         if self.direction != "printed" and not self.momentum:
             raise ValueError(f'direction = "{self.direction}" is a direction of momentum: it needs momentum = …')
         if self.masking and not (self.momentum and self.form == "update"):
@@ -231,7 +226,7 @@ class EFGDStar(ErrorFeedback):
     needs = (WHOLE_GRADIENTS, OPTIMUM)
     batch: int | None = None  # must be left out: gradients are full
     feedback: bool = True  # false: the error e is dropped after every round
-    reset: int | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
+    reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
 
     def check(self) -> None:
         super().check()

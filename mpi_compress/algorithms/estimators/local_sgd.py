@@ -3,6 +3,7 @@ from typing import Any
 
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, Round, Sampling, Step, algorithms
+from mpi_compress.core.fields import AtLeastOne, Positive
 
 
 @algorithms.register("local-sgd")
@@ -24,19 +25,13 @@ class LocalSGD(Estimator):
     theory = "1/(4*L_max*max(1, 2*(local_steps - 1)))"
     theory_is_convex = True
     step: Step = theory  # γ, the step size of local steps
-    local_steps: int = 10  # τ, the local steps of a round; with 1 it is gradient descent
-    server_step: float = 1.0  # η, the step size of the mean
+    local_steps: AtLeastOne = 10  # τ, the local steps of a round; with 1 it is gradient descent
+    server_step: Positive = 1.0  # η, the step size of the mean
     batch: int | None = None  # rows of each local step's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
 
     def knows(self) -> Mapping[str, float]:
         return {**super().knows(), "local_steps": float(self.local_steps)}
-
-    def check(self) -> None:
-        if self.local_steps < 1:
-            raise ValueError(f"local_steps = {self.local_steps} must be at least 1")
-        if self.server_step <= 0:
-            raise ValueError(f"server_step = {self.server_step} must be above 0")
 
     def worker_sends(self, node: Any, worker: None, f: Objective, t: Round) -> Message:
         γ, τ, y = self.gamma(t.k), self.local_steps, node.x.copy()

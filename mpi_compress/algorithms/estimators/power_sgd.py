@@ -8,6 +8,7 @@ import numpy as np
 from mpi_compress.algorithms.low_rank import LowRank
 from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.vocabulary import Descent, Direction, Link, Message, Moved, Objective, Round, Step, algorithms
+from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 
 
@@ -43,17 +44,15 @@ class PowerSGD(Descent):
     compressor = "identity"
     needs = (HEARS_MEAN,)
     step: Step = "1/(4*L)"  # γ, the step size
-    rank: int = 2  # r, the rank; min{n, m} of a block where that is less
+    rank: AtLeastOne = 2  # r, the rank; min{n, m} of a block where that is less
     shapes: list[list[int]] | Literal["model"] = "model"  # of the blocks of x, in order; "model": the model's own blocks
-    momentum: float = 0.0  # λ, the momentum; 0: none
+    momentum: Decay = 0.0  # λ, the momentum; 0: none
     warm_start: bool = True  # false: each step draws Q anew
 
     def check(self) -> None:
         shapes, dim = self.blocks.shapes, self.setting.dim
         if not shapes:
             raise ValueError('shapes = "model" needs a model, and a loss of a margin has no blocks; give shapes = [[n, m], …]')
-        if self.rank < 1 or not 0 <= self.momentum < 1:
-            raise ValueError(f"rank = {self.rank} must be at least 1, and momentum = {self.momentum} from 0 to below 1")
         if any(not shape or min(shape) < 1 for shape in shapes) or sum(map(math.prod, shapes)) != dim:
             raise ValueError(f"shapes = {[*map(list, shapes)]} must have axes of at least 1, and d = {dim} coordinates in all")
         if any(link.compressor.makes is not Dense or link.compressor.omega(dim) != 0.0 for link in (self.up, self.down)):

@@ -10,6 +10,7 @@ import numpy as np
 from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.sampling import rounds_of_epoch
 from mpi_compress.algorithms.vocabulary import Descent, Direction, Link, Message, Objective, PartialMean, Round, Step, algorithms
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 
 
@@ -119,12 +120,8 @@ class SVRG(SGD):
     needs = (HEARS_MEAN,)
     step: Step = "0.1/L_row"  # γ, the step size; L_row is the largest smoothness of one sample
     batch: int = 8  # rows of each worker's minibatch B
-    epoch: int | None = None  # rounds between two full gradients; left out: a pass over the data
+    epoch: AtLeastOne | None = None  # rounds between two full gradients; left out: a pass over the data
     compress_full: bool = False  # true: full gradients are compressed, too
-
-    def check(self) -> None:
-        if self.epoch is not None and self.epoch < 1:
-            raise ValueError(f"epoch = {self.epoch} must be at least 1 round")
 
     @cached_property
     def steps(self) -> int:

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, dense, servers, summed
+from mpi_compress.core.fields import Decay, Positive
 from mpi_compress.messages.kinds import Vector
 
 
@@ -24,15 +25,9 @@ class AdamStep(Server):
     """
 
     paper = "Kingma and Ba 2015"
-    beta1: float = 0.9  # β1, the share that m keeps
-    beta2: float = 0.999  # β2, the share that v keeps
-    epsilon: float = 1e-8  # ε, added to √v
-
-    def check(self) -> None:
-        if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
-            raise ValueError(f"beta1 = {self.beta1} and beta2 = {self.beta2} must be from 0 to below 1")
-        if not self.epsilon > 0:
-            raise ValueError(f"epsilon = {self.epsilon} must be more than 0")
+    beta1: Decay = 0.9  # β1, the share that m keeps
+    beta2: Decay = 0.999  # β2, the share that v keeps
+    epsilon: Positive = 1e-8  # ε, added to √v
 
     def start(self, x: Point) -> MovedWithMoments:
         return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))

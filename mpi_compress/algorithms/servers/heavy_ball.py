@@ -4,6 +4,7 @@ from typing import Literal
 import numpy as np
 
 from mpi_compress.algorithms.parts import Direction, Moved, Point, Server, add, dense, servers
+from mpi_compress.core.fields import Decay
 from mpi_compress.messages.kinds import Vector
 
 
@@ -27,12 +28,8 @@ class HeavyBall(Server):
 
     paper = "Polyak 1964"
     scales = True
-    beta: float = 0.9  # β, the share that m keeps
+    beta: Decay = 0.9  # β, the share that m keeps
     form: Literal["heavy-ball", "nesterov", "printed"] = "heavy-ball"  # x moves along m, along g + β m, or along g + m
-
-    def check(self) -> None:
-        if not 0 <= self.beta < 1:
-            raise ValueError(f"beta = {self.beta} must be from 0 to below 1")
 
     def start(self, x: Point) -> MovedWithMomentum:
         return MovedWithMomentum(x, self.begun_mean(x), np.zeros_like(dense(x)))

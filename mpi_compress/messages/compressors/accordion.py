@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+from mpi_compress.core.fields import AtLeastOne, Positive
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Compressor, Count, compressors, count_of
 from mpi_compress.messages.compressors.top_k import TopK
@@ -17,15 +18,11 @@ class Accordion(Compressor):
 
     k_min: Count  # coordinates sent outside a critical regime: a count or a share of d, "0.2%"
     k_max: Count  # coordinates sent in a critical regime: a count or a share of d, "0.2%"
-    eta: float = 0.5  # η, the relative change of the accumulated gradient's norm from which a regime is critical
-    every: int = 10  # epochs from one test of the regime to the next
+    eta: Positive = 0.5  # η, the relative change of the accumulated gradient's norm from which a regime is critical
+    every: AtLeastOne = 10  # epochs from one test of the regime to the next
     k: Count | None = None  # coordinates sent; left out: k_min or k_max as the algorithm sets it, else k_max
     follows = "regime"
     paper = "HT §6"
-
-    def __post_init__(self) -> None:
-        if not self.eta > 0 or self.every < 1:
-            raise ValueError(f"eta = {self.eta:g} and every = {self.every} were given; they should be above 0 and at least 1")
 
     def in_round(self, dim: int, step: float, critical: bool) -> "Accordion":
         return replace(self, k=self.k_max if critical else self.k_min)

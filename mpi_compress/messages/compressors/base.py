@@ -4,13 +4,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.core.fields import Checked
+from mpi_compress.core.fields import Checked, within
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Sparse, SparseRows, Vector
@@ -200,8 +199,11 @@ def _count(k: Any) -> Any:
     return k
 
 
-Count = Annotated[int | str, Checked(_count)]
+Count = Annotated[int | str, Checked(_count, is_range=True)]
 """How many coordinates: 10, or a share of d, "0.2%"."""
+
+Levels32 = Annotated[int, within("[1, 2147483647]")]
+"""A number of levels that 32 bits hold."""
 
 
 def share(k: str) -> float:
@@ -232,38 +234,8 @@ class OfK(Compressor):
 
     k: Count | None
 
-    def __post_init__(self) -> None:
-        if self.k is None:
-            return
-        try:
-            _count(self.k)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"k = {self.k!r} was given; it should be {error}") from None
-
     def check(self, dim: int) -> None:
         count_of(self.k, dim)
-
-
-def positive(**values: float | None) -> None:
-    """Raise ValueError unless each value is a finite number above 0; None passes."""
-    for name, value in values.items():
-        if value is not None and not 0 < value < inf:
-            raise ValueError(f"{name} = {value:g} was given; it should be a number above 0")
-
-
-def between(least: int, most: int | None, **values: int | None) -> None:
-    """Raise ValueError unless each value is from `least` to `most`, or at least `least`; None passes."""
-    for name, value in values.items():
-        if value is not None and not least <= value <= (value if most is None else most):
-            should = f"at least {least}" if most is None else f"from {least} to {most}"
-            raise ValueError(f"{name} = {value} was given; it should be {should}")
-
-
-def share_of_all(**values: float | None) -> None:
-    """Raise ValueError unless each value is a share above 0 and up to 1; None passes."""
-    for name, value in values.items():
-        if value is not None and not 0 < value <= 1:
-            raise ValueError(f"{name} = {value:g} was given; it should be a share above 0 and up to 1")
 
 
 def one_of(**values: object) -> None:

@@ -2,9 +2,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Sized, between, compressors, powers_up_to
+from mpi_compress.messages.compressors.base import Sized, compressors, powers_up_to
 from mpi_compress.messages.kinds import BlockSigns, Compressed, Known, Vector
 
 
@@ -16,14 +17,11 @@ class BlockSign(Sized):
     δ = min ‖v_b‖₁²/(d_b‖v_b‖²) ≥ 1/d_b, which a vector of one nonzero attains. A coordinate 0 is sent as + the magnitude.
     """
 
-    block: int | None = None  # coordinates that share a magnitude; left out: all d
+    block: AtLeastOne | None = None  # coordinates that share a magnitude; left out: all d
     size_field = "block"
     makes = BlockSigns
     codec = "packed"
     paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4"
-
-    def __post_init__(self) -> None:
-        between(1, None, block=self.block)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         block, peak = self._block(v.size), size_of(v).peak

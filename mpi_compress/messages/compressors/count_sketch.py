@@ -2,8 +2,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Count, Sized, between, compressors, count_of, powers_up_to
+from mpi_compress.messages.compressors.base import Count, Sized, compressors, count_of, powers_up_to
 from mpi_compress.messages.kinds import Compressed, Known, Sketch, Vector
 from mpi_compress.messages.kinds.sketch import hashes
 
@@ -18,14 +19,11 @@ class CountSketch(Sized):
     """
 
     columns: Count | None = None  # b, buckets of a row: a count or a share of d, "1%"; left out: the algorithm sets it
-    rows: int = 1  # r, rows, each with hashes of its own
+    rows: AtLeastOne = 1  # r, rows, each with hashes of its own
     size_field = "columns"
     makes = Sketch
     codec = "seeded"
     paper = "Charikar, Chen, Farach-Colton (2002); FetchSGD (2020)"
-
-    def __post_init__(self) -> None:
-        between(1, None, rows=self.rows)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         columns, seed = self._columns(v.size), t.common_seed

@@ -1,12 +1,14 @@
 from collections.abc import Sequence
 from math import inf, isfinite, nextafter
+from typing import Annotated
 
 import numpy as np
 
+from mpi_compress.core.fields import within
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Sized, between, compressors
+from mpi_compress.messages.compressors.base import Levels32, Sized, compressors
 from mpi_compress.messages.compressors.lq import scaled_norm
 from mpi_compress.messages.kinds import Compressed, Dithered, Known, Vector
 
@@ -19,17 +21,12 @@ class Dithering(Sized):
     e = max(0, 1/p − 1/2): ω = min(d^(1+2e)/(4s²), d^(1/2+e)/s). p = 2 is `qsgd`, whose messages have codes of varying length.
     """
 
-    levels: int | None = None  # s, the number of levels: magnitudes become multiples of ‖v‖_p/s; left out: the algorithm sets it
-    p: float = 2.0  # p of the norm ‖v‖_p: from 1 on, or inf
+    levels: Levels32 | None = None  # s, the number of levels: magnitudes are multiples of ‖v‖_p/s; left out: the algorithm sets it
+    p: Annotated[float, within("[1, inf]")] = 2.0  # p of the norm ‖v‖_p: from 1 on, or inf
     size_field = "levels"
     makes = Dithered
     codec = "packed"
     paper = "random dithering (Horváth et al. 2019, §3; p = 2: QSGD)"
-
-    def __post_init__(self) -> None:
-        between(1, 2**31 - 1, levels=self.levels)
-        if not self.p >= 1:
-            raise ValueError(f"p = {self.p:g} was given; it should be 1 or more, or inf")
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         size, s = size_of(v), self._levels

@@ -1,8 +1,11 @@
+from typing import Annotated
+
 import numpy as np
 
+from mpi_compress.core.fields import NotNegative, Share, within
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities
-from mpi_compress.messages.compressors.base import Compressor, between, compressors, one_of, share_of_all
+from mpi_compress.messages.compressors.base import Compressor, compressors, one_of
 from mpi_compress.messages.kinds import Compressed, Hybrid, Vector
 
 
@@ -16,19 +19,16 @@ class GSpar(Compressor):
     ω ≤ 1/κ; with many rounds it is the compressor `stochastic` with k = κd.
     """
 
-    epsilon: float | None = None  # ε, the variance: E‖Q(g)‖² ≤ (1 + ε)‖g‖² (Algorithm 2); left out: kappa is given
-    kappa: float | None = None  # κ, the most that is sent in the mean, as a share of d (Algorithm 3); left out: epsilon is given
-    passes: int = 2  # steps of Algorithm 3, which approach the share kappa from below
+    epsilon: NotNegative | None = None  # ε, the variance: E‖Q(g)‖² ≤ (1 + ε)‖g‖² (Algorithm 2); left out: kappa is given
+    kappa: Share | None = None  # κ, the most that is sent in the mean, as a share of d (Algorithm 3); left out: epsilon is given
+    passes: Annotated[int, within("[0, inf)")] = 2  # steps of Algorithm 3, which approach the share kappa from below
     makes = Hybrid
     codec = "gspar-hybrid"
     paper = "GSpar Algorithms 2 and 3"
 
     def __post_init__(self) -> None:
         one_of(epsilon=self.epsilon, kappa=self.kappa)
-        if self.epsilon is not None and not 0 <= self.epsilon < float("inf"):
-            raise ValueError(f"epsilon = {self.epsilon:g} was given; it should be a number from 0 on")
-        share_of_all(kappa=self.kappa)
-        between(0, None, passes=self.passes)
+        super().__post_init__()
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         size = probabilities.size_of(v)

@@ -4,9 +4,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.fields import AtLeastOne, Positive
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.threshold import reaching, reaching_of_rows
-from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, compressors, one_of, positive
+from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, compressors, one_of
 from mpi_compress.messages.kinds import Compressed, Indices, Sparse, SparseRows, Vector, no_coordinates
 
 
@@ -20,15 +21,15 @@ class HardThreshold(Compressor, BulkCompressor):
     workers have them at the start (`with_noise`).
     """
 
-    threshold: float | None = None  # λ, the least magnitude that is sent; left out: accuracy or like_k is given
-    accuracy: float | None = None  # ε, what error feedback can hold: λ by γ²dλ² = ε; left out: threshold or like_k is given
-    like_k: int | None = None  # k of the top-k to converge no slower than: λ = 1/(2√k); left out: threshold or accuracy is given
+    threshold: Positive | None = None  # λ, the least magnitude that is sent; left out: accuracy or like_k is given
+    accuracy: Positive | None = None  # ε, what error feedback can hold: λ by γ²dλ² = ε; left out: threshold or like_k is given
+    like_k: AtLeastOne | None = None  # k of the top-k that it should match: λ = 1/(2√k); left out: threshold or accuracy is given
     estimate: bool = False  # true: λ of like_k follows from the gradients' noise at the start of the run
     paper = "HT §4.2"
 
     def __post_init__(self) -> None:
         one_of(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
-        positive(threshold=self.threshold, accuracy=self.accuracy, like_k=self.like_k)
+        super().__post_init__()
         if self.estimate and self.like_k is None:
             raise ValueError("estimate = true is for like_k = k")
 

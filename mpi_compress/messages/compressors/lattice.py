@@ -3,10 +3,11 @@ from typing import Literal
 
 import numpy as np
 
+from mpi_compress.core.fields import Positive
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Compressor, compressors, positive
+from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Lattice, Vector
 
 _LITTLE_MORE = 1 + 2**-10  # times σ: a radius above σ, in floats of 32 bits too
@@ -23,16 +24,13 @@ class LatticeQuantizer(Compressor):
     `sigma` and `radius` in every round.
     """
 
-    sigma: float | None = None  # σ, the precision: ‖v − Q(v)‖ ≤ σ; left out: the algorithm sets it
+    sigma: Positive | None = None  # σ, the precision: ‖v − Q(v)‖ ≤ σ; left out: the algorithm sets it
     stochastic: bool = False  # true: to one of the two neighbours at random, which is unbiased; false: to the nearest point
     range: Literal["sent", "bound"] = "sent"  # M is in each message, or is a bound that both ends know
-    radius: float | None = None  # M, the bound on ‖v‖ for range = "bound"; left out: the algorithm sets it
+    radius: Positive | None = None  # M, the bound on ‖v‖ for range = "bound"; left out: the algorithm sets it
     makes = Lattice
     codec = "lattice"
     paper = "AIADE §2, Lemma 2.1"
-
-    def __post_init__(self) -> None:
-        positive(sigma=self.sigma, radius=self.radius)
 
     @property
     def bounds_range(self) -> bool:

@@ -1,7 +1,9 @@
 from math import inf, log2, sqrt
+from typing import Annotated
 
 import numpy as np
 
+from mpi_compress.core.fields import within
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import probabilities
 from mpi_compress.messages.compressors.base import Compressor, compressors
@@ -16,13 +18,9 @@ class LQ(Compressor):
     is ‖g‖_q‖g‖₁ − ‖g‖².
     """
 
-    q: float = 2.0  # q of the norm ‖g‖_q: above 0, or inf
+    q: Annotated[float, within("(0, inf]")] = 2.0  # q of the norm ‖g‖_q: above 0, or inf
     makes = SignSparse
     paper = "CAT eq. 4"
-
-    def __post_init__(self) -> None:
-        if not self.q > 0:
-            raise ValueError(f"q = {self.q:g} was given; it should be above 0, or inf")
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         size = probabilities.size_of(v)

@@ -1,11 +1,15 @@
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
+from mpi_compress.core.fields import within
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.compressors.base import Sized, between, compressors
+from mpi_compress.messages.compressors.base import Sized, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Powers, Vector
 from mpi_compress.messages.kinds.grids import EXPONENT_BITS, MOST, MOST_FRACTION
+
+Digits = Annotated[int, within(f"[0, {MOST_FRACTION}]")]
 
 
 @compressors.register("natural")
@@ -16,14 +20,11 @@ class Natural(Sized):
     2^(e − j) or down. Unbiased with ω = h²/(4(1 + h)), h = 2^−j, which t = 2^e (1 + h/(2 + h)) attains: 1/8 for j = 0.
     """
 
-    fraction: int = 0  # j, binary digits after the point that are kept, from 0 to 16; 0: powers of two alone
+    fraction: Digits = 0  # j, binary digits after the point that are kept, from 0 to 16; 0: powers of two alone
     size_field = "fraction"
     makes = Powers
     codec = "packed"
     paper = "Natural compression (Horváth et al. 2019)"
-
-    def __post_init__(self) -> None:
-        between(0, MOST_FRACTION, fraction=self.fraction)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         """Raises OverflowError where a coordinate goes up to 2^1024."""

@@ -1,8 +1,9 @@
 from dataclasses import replace
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import taken
-from mpi_compress.messages.compressors.base import AmongWorkers, between, compressors
+from mpi_compress.messages.compressors.base import AmongWorkers, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Permuted, Vector, permuted_indices
 
 
@@ -17,13 +18,10 @@ class PermK(AmongWorkers):
     A message holds the seed, of 32 bits, and the worker's number; indices are drawn again by the receiver.
     """
 
-    n: int | None = None  # the number of workers; left out: as the run has them
+    n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
     makes = Permuted
     codec = "seeded"
     paper = "Szlendak, Tyurin, Richtárik (2021), Definitions 2 and 3"
-
-    def __post_init__(self) -> None:
-        between(1, None, n=self.n)
 
     def among(self, n: int) -> "PermK":
         if self.n not in (None, n):

@@ -3,10 +3,11 @@ from typing import Literal
 
 import numpy as np
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Compressor, between, compressors
+from mpi_compress.messages.compressors.base import Compressor, Levels32, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
@@ -19,16 +20,12 @@ class QSGD(Compressor):
     3.1; largest magnitude: ω = min((b − 1)/(4s²), √(b − 1)/(2s)), where the largest coordinate itself is exact.
     """
 
-    levels: int  # s, the number of levels: magnitudes become multiples of ‖v‖/s
+    levels: Levels32  # s, the number of levels: magnitudes become multiples of ‖v‖/s
     norm: Literal["l2", "max"] = "l2"  # the 2-norm, or the largest magnitude
-    bucket: int | None = None  # b, how many coordinates share a norm; left out: all d
+    bucket: AtLeastOne | None = None  # b, how many coordinates share a norm; left out: all d
     makes = Levels
     codec = "elias-omega"
     paper = "QSGD (Alistarh et al. 2017) §3"
-
-    def __post_init__(self) -> None:
-        between(1, 2**31 - 1, levels=self.levels)
-        between(1, None, bucket=self.bucket)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         bucket = self._bucket(v.size)

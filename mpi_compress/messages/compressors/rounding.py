@@ -1,9 +1,10 @@
 import numpy as np
 
+from mpi_compress.core.fields import Positive
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
-from mpi_compress.messages.compressors.base import Compressor, compressors, positive
+from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Levels, Vector
 
 
@@ -14,14 +15,11 @@ class Rounding(Compressor):
     Absolute with v² = d·step²/4, both ways (at random: in the mean, and unbiased).
     """
 
-    step: float  # the distance between two points of the grid
+    step: Positive  # the distance between two points of the grid
     stochastic: bool = False  # true: to one of the two neighbours at random, which is unbiased; false: to the nearest point
     makes = Levels
     codec = "elias-omega"
     paper = "HT §5"
-
-    def __post_init__(self) -> None:
-        positive(step=self.step)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         """Raises OverflowError where a coordinate is 2³¹ steps or more."""

@@ -1,8 +1,9 @@
 import numpy as np
 
+from mpi_compress.core.fields import Share
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import taken
-from mpi_compress.messages.compressors.base import Compressor, compressors, share_of_all
+from mpi_compress.messages.compressors.base import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Drawn, Known, Sparse, Vector, uniform_indices
 
 
@@ -13,13 +14,13 @@ class UniSp(Compressor):
     With `shared_seed` a message holds a seed of 64 bits, from which its receiver draws the indices again, and the values.
     """
 
-    kappa: float  # κ, the probability that a coordinate is sent
+    kappa: Share  # κ, the probability that a coordinate is sent
     shared_seed: bool = False  # true: a message holds a seed of 64 bits in place of the indices
     paper = "GSpar §4"
     draws_indices = True
 
     def __post_init__(self) -> None:
-        share_of_all(kappa=self.kappa)
+        super().__post_init__()
         if self.shared_seed:
             object.__setattr__(self, "makes", Drawn)
 

@@ -3,15 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.fields import within
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
+Samples = Annotated[int, within("[2, inf)")]  # a number of them
 Chunk = tuple[Any, Vector]  # samples, a SciPy CSR matrix or an array (rows, d), and their labels (rows,)
 
 
@@ -64,8 +66,3 @@ class Generator(Part, ABC):
 
 
 generators: Registry[Generator] = Registry("generator", Generator)
-
-
-def positive_sizes(samples: int, dim: int) -> None:
-    if samples < 2 or dim < 1:
-        raise ValueError(f"samples = {samples} must be at least 2 and dim = {dim} at least 1")

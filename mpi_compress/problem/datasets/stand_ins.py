@@ -4,16 +4,17 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy  # which loads what is used of it when it is used, and that takes a second
 from numpy.typing import NDArray
 
+from mpi_compress.core.fields import AtLeastOne, NotNegative, within
 from mpi_compress.core.sums import added
 from mpi_compress.kernels.convert import unit_rows
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.generators import Chunk, Generator, generators, positive_sizes
+from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
 from mpi_compress.problem.datasets.popularity import RCV1, URL, Popularity, Units
 
 _SPREAD = 4.0  # shape of the gamma distribution of row lengths: mean 1, standard deviation ½
@@ -33,20 +34,18 @@ class _Words(Generator):
     real: ClassVar[Popularity]
     unit_rows: ClassVar[bool] = True  # by Zipf's law rows always have unit norm
 
-    samples: int = 2  # N, the number of samples
-    dim: int = 1  # d, the number of features
+    samples: Samples = 2  # N, the number of samples
+    dim: AtLeastOne = 1  # d, the number of features
     nonzeros: float = 1.0  # nonzeros of a row, in the mean
-    noise: float = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
+    noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
     law: Literal["measured", "zipf"] = "measured"  # how popular features are: as in rows of the real set, or by Zipf's law
 
     _ROWS = 4096  # of a chunk
 
     def __post_init__(self) -> None:
-        positive_sizes(self.samples, self.dim)
+        super().__post_init__()
         if not 1 <= self.nonzeros <= self.dim / 2:
             raise ValueError(f"nonzeros = {self.nonzeros} must be from 1 to half of dim = {self.dim}")
-        if not self.noise >= 0:
-            raise ValueError(f"noise = {self.noise} must be 0 or more")
 
     def size(self) -> tuple[int, int, float]:
         return self.samples, self.dim, self.samples * self.nonzeros
@@ -120,8 +119,8 @@ class RCV1Like(_Words):
 
     paper = "stand-in for CAT §5"
     real = RCV1
-    samples: int = 697641  # N, the number of samples
-    dim: int = 47236  # d, the number of features
+    samples: Samples = 697641  # N, the number of samples
+    dim: AtLeastOne = 47236  # d, the number of features
     nonzeros: float = 73.0  # nonzeros of a row, in the mean
 
     def names(self, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -141,8 +140,8 @@ class URLLike(_Words):
     paper = "stand-in for CAT §5"
     real = URL
     unit_rows = False
-    samples: int = 2396130  # N, the number of samples
-    dim: int = 3231961  # d, the number of features
+    samples: Samples = 2396130  # N, the number of samples
+    dim: AtLeastOne = 3231961  # d, the number of features
     nonzeros: float = 116.0  # nonzeros of a row, in the mean
 
     def values(self, rng: np.random.Generator, ranks: NDArray[np.int64]) -> Vector:
@@ -160,17 +159,12 @@ class GisetteLike(Generator):
     """
 
     paper = "stand-in for HT §5"
-    samples: int = 6000  # N, the number of samples
-    dim: int = 5000  # d, the number of features
-    empty: float = 0.87  # probability that a feature is −1
-    noise: float = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
+    samples: Samples = 6000  # N, the number of samples
+    dim: AtLeastOne = 5000  # d, the number of features
+    empty: Annotated[float, within("[0, 1]")] = 0.87  # probability that a feature is −1
+    noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
 
     _ROWS = 512
-
-    def __post_init__(self) -> None:
-        positive_sizes(self.samples, self.dim)
-        if not 0 <= self.empty <= 1:
-            raise ValueError(f"empty = {self.empty} must be from 0 to 1")
 
     def make(self) -> Iterator[Chunk]:
         w = self.stream(0).standard_normal(self.dim) / np.sqrt(self.dim)

@@ -1,12 +1,13 @@
 """Synthetic sets: GSpar's Gaussian samples whose features differ in scale, a linear model of given condition, quadratics."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from mpi_compress.core.fields import AtLeastOne, NotNegative, within
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.datasets.generators import Chunk, Generator, generators, positive_sizes
+from mpi_compress.problem.datasets.generators import Chunk, Generator, Samples, generators
 
 _ROWS = 4096  # of a chunk
 
@@ -20,14 +21,11 @@ class GSparLogistic(Generator):
     """
 
     paper = "GSpar §4"
-    samples: int = 1024  # N, the number of samples
-    dim: int = 2048  # d, the number of features
+    samples: Samples = 1024  # N, the number of samples
+    dim: AtLeastOne = 2048  # d, the number of features
     c1: float = 0.9  # C1, the factor of the scales up to C2
     c2: float = 0.25  # C2, the largest scale, of those uniform in [0, 1], that is multiplied by C1
     labels_from: Literal["unscaled", "scaled"] = "unscaled"  # labels are the signs of ā_n·w̄, or of a_n·w̄
-
-    def __post_init__(self) -> None:
-        positive_sizes(self.samples, self.dim)
 
     def make(self) -> Chunk:
         rng = np.random.default_rng(self.seed)
@@ -47,13 +45,10 @@ class GSparSVM(Generator):
     """
 
     paper = "GSpar §4.2"
-    samples: int = 51200  # N, the number of samples
-    dim: int = 256  # d, the number of features
+    samples: Samples = 51200  # N, the number of samples
+    dim: AtLeastOne = 256  # d, the number of features
     c1: float = 0.01  # C1, the factor of the scales up to C2
     c2: float = 0.9  # C2, the largest scale, of those uniform in [0, 1], that is multiplied by C1
-
-    def __post_init__(self) -> None:
-        positive_sizes(self.samples, self.dim)
 
     def make(self) -> Iterator[Chunk]:
         whole = self.stream(0)
@@ -79,19 +74,15 @@ class LeastSquares(Generator):
     """
 
     real_labels = True
-    samples: int = 1000  # N, the number of samples, at least dim
-    dim: int = 100  # d, the number of features
-    condition: float = 100.0  # condition number of AᵀA/N, its largest eigenvalue over its least
-    noise: float = 0.0  # standard deviation of the Gaussian noise on the labels
+    samples: Samples = 1000  # N, the number of samples, at least dim
+    dim: AtLeastOne = 100  # d, the number of features
+    condition: Annotated[float, within("[1, inf)")] = 100.0  # condition number of AᵀA/N, its largest eigenvalue over its least
+    noise: NotNegative = 0.0  # standard deviation of the Gaussian noise on the labels
 
     def __post_init__(self) -> None:
-        positive_sizes(self.samples, self.dim)
+        super().__post_init__()
         if self.samples < self.dim:
             raise ValueError(f"samples = {self.samples} must be at least dim = {self.dim}, for the condition number to be finite")
-        if not 1 <= self.condition < np.inf:
-            raise ValueError(f"condition = {self.condition} must be at least 1")
-        if not self.noise >= 0:
-            raise ValueError(f"noise = {self.noise} must be 0 or more")
 
     def make(self) -> Chunk:
         rng = self.stream(0)
@@ -111,12 +102,8 @@ class Tridiagonal(Generator):
 
     paper = "Szlendak et al. 2022, §D.2"
     real_labels = True
-    samples: int = 10  # N, the number of quadratics; as many as workers give each worker one
-    heterogeneity: float = 1.0  # h, how far quadratics differ; 0: all are alike
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or not self.heterogeneity >= 0:
-            raise ValueError(f"samples = {self.samples} must be at least 1 and heterogeneity = {self.heterogeneity} 0 or more")
+    samples: AtLeastOne = 10  # N, the number of quadratics; as many as workers give each worker one
+    heterogeneity: NotNegative = 1.0  # h, how far quadratics differ; 0: all are alike
 
     def make(self) -> Chunk:
         ξ = self.stream(0).standard_normal((self.samples, 2))

@@ -33,6 +33,7 @@ class Loss(Part):
     real_labels: ClassVar[bool] = False  # True if labels are numbers to be fitted, and not two classes
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         own_values = type(self).value_and_slope is not Loss.value_and_slope
         if self.kernel is None:
             given = "" if own_values else "states no kernel; it needs value_and_slope(self, y, m)"

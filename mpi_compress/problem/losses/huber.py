@@ -1,5 +1,6 @@
 import numpy as np
 
+from mpi_compress.core.fields import Positive
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses.base import Loss, losses
 
@@ -12,12 +13,7 @@ class Huber(Loss):
     curvature = 1.0
     solver = "newton"
     real_labels = True
-    delta: float = 1.0  # the residual |r| up to which the loss is quadratic, in the unit of the labels
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.delta < np.inf:
-            raise ValueError(f"delta = {self.delta} must be above 0 and finite")
+    delta: Positive = 1.0  # the residual |r| up to which the loss is quadratic, in the unit of the labels
 
     def value_and_slope(self, y: Vector, m: Vector) -> tuple[Vector, Vector]:
         r = m - y

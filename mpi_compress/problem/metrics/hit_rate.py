@@ -1,5 +1,6 @@
 import numpy as np
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
 
@@ -11,11 +12,7 @@ class HitRate(Metric):
     The test set's rows are each user's left-out item, followed by the items that it is ranked against. Ties count against it.
     """
 
-    k: int = 10  # how many items a user is shown
-
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ValueError(f"k = {self.k} must be at least 1")
+    k: AtLeastOne = 10  # how many items a user is shown
 
     def value(self, x: Vector, problem: ProblemView) -> float:
         candidates = 0 if problem.test is None else problem.test.sizes.get("candidates", 0)

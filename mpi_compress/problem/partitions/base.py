@@ -73,6 +73,7 @@ class Sized(Partition):
     sizes: list[float] | float | None = None  # shares, one a worker; or σ: sizes ∝ exp(σ ξ_i), ξ_i ~ N(0, 1); None: equal
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         each = self.sizes if isinstance(self.sizes, list) else []
         if not all(0 < share < math.inf for share in each):
             raise ValueError(f"sizes = {each} must be shares above 0, one for each worker")

@@ -1,9 +1,9 @@
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.random import Generator
 
+from mpi_compress.core.fields import AtLeastOne, Positive
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.partitions.base import Partition, RowNumbers, partitions
 
@@ -18,14 +18,8 @@ class Dirichlet(Partition):
     worker has `least` rows, at most ten times. Each worker's rows are then shuffled. (Yurochkin et al. 2019; Hsu et al. 2019.)
     """
 
-    alpha: float = 0.5  # α
-    least: int = 10  # rows of every worker
-
-    def __post_init__(self) -> None:
-        if not 0 < self.alpha < math.inf:
-            raise ValueError(f"alpha = {self.alpha} must be above 0, and finite")
-        if self.least < 1:
-            raise ValueError(f"least = {self.least} must be at least 1")
+    alpha: Positive = 0.5  # α
+    least: AtLeastOne = 10  # rows of every worker
 
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
         if n * self.least > labels.size:

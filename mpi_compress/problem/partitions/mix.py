@@ -1,8 +1,10 @@
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 
+from mpi_compress.core.fields import within
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.partitions.base import RowNumbers, Sized, partitions
 
@@ -16,12 +18,7 @@ class Mix(Sized):
     rows by those of a hold-out shard change f with p̂.)
     """
 
-    share: float = 0.5  # p̂
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share = {self.share} must be from 0 to 1")
+    share: Annotated[float, within("[0, 1]")] = 0.5  # p̂
 
     def deal(self, labels: Vector, n: int, rng: Generator) -> Sequence[RowNumbers]:
         ends = self.cuts(labels.size, n, rng)

@@ -1,5 +1,6 @@
 import numpy as np
 
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.penalties.base import Penalty, penalties
 
@@ -9,11 +10,7 @@ class Group(Penalty):
     """Group lasso: Yuan and Lin (2006); each group is `size` coordinates in a row, the last one what is left."""
 
     formula = "λ Σ_g √|g| ‖x_g‖"
-    size: int = 10  # coordinates of a group
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"size = {self.size} must be at least 1 coordinate")
+    size: AtLeastOne = 10  # coordinates of a group
 
     def value(self, x: Vector) -> float:
         norms, roots = self._groups(x)

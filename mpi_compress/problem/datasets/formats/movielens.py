@@ -1,12 +1,13 @@
 import io
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.problem.datasets.formats.base import Blocks, Format, Reading, content, formats
 
 _COLUMNS = ("userId", "movieId", "rating", "timestamp")
@@ -41,13 +42,9 @@ class MovieLens(Format):
     """
 
     in_shares = False
-    negatives: int = 4  # unrated items for each rating, of label 0
-    test_negatives: int = 99  # unrated items among which the left-out one is ranked
+    negatives: Annotated[int, within("[0, inf)")] = 4  # unrated items for each rating, of label 0
+    test_negatives: AtLeastOne = 99  # unrated items among which the left-out one is ranked
     seed: int = 0  # of the draws of unrated items
-
-    def __post_init__(self) -> None:
-        if self.negatives < 0 or self.test_negatives < 1:
-            raise ValueError(f"negatives = {self.negatives} must be 0 or more, test_negatives = {self.test_negatives} at least 1")
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
         found = _ratings(path)

@@ -1,11 +1,13 @@
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.fields import AtLeastOne, within
 from mpi_compress.problem.datasets.formats.base import Blocks, Format, Reading, content, formats
 
 _WORD = re.compile(r"<unk>|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
@@ -22,15 +24,9 @@ class Text(Format):
     """
 
     in_shares = False
-    vocabulary: int = 10000  # V, how many different words there are, word 0 included
-    window: int = 30  # T, words that are predicted in a row
-    held_out: float = 0.0  # share of the words, at the end of the text, that test = "held-out" names
-
-    def __post_init__(self) -> None:
-        if self.vocabulary < 2 or self.window < 1:
-            raise ValueError(f"vocabulary = {self.vocabulary} must be at least 2 and window = {self.window} at least 1")
-        if not 0 <= self.held_out < 1:
-            raise ValueError(f"held_out = {self.held_out} must be at least 0 and below 1")
+    vocabulary: Annotated[int, within("[2, inf)")] = 10000  # V, how many different words there are, word 0 included
+    window: AtLeastOne = 30  # T, words that are predicted in a row
+    held_out: Annotated[float, within("[0, 1)")] = 0.0  # share of the words, at the end of the text, that test = "held-out" names
 
     def read(self, path: Path, dim: int | None, part: int, parts: int) -> Reading:
         training = self._parts(path)[0]
