@@ -43,7 +43,9 @@ def within(interval: str) -> Checked:
     least, most = interval[1:-1].split(", ")
     low, high = float(least), float(most)
     words = f"{'at least' if from_least else 'above'} {least}"
-    if high < inf or up_to_most:
+    if from_least and up_to_most and high < inf:
+        words = f"from {least} to {most}"
+    elif high < inf or up_to_most:
         words += ", or inf" if high == inf else f" and {'at most' if up_to_most else 'below'} {most}"
 
     def check(value: float) -> float:

@@ -54,6 +54,7 @@ def test_a_field_without_a_default_is_needed():
     [
         ("(0, 1]", [1e-300, 1, None], [0, -1, 1.1, float("nan"), float("inf")], "above 0 and at most 1"),
         ("[0, 1)", [0.0, 0.99], [1.0, -0.1], "at least 0 and below 1"),
+        ("[0, 1]", [0.0, 1.0], [1.5, -0.1], "from 0 to 1"),
         ("(0, inf)", [5e-324, 1e308], [0.0, float("inf"), float("nan")], "above 0"),
         ("[1, inf]", [1.0, float("inf")], [0.99, float("nan")], "at least 1, or inf"),
     ],

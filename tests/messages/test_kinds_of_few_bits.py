@@ -187,7 +187,7 @@ def test_blocks_compress_each_block_on_its_own():
         ({"name": "natural", "fraction": 17}, "from 0 to 16"),
         ({"name": "block-sign", "block": 0}, "at least 1"),
         ({"name": "dithering", "levels": 0}, "from 1 to"),
-        ({"name": "dithering", "levels": 1, "p": 0.5}, "1 or more"),
+        ({"name": "dithering", "levels": 1, "p": 0.5}, "at least 1, or inf"),
         ({"name": "perm-k", "n": 0}, "at least 1"),
         ({"name": "count-sketch", "columns": 3, "rows": 0}, "at least 1"),
         ({"name": "count-sketch", "columns": 0}, "at least 1"),

@@ -155,7 +155,7 @@ def test_whole_shares_that_add_up_to_all_rows_are_the_sizes(sizes):
         ({"name": "dirichlet", "alpha": float("nan")}, r"alpha: nan was given; it should be above 0"),
         ({"name": "dirichlet", "least": 0}, r"least: 0 was given; it should be at least 1"),
         ({"name": "dirichlet", "alfa": 1.0}, r"no key called 'alfa'; did you mean 'alpha'"),
-        ({"name": "mix", "share": 1.5}, r"share: 1.5 was given; it should be at least 0 and at most 1"),
+        ({"name": "mix", "share": 1.5}, r"share: 1.5 was given; it should be from 0 to 1"),
         ({"name": "sorted", "by": 0}, r"by = 0 must be a feature"),
         ({"name": "sorted", "by": "lable"}, r"by: 'lable' was given; it should be 'label' or a valid integer"),
         ({"name": "shuffled", "sizes": -0.1}, r"sizes = -0.1 must be from 0 to 100"),
