@@ -47,10 +47,10 @@ class Mutant(NamedTuple):
 
 GSPAR = Short("gspar/fig1", {"data.samples": 256, "data.dim": 512, "stop.rounds": 240, "tune.values": [8, 16, 32, 64]}, ["*, c2 = 0.25, lambda2 = 1/N"])
 SVM = Short("aiade/svm", {"stop.rounds": 800})
-START = Short("ht/fig7-start", {}, ["top-1", "hard-threshold"])
+START = Short("ht/fig7-start", {"stop.rounds": 200}, ["top-1", "hard-threshold"])
 
 _GSPAR, _UNISP = '{ name = "gspar", kappa = 0.1 }', '{ name = "unisp", kappa = 0.1 }'
-_OWN = _UNISP + '\ntune = { parameter = "algorithm.step.a", seed = 0, values = [8, 9.5, 11, 13.5, 16, 19, 23, 27, 32] }'
+_OWN = _UNISP + '\ntune = { parameter = "algorithm.step.a", seed = 0, values = [5.7, 6.7, 8, 9.5, 11, 13.5, 16, 19, 23] }'
 _SHORT = _UNISP + """
 algorithm = { name = "sgd", batch = 8, step = { form = "1/t", a = 0.1 } }
 tune = { parameter = "algorithm.step.b", seed = 0, values = [1] }"""

@@ -1,6 +1,6 @@
 """Parts that are wrong on purpose: what `claims_mutants.py` puts in the place of right ones."""
 
-from mpi_compress.algorithms.papers.iade import AIADE, IADE
+from mpi_compress.algorithms.papers.iade import AIADE, IADE, IADESGD
 from mpi_compress.algorithms.vocabulary import algorithms
 
 
@@ -45,3 +45,11 @@ class FineIADE(IADE):
 
     def sigma(self, k):
         return super().sigma(k) / 1e9
+
+
+@algorithms.register("iade-sgd, coarse")
+class CoarseSGD(IADESGD):
+    """It quantises four times as coarsely as its budget allows."""
+
+    def sigma(self, k):
+        return 4 * super().sigma(k)
