@@ -34,6 +34,7 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.mean import Averager
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import Penalty
+from mpi_compress.problem.rows import Rows
 
 First = Literal["gradient", "compressed"]
 
@@ -52,6 +53,7 @@ class Setting:
     x_star: Vector | None = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all
+    whole: Callable[[Rows], Objective] | None = None  # f of all rows, where rows say all of it: a loss of a margin, no model
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
 
     @property

@@ -54,6 +54,10 @@ STATELESS_DOWN = Need(
 STRONGLY_CONVEX = Need(lambda m: m.setting.numbers["mu"] > 0, "{name} needs mu > 0", of=("mu",))
 SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that is smooth", of=("L",))
 OPTIMUM = Need(lambda m: m.setting.x_star is not None, "{name} needs x*, which is not known here", of=("x*",))
+LINEAR = Need(
+    lambda m: m.setting.whole is not None,
+    "{name} sends the rows of a linear model: name a loss of a margin, such as logistic, and no model",
+)
 ONE_STEP_SIZE = Need(lambda m: isinstance(m.step, float), "{name} takes one step size for all rounds")
 HEARS_MEAN = Need(
     lambda m: m.by.everyone_remembers, 'the workers of {name} use the mean that they hear: leave by out of [down], or say "mean"'

@@ -31,6 +31,10 @@ class PrecisionExhausted(OverflowError):
     """The values to send are finer than floats can express: the run has reached its end."""
 
 
+class AllSent(OverflowError):
+    """A method has sent all that it has to send: the run has reached its end; the text says why."""
+
+
 class NotAnswering(RuntimeError):
     """Other ranks have not answered for too long (exit 3): one line that names them."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
-from mpi_compress.core.errors import PrecisionExhausted
+from mpi_compress.core.errors import AllSent, PrecisionExhausted
 from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
@@ -180,19 +180,26 @@ def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, count
     A run whose loss has risen has diverged, whatever its precision. All ranks call it together.
     """
     errors = {who: error for who, error in refusals.items() if error is not None}
+    if ended := exchange.consult(next((_text(e) for e in errors.values() if isinstance(e, AllSent)), ""), _first):
+        return Verdict.COMPLETE, ended
     exhausted = any(isinstance(error, PrecisionExhausted) for error in errors.values())
     first, last = counters.first_loss, counters.last_loss
     if exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
         return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
 
     def reason(given: list[str]) -> str:
-        refusal = next(filter(None, given), "")
+        refusal = _first(given)
         if last > first:
             return f"{refusal}; the loss had risen from {first:.3g} to {last:.3g}: {_SMALLER}"
         return refusal or f": {_SMALLER}"
 
     given = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
     return Verdict.DIVERGED, f"the update of round {k} is not finite{exchange.consult(given, reason)}"
+
+
+def _first(given: list[str]) -> str:
+    """The first text that is not empty; "" if there is none."""
+    return next(filter(None, given), "")
 
 
 def _text(error: Exception) -> str:

@@ -131,8 +131,9 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
         )
     applied = None if penalty is None else checked_penalty(penalty)
     apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
+    whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
-    return Setting(n, problem.dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, shapes)
+    return Setting(n, problem.dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, whole, shapes)
 
 
 def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Algorithm:

@@ -189,6 +189,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     },
     "local-sgd, heavy ball": run_of({"name": "local-sgd", "server": "heavy-ball", "local_steps": 3, "step": "0.1/L"}, _TOP, workers={"count": 7, "participate": 3}),
     "econtrol, tuned": {**run_of({"name": "econtrol", "batch": 2}), "up": {"compressor": "top-k", "budget": "cat"}},
+    "ship-data": run_of({"name": "ship-data"}, workers={"count": 7}),
     "floor": run_of({"name": "iade", "rate": "1 - 0.99*step*mu", "level": "1e-12*g0"}, **_DOUBLE),
 }
 

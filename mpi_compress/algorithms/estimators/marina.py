@@ -22,8 +22,9 @@ class MARINA(AddsUp):
     master answers   the mean of what was sent
     everyone         g ← that mean in a full round, else g + that mean;  x ← x − γ g;  the next round is full with probability p
 
-    Q is unbiased with ω. Theorem 2.1: γ ≤ 1/(L̃ (1 + √((1−p)ω/(pn)))) with L̃ = √((1/n) Σ L_i²), the default; p = 1/(1 + ω) is
-    ζ/d for random-k, with which both kinds of round cost alike.
+    Q is unbiased with ω, and workers draw independently. 1/γ ≥ L + L̃ √((1−p)ω/(pn)), L̃ = √((1/n) Σ L_i²), is the default: the
+    analysis of Szlendak, Tyurin, Richtárik (ICLR 2022), which their code uses too. Theorem 2.1 of MARINA's own paper has L̃ ≥ L in
+    L's place, a step that is shorter where the f_i differ. p = 1/(1 + ω) is ζ/d for random-k: both kinds of round cost alike.
     """
 
     paper = "MARINA, Algorithm 1"
@@ -31,7 +32,7 @@ class MARINA(AddsUp):
     needs = (*AddsUp.needs, UNBIASED_UP)
     tosses = True
     shares = ("p",)
-    theory = "1/(L_rms*(1 + sqrt((1 - p)*omega/(p*n))))"
+    theory = "1/(L + L_rms*sqrt((1 - p)*omega/(p*n)))"
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability of a full round, whose gradients are not compressed
 

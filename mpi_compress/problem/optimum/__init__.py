@@ -25,7 +25,7 @@ from mpi_compress.problem.optimum.base import Optimum
 from mpi_compress.problem.optimum.lowest import lowest_seen
 from mpi_compress.problem.penalties import Penalty
 
-__all__ = ["SOLVERS", "Optimum", "lowest", "minimize", "optimum", "optimum_file", "solver_of"]
+__all__ = ["SOLVERS", "Optimum", "lowest", "minimize", "optimum", "optimum_file", "solved", "solver_of"]
 
 
 class Solver(NamedTuple):
@@ -57,6 +57,12 @@ def solver_of(loss: Loss | Model) -> Solver:
 def minimize(f: Objective) -> Optimum:
     """x* and f* of the whole objective, weight 1/N; UserError if its loss states no solver."""
     return solver_of(f.loss).minimize(f)
+
+
+def solved(f: Objective, x0: Vector, apart: Penalty | None = None) -> Vector:
+    """The minimiser (d,) of the whole objective, by its loss's solver; where none is known for it, the lowest seen."""
+    own = f.penalty is None and apart is None and f.loss.solver in SOLVERS
+    return (minimize(f) if own else lowest_seen(f, x0, apart)).x
 
 
 def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "") -> Path:

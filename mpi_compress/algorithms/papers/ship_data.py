@@ -1,0 +1,92 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Algorithm, algorithms
+from mpi_compress.algorithms.needs import LINEAR, exact_up
+from mpi_compress.core.errors import AllSent
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Samples, Vector
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.samples import SamplesLink
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum import solved
+from mpi_compress.problem.rows import Rows
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) x0, then what the master found
+
+
+@algorithms.register("ship-data")
+@dataclass(frozen=True)
+class ShipData(Algorithm):
+    """The data itself is sent, once: what every method has to beat. Its price is that the master sees all rows.
+
+    worker sends     its rows a_j and labels y_j, packed and compressed, in round 0
+    master answers   x, which minimises f on the rows that arrived, by the solver that the loss states; else by L-BFGS or FISTA
+    everyone         x
+
+    The run ends there. It is for losses of a margin: their rows say all of f. What goes down has the floats of [down].
+    """
+
+    needs = (LINEAR, exact_up("ship-data sends rows of data: leave up.compressor out"))
+    proximal = True
+
+    @property
+    def needs_each(self) -> bool:
+        return True
+
+    @cached_property
+    def rows_link(self) -> SamplesLink:
+        return SamplesLink(self.up)
+
+    def uplink(self, node: Node, k: int) -> Link:
+        return self.rows_link
+
+    def downlink(self, node: Node, k: int) -> Link:
+        return self.down
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy())
+
+    def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
+        if t.k:
+            raise AllSent("the rows were all sent in round 0, and x is what the master found")
+        return self.rows_link.encode(samples_of(f.rows))
+
+    def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
+        setting = self.setting
+        assert setting.whole is not None
+        r = setting.penalty_apart
+        f = setting.whole(rows_of([each for each in ups if isinstance(each, Samples)]))
+        return self.down.pack(solved(f, node.x, None if r is None or r.smooth else r), t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        node.x = down.dense()
+
+
+def samples_of(rows: Rows) -> Samples:
+    """A shard's rows, without the zeros among their values."""
+    if len(rows.matrix) == 3:
+        indptr, indices, values = rows.matrix
+        starts = indptr.astype(np.int64)
+        row = np.repeat(np.arange(len(rows)), starts[1:] - starts[:-1])
+        held = values != 0
+        row, column, values = row[held], indices[held], values[held]
+    else:
+        row, column = np.nonzero(rows.matrix[0])
+        values = rows.matrix[0][row, column]
+    lengths = np.bincount(row, minlength=len(rows))
+    return Samples(rows.dim, lengths, column.astype(np.uint32), values.astype(np.float64), rows.labels)
+
+
+def rows_of(shards: Sequence[Samples]) -> Rows:
+    """The rows of all shards, in worker order."""
+    lengths = np.concatenate([[0], *(each.lengths for each in shards)])
+    columns: list[Any] = [np.concatenate([getattr(each, name) for each in shards]) for name in ("indices", "values", "labels")]
+    return Rows((np.cumsum(lengths).astype(np.uint64), *columns[:2]), columns[2], shards[0].dim)

@@ -1,0 +1,127 @@
+"""ship-data: the rows that arrive are those that were sent, x is the minimiser, and bits are those of the bytes."""
+
+import os
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from helpers.running import run_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpi_compress.core.errors import CorruptMessage, UserError
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.kinds import Samples
+from mpi_compress.messages.link import LENGTH_BYTES, Link
+from mpi_compress.messages.samples import SamplesLink
+
+DATA = {"generator": "gspar", "samples": 90, "dim": 40}
+SHIP = {"name": "ship-data"}
+
+
+def link_of(dim):
+    return SamplesLink(Link(compressors["identity"](), codecs["dense"](), dim))
+
+
+def samples(a, labels):
+    row, column = np.nonzero(a)
+    return Samples(a.shape[1], np.bincount(row, minlength=len(a)), column.astype(np.uint32), a[row, column], labels)
+
+
+def dense(c):
+    out = np.zeros((c.labels.size, c.dim))
+    out[np.repeat(np.arange(c.labels.size), c.lengths), c.indices] = c.values
+    return out
+
+
+def made(rng, rows, dim, share, numbers):
+    held = rng.random((rows, dim)) < share
+    values = {
+        "ones": lambda: np.ones(held.shape),
+        "few": lambda: rng.choice([0.1, 0.25, -3.0], held.shape),
+        "thousands": lambda: rng.integers(1, 1000, held.shape) / 999,
+        "singles": lambda: rng.standard_normal(held.shape).astype(np.float32).astype(float),
+        "doubles": lambda: rng.standard_normal(held.shape),
+    }[numbers]()
+    return np.where(held, values, 0.0)
+
+
+@pytest.mark.parametrize("numbers", ["ones", "few", "thousands", "singles", "doubles"])
+@pytest.mark.parametrize(
+    ("rows", "dim", "share"), [(1, 1, 1.0), (0, 5, 0.0), (3, 7, 0.0), (40, 13, 0.4), (7, 3000, 0.01), (300, 70, 0.02)]
+)
+def test_what_arrives_is_what_was_sent_to_the_last_bit(rows, dim, share, numbers):
+    rng = np.random.default_rng(rows + dim)
+    a, link = made(rng, rows, dim, share, numbers), link_of(dim)
+    for labels in (np.sign(rng.standard_normal(rows)), rng.standard_normal(rows)):
+        data = link.write(samples(a, labels))
+        two = np.concatenate([data, data])
+        first, end = link.read(two)
+        second, last = link.read(two, end)
+        assert (end, last) == (data.size, two.size)
+        for c in (first, second):
+            assert np.array_equal(dense(c), a)
+            assert np.array_equal(c.labels, labels)
+            assert link.paper_bits(c) == 8 * data.size
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_damaged_bytes_are_refused_or_rows(seed):
+    rng = np.random.default_rng(seed)
+    link = link_of(9)
+    data = link.write(samples(made(rng, 20, 9, 0.3, "few"), np.sign(rng.standard_normal(20)))).copy()
+    for _ in range(rng.integers(1, 4)):
+        data[rng.integers(data.size)] ^= np.uint8(1 << rng.integers(8))
+    with suppress(CorruptMessage):
+        c, end = link.read(data[: rng.integers(data.size // 2, data.size + 1)])
+        assert dense(c).shape == (c.labels.size, 9)
+        assert end <= data.size
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        {"mu": "1e-2 L"},
+        {"loss": "least-squares", "mu": "1e-2 L"},
+        {"penalty": {"name": "l1", "weight": 0.01}, "f_star": "lowest seen"},
+        {"penalty": {"name": "ratio", "weight": 0.01}, "f_star": "lowest seen"},
+    ],
+)
+def test_one_round_finds_the_minimiser_and_the_run_ends(tmp_path, objective):
+    run = run_of(tmp_path, SHIP, data=DATA, objective=objective, log={"every": 5})
+    assert run.status == "complete"
+    assert run.trace["round"].tolist() == [0, 1]
+    assert run.trace["suboptimality"][-1] < 1e-9 * run.trace["suboptimality"][0]
+    assert "rows were all sent" in run.attrs["reason"]
+
+
+def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):
+    run = run_of(tmp_path, SHIP, data=DATA)
+    silence = 8 * LENGTH_BYTES
+    assert run.trace["wire_bits_down"][-1] == 5 * (silence + 8 + 40 * 64)  # auto: a byte says how
+    assert run.trace["wire_bits_up"][-1] == run.trace["paper_bits_up"][-1] + 5 * silence
+    assert 0 < run.trace["paper_bits_up"][-1] < 64 * run.trace["elements_up"][-1]
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"objective": {"model": "softmax", "mu": 0.1}}, "linear model"),
+        ({"up": {"name": "top-k", "k": 3}}, "leave up.compressor out"),
+        ({"workers": {"count": 5, "participate": 2}}, "needs all workers"),
+        ({"workers": {"count": 5, "fold": "tree"}}, "fold"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_one_line(tmp_path, tables, says):
+    with pytest.raises(UserError, match=says) as refused:
+        run_of(tmp_path, SHIP, data=DATA, **tables)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.skipif("MPI_COMPRESS_DATA" not in os.environ, reason="needs the real data sets")
+@pytest.mark.parametrize(("name", "n", "most"), [("a9a", 20, 2.07), ("mushrooms", 10, 0.297), ("mushrooms", 100, 0.50)])
+def test_real_sets_take_no_more_than_columns_by_xz(tmp_path, name, n, most):
+    run = run_of(tmp_path, SHIP, data={"name": name}, count=n, objective={"mu": "1e-2 L", "f_star": "skip"})
+    assert run.trace["wire_bits_up"][-1] < most * 1e6
