@@ -16,7 +16,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import settings_of
 
-HEADS = ("problem", "target", "least", "method", "then", "not compressed", "reached by")
+HEADS = ("problem", "target", "least", "method", "then", "not compressed", "the data itself", "reached by")
 """The heads of the table."""
 
 _DENSE = ("identity",)
@@ -45,6 +45,7 @@ class Fewest:
         reached = self.reached
         least = [f"{method.label}, {self._took(method)}" for method in reached]
         dense = [method for method in self.comparison.methods if _is_dense(method.runs[0])]
+        data = [method for method in self.comparison.methods if name_in(method.runs[0].written.get("algorithm")) == "ship-data"]
         return [
             self.problem,
             str(self.comparison.targets[0]),
@@ -52,6 +53,7 @@ class Fewest:
             reached[0].label if reached else "–",
             "; ".join(least[1:3]) or "–",
             f"{dense[0].label}, {self._took(dense[0])}" if dense else "–",
+            self._took(data[0]) if data else "–",
             f"{len(reached)} of {len(self.comparison.methods)}",
         ]
 
@@ -97,7 +99,7 @@ def lines(rows: Sequence[Fewest]) -> Iterator[str]:
             cells = dict(zip(HEADS, row.cells, strict=True))
             yield f"  {cells['problem']}; {cells['target']}: {cells['least']}, {cells['method']} ({cells['reached by']} reach it)"
             if len(row.reached) > 1:
-                yield f"      then {cells['then']}; not compressed: {cells['not compressed']}"
+                yield f"      then {cells['then']}; not compressed: {cells['not compressed']}; the data itself: {cells['the data itself']}"
 
 
 def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:

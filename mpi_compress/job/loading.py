@@ -164,7 +164,9 @@ def _runs(
     refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
     shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
     grid = {**grid_of(tables, ""), **grid_of(own, f"{where}: ")}
-    written = for_the_question({**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}, tables.get("figure"), grid)
+    tables_of_run = {**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
+    tables_of_run = {k: v for k, v in tables_of_run.items() if (k, v) != ("tune", {})}
+    written = for_the_question(tables_of_run, tables.get("figure"), grid)
     several = len(tables.get("run", [])) > 1
 
     def one(written: Mapping[str, Any], point: Mapping[str, Any], label: str, untuned: bool = False) -> RunSpec:
