@@ -99,7 +99,7 @@ def lines(rows: Sequence[Fewest]) -> Iterator[str]:
             cells = dict(zip(HEADS, row.cells, strict=True))
             yield f"  {cells['problem']}; {cells['target']}: {cells['least']}, {cells['method']} ({cells['reached by']} reach it)"
             if len(row.reached) > 1:
-                yield f"      then {cells['then']}; not compressed: {cells['not compressed']}; the data itself: {cells['the data itself']}"
+                yield f"      then {cells['then']}; " + "; ".join(f"{head}: {cells[head]}" for head in HEADS[5:7])
 
 
 def by_column(rows: Sequence[Fewest]) -> dict[str, list[Fewest]]:

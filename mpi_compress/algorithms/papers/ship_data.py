@@ -7,12 +7,10 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import LINEAR, exact_up
+from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector
 from mpi_compress.core.errors import AllSent
-from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Compressed, Samples, Vector
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.kinds import Samples
 from mpi_compress.messages.samples import SamplesLink
-from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import solved
 from mpi_compress.problem.rows import Rows
 
