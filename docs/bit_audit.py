@@ -24,6 +24,14 @@ from mpi_compress.results.targets import Target
 SENT, HEADERS = "sent", "sent, with UDP's headers"
 COUNTED = ("cat", "values-only-32", "values-only-64", "values+indices", "min(k log2 d, …)")  # what these jobs count
 COLUMNS = {**{name: CONVENTIONS[name].column for name in COUNTED}, SENT: "wire_bits_up", HEADERS: "cost_up"}
+PAPERS = (  # how the papers of these jobs count, by their authors' code where it was at hand
+    ("EF21; MARINA; PermK; DASHA and its kin", "values-only-32", "a worker's floats; indices and the dense start are free"),
+    ("3PC on quadratics", "values-only-64", "likewise, in floats of 64 bits"),
+    ("3PC's CLAG and LAG", "values-only-32", "floats summed over workers; their dense start is counted there, and free here, as EF21's is"),
+    ("CAT", "cat", "eq. 5: ⌈log2 d⌉ bits an index"),
+    ("FL_playground", "min(k log2 d, …)", "indices of random-k and PermK are free"),
+    ("EF21-SGDM, EF21-P, EControl, LoCoDL, ADIANA, Kimad, DoubleSqueeze", "values-only-32", "no axis of bits was seen; this is the field's"),
+)
 LOOSER = (1.0, 1e1, 1e2, 1e3, 1e4)  # times the job's own target, until half of the methods reach it
 JOBS = Path(__file__).parents[1] / "jobs" / "literature"
 
@@ -124,6 +132,23 @@ def summary(found: Sequence[Comparison]) -> Iterator[str]:
     ])  # fmt: skip
 
 
+def changes(found: Sequence[Comparison]) -> Iterator[str]:
+    """The pairs that a way of counting puts in another order than the bytes that were sent, by name."""
+    yield "\n## The pairs that change order\n"
+    ways = [way for way in COLUMNS if way != SENT]
+    rows = []
+    for c in found:
+        for a, b in c.pairs:
+            bits = {way: (of[a], of[b]) for way, of in c.bits.items()}
+            those = [way for way in ways if np.sign(np.diff(bits[way])) != np.sign(np.diff(bits[SENT]))]
+            if those:
+                by = "; ".join(f"{way} {bits[way][0] / bits[way][1]:.3g}" for way in those)
+                rows.append([f"{c.problem}: {c.target}", f"{a} / {b}", f"{bits[SENT][0] / bits[SENT][1]:.3g}", by])
+    yield from table(["comparison", "bits of one over bits of the other", "sent", "by"], rows)
+    yield "\n## By which convention each paper counted\n"
+    yield from table(["paper", "convention", "what it says"], PAPERS)
+
+
 def details(c: Comparison) -> Iterator[str]:
     """The bits of each method of one comparison, with its place in brackets."""
     yield f"\n## {c.problem}: {c.target}\n"
@@ -148,7 +173,7 @@ if the two ways of counting do not agree on which one needs fewer bits, or find 
 
 `mpi-compress reproduce jobs/literature` and then `python docs/bit_audit.py results > docs/bit-audit.md` make this page anew, from result files alone;
 it was made with mpi_compress {mc.__version__}. To cite it, name this page and the version: CITATION.cff.""")
-    for line in itertools.chain(summary(found), *map(details, found)):
+    for line in itertools.chain(summary(found), changes(found), *map(details, found)):
         print(line)
 
 

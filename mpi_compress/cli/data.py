@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.cli.parsing import key_values
 from mpi_compress.core.errors import UserError, nearest
@@ -17,7 +18,7 @@ from mpi_compress.core.tables import plain
 from mpi_compress.job.loading import load_job, parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import ObjectiveTable
-from mpi_compress.preparing.problems import Problem, solve
+from mpi_compress.preparing.problems import SOLVED_UP_TO, Problem, solve
 from mpi_compress.problem.datasets import Generator, fetch, generators, libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
 from mpi_compress.problem.datasets.data import read_csv, save
@@ -114,8 +115,19 @@ def act_info(options: Namespace) -> int:
         print("  labels     " + "; ".join(f"{label:g}: {found.labels[label]}" for label in ordered))
     else:
         print(f"  labels     {len(ordered)} of them: {listed(ordered)}")
+    if len(ordered) == 2 and found.features and options.file not in PUBLISHED:
+        print(f"  logistic   {_of_logistic(options.file, length.sum() + 20 * found.features, norm)}")
     print(f"  SHA-256    {digest(file)}")
     return 0
+
+
+def _of_logistic(file: str, size: float, norms: NDArray[Any]) -> str:
+    """The constants of the logistic loss that papers print: L and f* with mu = 1e-4 L, and the mean smoothness of one sample."""
+    of_one = f"mean L_i of single samples {(norms**2).mean() / 4:.6g}"
+    if size > SOLVED_UP_TO:
+        return f"{of_one}; `mpi-compress data solve {file}` computes L and f*"
+    problem, best = solve(_problem_alone(file, {}))
+    return f"L {problem.L - problem.mu:.6g}, {of_one}, f* {best.f:.6g} with mu = 1e-4 L"
 
 
 def act_solve(options: Namespace) -> int:

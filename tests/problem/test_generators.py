@@ -112,8 +112,15 @@ def test_gspar_svm_has_the_papers_scales_and_labels():
 def test_gisette_like_is_dense_within_bounds_and_mostly_empty():
     a, _ = made("gisette-like")
     assert a.min() == -1
-    assert a.max() < 1
+    assert a.max() <= 1
     assert np.mean(a == -1) == pytest.approx(0.87, abs=0.01)
+
+
+def test_gisette_like_has_the_published_constants_of_gisette():
+    a, y = made("gisette-like", dim=5000)
+    assert np.mean(np.sum(a * a, axis=1)) / 4 == pytest.approx(1163.35, rel=0.01)
+    assert np.linalg.norm(a, 2) ** 2 / (4 * len(a)) == pytest.approx(842.87, rel=0.01)
+    assert np.mean(y) == pytest.approx(0.0, abs=0.1)
 
 
 def test_noise_is_what_a_least_squares_fit_leaves():

@@ -67,6 +67,7 @@ _FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 _FASHION_DIGESTS = ("md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d", "md5:25c81989df183df01b3e8a0aad5dffbe")
 _FASHION_TEST_DIGESTS = ("md5:bef4ecab320f06d8554ea6380940ec79", "md5:bb300cfdad3c16e7a12a480ee83cd310")
 _BATCHES = "cifar-10-batches-bin"
+_JPEG = "cifar-10-jpeg"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 _CIFAR_DIGEST = ("md5:c32a1d4ab5d03f1284b67883e8d87530",)
 _WIKI = "https://huggingface.co/datasets/ggml-org/ci/resolve/main/wikitext-2-raw-v1.zip"
@@ -80,6 +81,8 @@ PUBLISHED = {
     "austen": Published("text", ("austen.txt",), "717,537 words"),
     "cifar-10": Published("cifar-10", _TRAINING, "50,000 images", _CIFAR, _CIFAR_DIGEST),
     "cifar-10.t": Published("cifar-10", (f"{_BATCHES}/test_batch.bin",), "10,000 images", _CIFAR, _CIFAR_DIGEST),
+    "cifar-10-jpeg": Published("cifar-10", (f"{_JPEG}/data_batch_1.bin",), "10,000 images, JPEG copies of CIFAR-10's"),
+    "cifar-10-jpeg.t": Published("cifar-10", (f"{_JPEG}/test_batch.bin",), "2,000 images, JPEG copies of CIFAR-10's"),
     "fashion-mnist": Published("idx", tuple(f"train-{f}" for f in _IDX), "60,000 images", _FASHION, _FASHION_DIGESTS),
     "fashion-mnist.t": Published("idx", tuple(f"t10k-{f}" for f in _IDX), "10,000 images", _FASHION, _FASHION_TEST_DIGESTS),
     "movielens-20m": Published("movielens", ("ml-20m/ratings.csv",), "20,000,263 ratings", _ML, _ML_DIGEST),

@@ -153,22 +153,26 @@ class URLLike(_Words):
 
 @generators.register("gisette-like")
 class GisetteLike(Generator):
-    """A stand-in for gisette scaled to [−1, 1]: dense, a feature −1 with probability `empty`, else uniform.
+    """A stand-in for gisette scaled to [−1, 1]: dense, two classes alike in size, a feature −1 with probability `empty` in the mean.
 
-    y = sign((a − mean)·w̄/√d + noise·σ) for w̄ ~ N(0, I), σ ~ N(0, 1).
+    Feature j of a row of class c = ±1 is −1 with probability `empty` − `separation`·c·w_j, w ~ N(0, I), else 2B − 1 with
+    B ~ Beta(1.125, 0.511). y = sign(c + noise·σ), σ ~ N(0, 1). The law of B and the separation are such that the logistic loss has
+    the constants that HT's authors print of gisette: L, the mean L_i of single samples, and f* with µ = 1e-4 L (docs/stand-ins.md).
     """
 
     paper = "stand-in for HT §5"
     samples: Samples = 6000  # N, the number of samples
     dim: AtLeastOne = 5000  # d, the number of features
-    empty: Annotated[float, within("[0, 1]")] = 0.87  # probability that a feature is −1
-    noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the margins whose signs are the labels
+    empty: Annotated[float, within("[0, 1]")] = 0.87  # probability that a feature is −1, in the mean
+    separation: NotNegative = 0.0221  # standard deviation over features of how much the class moves that probability
+    noise: NotNegative = 0.1  # standard deviation of the Gaussian noise on the classes whose signs are the labels
 
     _ROWS = 512
 
     def make(self) -> Iterator[Chunk]:
-        w = self.stream(0).standard_normal(self.dim) / np.sqrt(self.dim)
+        w = self.stream(0).standard_normal(self.dim)
         for rng, rows in self.blocks(self.samples, self._ROWS):
-            a = rng.uniform(-1.0, 1.0, (rows, self.dim))
-            a[rng.random(a.shape) < self.empty] = -1.0
-            yield a, np.where((a + self.empty) @ w + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
+            c = np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+            a = 2.0 * rng.beta(1.125, 0.511, (rows, self.dim)) - 1.0
+            a[rng.random(a.shape) < self.empty - self.separation * np.outer(c, w)] = -1.0
+            yield a, np.where(c + self.noise * rng.standard_normal(rows) >= 0, 1.0, -1.0)
