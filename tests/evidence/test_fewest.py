@@ -6,6 +6,7 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.core.tables import markdown
+from mpi_compress.evidence.comparison import amount
 from mpi_compress.evidence.fewest import HEADS, fewest, lines
 from mpi_compress.evidence.outcomes import outcomes
 from mpi_compress.report import series
@@ -68,7 +69,18 @@ def test_a_run_tuned_to_its_theorems_step_stands_once_beside_the_run_of_that_ste
     file.write_text(JOB.split("[[run]]")[0] + '[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n' + tune)
     assert len(mc.run(mc.load_job(file), out=tmp_path)) == 2
     (row,) = fewest(outcomes([file], tmp_path))
-    assert row.cells[3:] == ["GD, tuned step = theory", "–", f"GD, tuned step = theory, {row.cells[2]}", "1 of 1"]
+    assert row.cells[3:] == ["GD, tuned step = theory", "–", f"GD, tuned step = theory, {row.cells[2]}", "–", "1 of 1"]
+
+
+def test_the_data_itself_has_a_column(tmp_path):
+    file = tmp_path / "sent.toml"
+    runs = [f'[[run]]\nlabel = "{label}"\nalgorithm = {{ name = "{label}" }}\n' for label in ("gd", "ship-data")]
+    file.write_text(JOB.split("[[run]]")[0] + "".join(runs))
+    results = {run.label: run for run in mc.run(mc.load_job(file), out=tmp_path)}
+    (row,) = fewest(outcomes([file], tmp_path))
+    cells = dict(zip(HEADS, row.cells, strict=True))
+    assert cells["the data itself"] == amount(results["ship-data"].trace["wire_bits_up"][-1], "wire_bits_up")
+    assert cells["not compressed"].startswith("gd, ")
 
 
 def test_the_table_is_on_the_terminal_in_markdown_and_nowhere_without_a_target(found, tmp_path):

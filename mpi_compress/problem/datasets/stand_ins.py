@@ -153,7 +153,7 @@ class URLLike(_Words):
 
 @generators.register("gisette-like")
 class GisetteLike(Generator):
-    """A stand-in for gisette scaled to [−1, 1]: dense, two classes alike in size, a feature −1 with probability `empty` in the mean.
+    """A stand-in for gisette scaled to [−1, 1]: dense, two classes, a feature −1 with probability `empty` in the mean.
 
     Feature j of a row of class c = ±1 is −1 with probability `empty` − `separation`·c·w_j, w ~ N(0, I), else 2B − 1 with
     B ~ Beta(1.125, 0.511). y = sign(c + noise·σ), σ ~ N(0, 1). The law of B and the separation are such that the logistic loss has
