@@ -6,15 +6,19 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from mpi_compress.algorithms.steps import Schedule, Step, bind, formulas_in
-from mpi_compress.core.errors import NotMet
+from mpi_compress.core.errors import NotMet, nearest
 from mpi_compress.core.expressions import Expression, evaluate, names_in
 
 THEORY = "theory"
 """In formulas: the step of the method's theorem."""
 
-_δ, _ω = "the δ of a contraction", "the ω of a bounded variance without bias"
+_δ = "the δ of a contraction", "such as top-k"
+_ω = "the ω of a bounded variance without bias", "such as natural or random-k"
 OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
-"""Quantities that a compressor states: the direction of its link, and what they are."""
+"""Quantities that a compressor states: the direction of its link, what they are, and what has one."""
+
+COMPUTED_WHERE_NAMED = ("L_max", "L_rms", "L_pm", "L_row", "g0")
+"""Quantities that are known only in a run whose formulas name them."""
 
 
 @cache
@@ -43,10 +47,12 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
         NotMet: a compressor or a method that does not state what the formula names.
         ValueError: a formula without a value.
     """
-    named = names_of(value, theory)
+    named, known = names_of(value, theory), {*numbers, *OF_COMPRESSORS, *COMPUTED_WHERE_NAMED, THEORY}
+    for name in named - known:
+        raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
-        way, what = OF_COMPRESSORS[name]
-        raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none")
+        way, (what, such) = OF_COMPRESSORS[name]
+        raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is wanted, {such}")
     if THEORY in names_of(value, ""):
         if not theory:
             raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none")

@@ -253,6 +253,6 @@ COMMANDS = {
     "results": Command("list, remove and move what lies in results", commands=_OF_RESULTS),
     "calibrate": Command("under mpiexec: time messages on the real link, fit cost models to them", _OF_CALIBRATE),
     "data": Command("fetch, generate and describe data sets", commands=_OF_DATA),
-    "list": Command("what exists, its parameters, its paper", [_take("what", nargs="?", metavar="KIND|PART", help=_PARTS)]),
+    "list": Command("what exists, its parameters, its paper", [_take("what", nargs="*", metavar="KIND|PART", help=_PARTS)]),
 }
 """Commands by name. A command is `act(options)` of its module in `cli/`; one of its own commands is a function such as `act_ls`."""

@@ -31,27 +31,31 @@ _MANY = 40  # names of one kind
 
 
 def act(options: Namespace) -> int:
-    what, parts, listings = options.what, _parts(), {"columns": columns, "claims": functions_of_claims}
-    if what is None:
-        _print_names(parts)
-        return 0
+    lines = [line for what in options.what for line in _listed(what, _parts())]  # all names are known before anything is printed
+    if lines:
+        print(*lines, sep="\n")
+    else:
+        _print_names(_parts())
+    return 0
+
+
+def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
+    """The lines of a kind, or of the parts of a name."""
+    listings = {"columns": columns, "claims": functions_of_claims}
+    kinds = {*parts, *listings}
     if what == "jobs":
-        print("jobs:", *_jobs(), sep="\n")
-        return 0
+        return ["jobs:", *_jobs()]
     named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
-    if what not in (*parts, *listings):
+    if what not in kinds:
         if not any(named.values()):
             names = {key for members in parts.values() for key in members}
-            raise UserError(nearest(what, {*parts, *listings, "jobs", *names}, "part or kind"))
+            raise UserError(nearest(what, {*kinds, "jobs", *names}, "part or kind"))
         parts = {kind: members for kind, members in named.items() if members}
-        what = None
     lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
     if not any(named.values()):
         lists |= {name: [*lines()] for name, lines in listings.items()}
-    for name, lines in lists.items():
-        if what in (None, name):
-            print(f"{name}:", *lines, sep="\n")
-    return 0
+    chosen = [what] if what in kinds else [*lists]
+    return [line for name in chosen for line in (f"{name}:", *lists[name])]
 
 
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:

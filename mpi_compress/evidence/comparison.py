@@ -115,6 +115,8 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     """
     for column in (by, *(target.column for target in targets)):
         if runs and not any(run.has(column) for run in runs):
+            if column in ("test_loss", "test_accuracy"):
+                raise UserError(f"no column called '{column}': the job names no test set; [data] test = FILE adds it to the trace")
             raise UserError(nearest(column, dict.fromkeys(c for run in runs for c in (*run.trace, "seconds")), "column"))
     groups = by_seed([run for run in runs if run.rows])
     if not groups:

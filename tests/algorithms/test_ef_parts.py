@@ -86,6 +86,7 @@ def test_steps_as_jobs_write_them():
     [
         (0.0, "must be more than 0"),
         ("1/M", "no quantity called 'M'"),
+        ("1/Lmax", "did you mean 'L_max'"),
         ([], "pairs of a round and a value"),
         ([[1, 0.1]], "the rounds increasing from 0"),
         ([[0, 0.1], [0, 0.2]], "the rounds increasing from 0"),

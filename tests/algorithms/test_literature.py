@@ -116,7 +116,7 @@ def test_schedules_name_the_theorems_step_too():
 
 
 def test_the_theorems_step_needs_what_its_formula_names(tmp_path):
-    with pytest.raises(UserError, match="'4 theory' needs the δ of a contraction and the uplink's compressor states none"):
+    with pytest.raises(UserError, match=r"'4 theory' needs the δ of a contraction and the uplink's compressor states none; .* such as top-k"):
         run_of(tmp_path, {"name": "ef21", "step": "4 theory"}, {"name": "hard-threshold", "threshold": 1.0})
     with pytest.raises(UserError, match="'theory/2' names the step of a theorem, and this method states none"):
         run_of(tmp_path, {"name": "sgd", "step": "theory/2"}, TOP)

@@ -77,7 +77,7 @@ WRONG = [
     ("data make gspar sample=3 -o x.svm", "did you mean 'samples'?"),
     ("data info nothing", "nothing"),
     ("data get nothing", "nothing"),
-    ("list top-kk", "did you mean 'top-k'?"),
+    ("list qsgd top-kk", "did you mean 'top-k'?"),
     ("list job", "did you mean 'jobs'?"),
 ]
 

@@ -86,7 +86,7 @@ CASES = [
     line("missing label", r"'1:1' was given for a label", "1:1 2:1"),
     line("repeated index", r"index 3 twice; indices must increase", "1 3:1 3:2"),
     line("decreasing index", r"index 2 after 3; indices must increase", "1 3:1 2:2"),
-    line("zero index", r"index 0; indices start at 1", "1 0:1 2:2"),
+    line("zero index", r"index 0; indices start at 1; docs/own-data.md converts", "1 0:1 2:2"),
     line("negative index", r"index -4; indices start at 1", "1 -4:1 2:2"),
     line("nan label", r"label 'nan' is not a finite number", "nan 1:1"),
     line("infinite label", r"label '-inf' is not a finite number", "-inf 1:1"),

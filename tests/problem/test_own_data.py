@@ -89,5 +89,7 @@ def test_data_make_writes_what_a_job_reads_and_says_which_line_names_it(tmp_path
     assert "3 samples, d = 3: size, colour=blue, colour=red" in printed
     assert "label good is 1" in printed
     assert '[data] path = "a.libsvm.xz"' in printed
+    assert main(["data", "info", "a.csv"]) == 2
+    assert "`mpi-compress data make FILE.csv` converts CSV" in capsys.readouterr().err
     assert main(["data", "info", "a.libsvm.xz"]) == 0
     assert "labels     0: 2; 1: 1" in capsys.readouterr().out

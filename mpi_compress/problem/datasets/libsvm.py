@@ -209,6 +209,11 @@ def _fields(line: bytes) -> tuple[bytes, list[bytes]]:
     return label, features[1:] if features and features[0].startswith(b"qid:") else features
 
 
+def _of_csv(line: bytes) -> str:
+    """What would do for a line of a CSV file; "" for another line."""
+    return "; `mpi-compress data make FILE.csv` converts CSV" if b"," in line and b":" not in line else ""
+
+
 def complaint_about(line: bytes, dim: int | None) -> str | None:
     """The first mistake in a line `label index:value … # comment`; None if there is none."""
     label, features = _fields(line)
@@ -218,7 +223,7 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
         if not math.isfinite(float(_plain(label))):
             return f"label {_shown(label)} is not a finite number"
     except ValueError:
-        return f"{_shown(label)} was given for a label; it should be a number, as in `label index:value …`"
+        return f"{_shown(label)} was given for a label; it should be a number, as in `label index:value …`{_of_csv(line)}"
     last = 0
     for feature in features:
         index, _, value = feature.partition(b":")
@@ -227,7 +232,7 @@ def complaint_about(line: bytes, dim: int | None) -> str | None:
         except ValueError:
             return f"{_shown(feature)} is no index:value"
         if i < 1:
-            return f"index {i}; indices start at 1"
+            return f"index {i}; indices start at 1" + "; docs/own-data.md converts a file that counts from 0" * (i == 0)
         if i <= last:
             return f"index {i} {'twice' if i == last else f'after {last}'}; indices must increase along a line"
         if i > (dim or LARGEST_INDEX):
