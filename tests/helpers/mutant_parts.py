@@ -53,3 +53,6 @@ class CoarseSGD(IADESGD):
 
     def sigma(self, k):
         return 4 * super().sigma(k)
+
+    def budget(self, k):
+        return super().budget(k) / 4  # which follows from σ
