@@ -40,9 +40,6 @@ class FollowedNorm:
     def measure(self, v: Vector) -> None:
         self.squares, self.lost, self.turned = kernels.squares(v), 0.0, 0.0
 
-    def rescale(self, factor: float) -> None:
-        self.squares, self.lost, self.turned = (number * factor for number in (self.squares, self.lost, self.turned))
-
 
 @dataclass
 class ErrorMemory:
@@ -67,10 +64,7 @@ class ErrorMemory:
     def at_step(self, step: float, e_stays: bool) -> None:
         """Go on with the step γ: where e_i stays, e_i/γ changes."""
         if e_stays and self.step not in (0.0, step):
-            ratio = self.step / step
-            self.e *= ratio
-            if self.followed is not None:
-                self.followed.rescale(ratio * ratio)
+            self.e *= self.step / step
         self.step = step
 
     def add_gradient(self, f: Objective, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
