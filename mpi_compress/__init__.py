@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     )
     from mpi_compress.messages.link import SILENT, Link, Message
     from mpi_compress.messages.measuring import measure
+    from mpi_compress.preparing.alone import problem
     from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.losses import Loss, losses
@@ -60,7 +61,8 @@ __all__ = [
     "Model", "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
     "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "data",
     "datasets", "generators", "kinds",
-    "load", "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "read", "run", "step_at",
+    "load", "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "problem", "read", "run",
+    "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -85,6 +87,7 @@ _MODULES = {
         "messages.costs": "costs CostModel",
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
         "messages.link": "SILENT Link Message",
+        "preparing.alone": "problem",
         "problem.datasets": "datasets generators Generator",
         "problem.datasets.data": "data",
         "problem.losses": "losses Loss",

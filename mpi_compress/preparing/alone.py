@@ -1,0 +1,95 @@
+"""The problem of a job without a run: its functions, rows and constants, for programs of one's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core.patterns import Choice
+from mpi_compress.core.sums import added
+from mpi_compress.job.loading import Job, load_job
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.preparing.problems import Problem, problem_of, start_of, unsolved_of
+from mpi_compress.problem.constants import stated
+from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """f = (1/n) Σ f_i of a job's first run, with its regulariser and a smooth penalty in each f_i."""
+
+    problem: Problem
+    f_i: Sequence[Objective]  # of the n workers: `f_i[0].value_and_gradient(x)`, whose gradient is valid until the next call
+    x0: Vector  # (d,), as [start] says
+    L_i: Sequence[float] | None  # the smoothness of each f_i; None where it is not known
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.problem.dim
+
+    @property
+    def L(self) -> float:
+        """The smoothness of f; NaN where it is not known."""
+        return self.problem.L
+
+    @property
+    def mu(self) -> float:
+        return self.problem.mu
+
+    @property
+    def x_star(self) -> Vector | None:
+        """(d,) the minimiser; None where no solver is known, or the set is large and the job does not need it."""
+        return self.problem.x_star
+
+    @property
+    def f_star(self) -> float:
+        """f(x*); NaN where it is not known."""
+        return self.problem.f_star
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All training rows, in the order of the workers."""
+        return self.problem.data.read(0, self.problem.data.n_samples)
+
+    @cached_property
+    def held_out(self) -> Rows | None:
+        """The rows of [data] test; None without it."""
+        test = self.problem.test
+        return None if test is None else test.read(0, test.n_samples)
+
+    def value(self, x: Vector) -> float:
+        """f(x), x (d,)."""
+        return added(f.value_and_gradient(x)[0] for f in self.f_i) / len(self.f_i)
+
+    def gradient(self, x: Vector) -> Vector:
+        """∇f(x) as a new array (d,)."""
+        total = np.zeros(self.dim)
+        for f in self.f_i:
+            total += f.value_and_gradient(x)[1]
+        return total / len(self.f_i)
+
+
+def problem(job: Job | Mapping[str, Any] | str | Path, only: Choice = None) -> Functions:
+    """The problem of a job's first run, in this process.
+
+    Args:
+        job: a job, or what `load_job` takes.
+        only: the label of a run, where runs have several problems.
+
+    Raises:
+        UserError: as `load_job`; data that cannot be read.
+    """
+    spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0]
+    data, n = open_data(spec.data, spec.folder, spec.split, spec.labels), spec.workers.count
+    of_run = problem_of(spec, data, quiet=True)
+    each = None
+    if of_run.smoothness.source == "stated" and not np.isnan(of_run.L):
+        each = unsolved_of(spec, data, of_run.loss, stated(data, of_run.loss, n, True, False)).smoothness.each
+    f_i = [of_run.objective(rows, n, of_run.mu) for rows in data.shards(range(n), n)]
+    return Functions(of_run, f_i, start_of(spec, of_run), each)
