@@ -126,7 +126,10 @@ def _of_logistic(file: str, size: float, norms: NDArray[Any]) -> str:
     of_one = f"mean L_i of single samples {(norms**2).mean() / 4:.6g}"
     if size > SOLVED_UP_TO:
         return f"{of_one}; `mpi-compress data solve {file}` computes L and f*"
-    problem, best = solve(_problem_alone(file, {}))
+    try:
+        problem, best = solve(_problem_alone(file, {}))
+    except UserError as error:
+        return f"{of_one}; f* is not known: {error}"
     return f"L {problem.L - problem.mu:.6g}, {of_one}, f* {best.f:.6g} with mu = 1e-4 L"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import scipy
 from helpers.running import BIN, PATIENT, command, run_of
 
 import mpi_compress as mc
@@ -454,6 +455,15 @@ def test_data_of_a_pipe_are_refused(tmp_path, capfd):
     os.mkfifo(tmp_path / "pipe")
     assert main(["data", "info", str(tmp_path / "pipe")]) == 2
     assert "is no plain file" in capfd.readouterr().err
+
+
+def test_data_info_prints_the_constants_of_the_logistic_loss_that_papers_print(tmp_path, capfd):
+    (tmp_path / "two").write_text("+1 1:1 2:2\n-1 1:3\n+1 2:-1\n")
+    assert main(["data", "info", str(tmp_path / "two")]) == 0
+    a, y = np.array([[1.0, 2.0], [3.0, 0.0], [0.0, -1.0]]), np.array([1.0, -1.0, 1.0])
+    L = np.linalg.norm(a, 2) ** 2 / 12
+    f = scipy.optimize.minimize(lambda x: np.logaddexp(0, -y * (a @ x)).mean() + 0.5e-4 * L * x @ x, np.zeros(2), tol=1e-12).fun
+    assert f"L {L:.6g}, mean L_i of single samples 1.25, f* {f:.6g} with" in capfd.readouterr().out
 
 
 def test_show_prints_the_coordinates_of_one_message(tmp_path):
