@@ -122,6 +122,8 @@ def test_a_table_that_is_none_is_refused(tmp_path):
         (LINK.replace("bits = [64]", "bits = 64"), "points.bits should be a list of finite numbers"),
         (LINK.replace("bits = [64]", "bits = [64, 'a']"), "points.bits should be a list of finite numbers"),
         (LINK.replace("bits = [64]", "bits = [64, 32]"), "sizes must rise"),
+        (LINK.replace("bits = [64], seconds = [1.0]", "bits = [64, 128, 96], seconds = [1.0, 2.0, 3.0]"), "sizes must rise"),
+        (LINK.replace("bits = [64], seconds = [1.0]", "bits = [64, 64], seconds = [1.0, 2.0]"), "sizes must rise"),
         (b"\xff", "is no table that `mpi-compress calibrate` made: it is no TOML"),
     ]:
         file = tmp_path / "link.toml"

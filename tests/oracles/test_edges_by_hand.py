@@ -16,15 +16,25 @@ from mpi_compress.algorithms.tuning.search import alistarh_budget, improvement_o
 from mpi_compress.cli.main import main
 from mpi_compress.cluster import notes
 from mpi_compress.cluster.slurm import Task
+from mpi_compress.core import arrays
+from mpi_compress.core.expressions import bits
 from mpi_compress.core.streams import Pool
 from mpi_compress.evidence.answers import at_edge
+from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.levels import round_targets
 from mpi_compress.figures.words import number
 from mpi_compress.job.labels import one_line
 from mpi_compress.job.loading import parse_job
+from mpi_compress.job.tables import LogTable
+from mpi_compress.job.trials import _shortened
 from mpi_compress.messages.kinds import Dense, SignSparse, WithScalar
 from mpi_compress.planning.pool import measures_seconds
+from mpi_compress.problem.models.deep.network import Network
+from mpi_compress.problem.own_parts import _value
 from mpi_compress.results.bounds import Table
+from mpi_compress.results.files import job_name
+from mpi_compress.results.targets import Target
+from mpi_compress.results.tidy import _job_of
 
 
 def test_signs_of_zeros_are_not_sent():
@@ -159,3 +169,55 @@ def test_results_are_listed_with_their_ages(tmp_path, capsys):
     said = capsys.readouterr().out
     assert [age in said for age in ("0 min", "3 h", "4 d")] == [True] * 3, said
 
+
+
+@pytest.mark.parametrize(("text", "value"), [("1 MiB", 8 * 2**20), ("2 KiB", 2**14), ("1 GB", 8e9), ("3 MB", 24e6), ("1 kB", 8e3), ("5 B", 40), ("7 bits", 7)])
+def test_every_unit_of_a_size_is_that_many_bits(text, value):
+    assert bits(text) == value
+
+
+def test_a_sample_of_one_row_is_the_least():
+    assert LogTable(evaluate=1).evaluate == 1
+    with pytest.raises(ValueError, match="at least 1 row"):
+        LogTable(evaluate=0)
+
+
+def test_a_shorter_trial_may_spend_its_share_of_all_budgets_and_rounds_are_whole():
+    stop = {"rounds": 100, "seconds": "1 min", "wire_bits_up": 900.0}
+    assert _shortened(stop, 1 / 3, Target("loss", 0.5)) == {"rounds": 34, "seconds": pytest.approx(20), "wire_bits_up": pytest.approx(300), "loss": 0.5}
+    assert _shortened({"rounds": 2, "loss": 0.7}, 1 / 9, Target("loss", 0.5)) == {"rounds": 1, "loss": 0.7}
+
+
+@pytest.mark.parametrize(("shape", "m"), [((5, 7), 5), ((3, 3, 4, 8), 36), ((1, 6), 1)])
+def test_a_block_of_a_network_starts_at_he_s_numbers_and_a_vector_at_0(shape, m):
+    """N(0, 2/m), m the product of all axes but the last."""
+    found, wanted = (np.random.default_rng(3) for _ in range(2))
+    assert Network.start_of_block(None, "w", shape, found) == pytest.approx(wanted.standard_normal(shape) * np.sqrt(2 / m), rel=1e-15)
+    assert not Network.start_of_block(None, "b", (9,), found).any()
+
+
+@pytest.mark.parametrize("given", [[-5, 3], [3, 50], [-5, 50]])
+def test_whole_numbers_are_within_both_bounds(given):
+    assert arrays.whole([0, 10], (2,), "levels", 0, 10).tolist() == [0, 10]
+    with pytest.raises(ValueError, match=f"levels go from {given[0]} to {given[1]}; they should be from 0 to 10"):
+        arrays.whole(given, (2,), "levels", 0, 10)
+
+
+def test_a_job_is_named_by_its_path_below_the_innermost_folder_of_jobs_and_its_results_alike():
+    assert [job_name(f"/a/{path}.toml") for path in ("jobs/cat/fig1", "jobs/b/jobs/c/d", "e", "jobs/f")] == ["cat/fig1", "c/d", "e", "f"]
+    assert [_job_of(Path(f"/a/results/{path}/x.h5"), Path("/a")) for path in ("cat/fig1", "b/results/c/d")] == ["cat/fig1", "c/d"]
+
+
+def test_a_penalty_may_be_nan_only_where_x_is_not_finite():
+    assert np.isnan(_value(None, np.nan, np.array([np.inf, 1.0])))
+    with pytest.raises(ValueError, match="NaN, where x is finite"):
+        _value(None, np.nan, np.ones(2))
+
+
+def test_a_cell_shows_the_range_of_its_seeds_where_they_differ(tmp_path):
+    tables = {"data": {"generator": "gspar", "samples": 8, "dim": 3}, "algorithm": {"name": "gd"}, "stop": {"rounds": 9}}
+    runs = [mc.run({"name": f"s{seed}", **tables, "seed": seed}, out=tmp_path)[0] for seed in (0, 1)]
+    level = [float(run.trace["loss"][3]) for run in runs]
+    (one,) = compare(runs[:1], [Target("loss", level[0])], "round").methods
+    assert str(one.cells[0]).startswith("3")
+    assert "…" not in str(one.cells[0])
