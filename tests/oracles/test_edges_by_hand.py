@@ -20,8 +20,8 @@ from mpi_compress.core import arrays
 from mpi_compress.core.expressions import bits
 from mpi_compress.core.streams import Pool
 from mpi_compress.evidence.answers import at_edge
-from mpi_compress.evidence.comparison import compare
-from mpi_compress.evidence.levels import round_targets
+from mpi_compress.evidence.comparison import Cell
+from mpi_compress.evidence.levels import levels, round_targets
 from mpi_compress.figures.words import number
 from mpi_compress.job.labels import one_line
 from mpi_compress.job.loading import parse_job
@@ -63,6 +63,9 @@ def test_a_regime_in_which_nothing_moves_is_not_critical():
     for k in range(6):
         regime.hear(SimpleNamespace(eta=0.5, every=1), still, k, 2, False)
         assert regime.critical == (k == 0)
+    seldom = Regime(np.zeros(4))  # the first epoch is a test, whatever `every` says
+    seldom.hear(SimpleNamespace(eta=0.5, every=3), still, 1, 2, False)
+    assert not seldom.critical
     regime.hear(SimpleNamespace(eta=0.5, every=1), Dense(np.ones(4)), 6, 2, False)
     regime.hear(SimpleNamespace(eta=0.5, every=1), Dense(np.ones(4)), 7, 2, False)
     assert regime.critical
@@ -214,10 +217,16 @@ def test_a_penalty_may_be_nan_only_where_x_is_not_finite():
         _value(None, np.nan, np.ones(2))
 
 
-def test_a_cell_shows_the_range_of_its_seeds_where_they_differ(tmp_path):
-    tables = {"data": {"generator": "gspar", "samples": 8, "dim": 3}, "algorithm": {"name": "gd"}, "stop": {"rounds": 9}}
-    runs = [mc.run({"name": f"s{seed}", **tables, "seed": seed}, out=tmp_path)[0] for seed in (0, 1)]
-    level = [float(run.trace["loss"][3]) for run in runs]
-    (one,) = compare(runs[:1], [Target("loss", level[0])], "round").methods
-    assert str(one.cells[0]).startswith("3")
-    assert "…" not in str(one.cells[0])
+def test_a_cell_has_the_median_the_least_and_the_most_of_its_seeds_and_shows_a_range_where_they_differ():
+    assert Cell([30.0, 10.0, 20.0], "round").numbers == ["20", "10", "30", "3"]
+    assert Cell([np.inf, 5.0], "round").numbers == ["", "5", "", "1"]
+    assert ["…" in str(Cell(took, "round")) for took in ([30.0, 10.0, 20.0], [7.0, 7.0], [7.0])] == [True, False, False]
+
+
+def test_levels_are_the_records_or_as_many_as_are_asked_for_at_even_places_of_the_axis():
+    values = [np.array([1000.0, 500, 600, 100, 50, 10, 5, 1, 0.5, 0.1])]
+    assert levels(values, rising=False, falls=True, most=99) == [1000, 500, 100, 50, 10, 5, 1, 0.5, 0.1]
+    few = levels(values, rising=False, falls=True, most=3)
+    assert (few[0], few[-1]) == (1000, 0.1)
+    assert 5 in few or 10 in few, "the middle of four decades"
+    assert len(levels([np.append(values[0], 0.0)], rising=False, falls=True, most=3)) <= 4, "0 has no place on an axis of decades"
