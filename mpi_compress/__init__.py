@@ -10,11 +10,13 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
     os.environ.setdefault(_variable, "1")  # one thread a rank, set before NumPy is imported: more would change bits
 
 if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these parts
-    from mpi_compress.algorithms import Algorithm, Estimator, algorithms
+    from mpi_compress.algorithms import Algorithm, Estimator, Setting, needs
+    from mpi_compress.algorithms.contract import AnswersEach
     from mpi_compress.algorithms.sampling import Batches
     from mpi_compress.algorithms.steps import Step, step_at
     from mpi_compress.core.errors import CorruptMessage, UserError
     from mpi_compress.core.expressions import Expression
+    from mpi_compress.core.registry import Registry
     from mpi_compress.core.signals import Stopped
     from mpi_compress.core.streams import Round
     from mpi_compress.engine.runner import run
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.messages.codecs import Codec, codecs
     from mpi_compress.messages.coders import Coder, coder
     from mpi_compress.messages.compressors import Compressor, compressors
+    from mpi_compress.messages.compressors.base import AmongWorkers, Sized
     from mpi_compress.messages.costs import CostModel, costs
     from mpi_compress.messages.kinds import (
         Compressed,
@@ -39,30 +42,38 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     )
     from mpi_compress.messages.link import SILENT, Link, Message
     from mpi_compress.messages.measuring import measure
+    from mpi_compress.messages.pairs import PairLink
     from mpi_compress.preparing.alone import problem
     from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
+    from mpi_compress.problem.datasets.formats import Format
     from mpi_compress.problem.losses import Loss, losses
     from mpi_compress.problem.metrics import Metric, ProblemView, metrics
-    from mpi_compress.problem.models import Model, models
+    from mpi_compress.problem.models import Model, Outline, models
     from mpi_compress.problem.models.deep.network import Network
+    from mpi_compress.problem.objective import Objective
     from mpi_compress.problem.partitions import Partition, partitions
     from mpi_compress.problem.penalties import Penalty, penalties
+    from mpi_compress.problem.rows import Rows
     from mpi_compress.problem.scaled_vector import ScaledVector
     from mpi_compress.results.reader import Run, read
     from mpi_compress.results.tidy import load
 
+    class _Algorithms(Registry[Any]):
+        needs = needs
+
     generators = datasets
+    algorithms: _Algorithms
     __version__: str
 
 __all__ = [
-    "SILENT", "Algorithm", "Batches", "Codec", "Coder", "Compressed", "Compressor", "CorruptMessage", "CostModel", "Dense",
-    "Drawn", "Estimator", "Expression", "Generator", "Hybrid", "Job", "Lattice", "Levels", "Link", "Loss", "Message", "Metric",
-    "Model", "Network", "Partition", "Penalty", "ProblemView", "Round", "Run", "ScaledVector", "SignSparse", "Sparse", "Step",
-    "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder", "compressors", "costs", "data",
-    "datasets", "generators", "kinds",
-    "load", "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "problem", "read", "run",
-    "step_at",
+    "SILENT", "Algorithm", "AmongWorkers", "AnswersEach", "Batches", "Codec", "Coder", "Compressed", "Compressor",
+    "CorruptMessage", "CostModel", "Dense", "Drawn", "Estimator", "Expression", "Format", "Generator", "Hybrid", "Job",
+    "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Network", "Objective", "Outline", "PairLink",
+    "Partition", "Penalty", "ProblemView", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse", "Sized",
+    "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder",
+    "compressors", "costs", "data", "datasets", "generators", "kinds", "load", "load_job", "losses", "measure", "metrics",
+    "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
@@ -70,7 +81,8 @@ _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "al
 _MODULES = {
     name: module
     for module, names in {
-        "algorithms": "algorithms Algorithm Estimator",
+        "algorithms": "algorithms Algorithm Estimator Setting",
+        "algorithms.contract": "AnswersEach",
         "algorithms.sampling": "Batches",
         "algorithms.steps": "Step step_at",
         "core.errors": "CorruptMessage UserError",
@@ -84,16 +96,20 @@ _MODULES = {
         "messages.coders": "Coder coder",
         "messages.measuring": "measure",
         "messages.compressors": "compressors Compressor",
+        "messages.compressors.base": "AmongWorkers Sized",
         "messages.costs": "costs CostModel",
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
         "messages.link": "SILENT Link Message",
+        "messages.pairs": "PairLink",
         "preparing.alone": "problem",
+        "problem.datasets.formats": "Format",
         "problem.datasets": "datasets generators Generator",
         "problem.datasets.data": "data",
         "problem.losses": "losses Loss",
         "problem.metrics": "metrics Metric ProblemView",
-        "problem.models": "models Model",
+        "problem.models": "models Model Outline",
         "problem.models.deep.network": "Network",
+        "problem.objective": "Objective",
         "problem.partitions": "partitions Partition",
         "problem.penalties": "penalties Penalty",
         "problem.rows": "Rows",
@@ -117,18 +133,20 @@ for _name in _FORMER:
     sys.modules[f"mpi_compress.{_name}"] = globals()[_name] = _Former(f"mpi_compress.{_name}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        module = import_module(f"mpi_compress.{_MODULES[name]}")
-        value: Any = module if module.__name__.endswith(f".{name}") else getattr(module, name)
-    elif name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # or a checker would take any name for one of these
 
-        value = version("mpi-compress")
-    else:
-        raise AttributeError(f"module 'mpi_compress' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            module = import_module(f"mpi_compress.{_MODULES[name]}")
+            value: Any = module if module.__name__.endswith(f".{name}") else getattr(module, name)
+        elif name == "__version__":
+            from importlib.metadata import version
+
+            value = version("mpi-compress")
+        else:
+            raise AttributeError(f"module 'mpi_compress' has no attribute '{name}'")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

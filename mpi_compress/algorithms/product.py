@@ -53,11 +53,11 @@ class Verbs(Algorithm):
 
     def own_server(self) -> Server:
         """The server of the method's paper, with those of its parameters that are the method's."""
-        return of_method(servers[self.parts[0]], self)
+        return of_method(servers.meant_by(self, self.parts[0]), self)
 
     def own_downlink(self) -> Downlink:
         """The downlink of the method's paper, likewise."""
-        return of_method(downlinks[self.parts[1]], self)
+        return of_method(downlinks.meant_by(self, self.parts[1]), self)
 
     @property
     def is_plain(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mpi_compress.algorithms.sampling import rounds_of_epoch
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.core.fields import Checked
 
@@ -56,9 +57,13 @@ class WarmUp:
 Schedule = float | Stepwise | Decreasing | WarmUp
 
 
-def step_at(step: Schedule, k: int) -> float:
-    """γ_k of a step that `bind` returned."""
-    return step if isinstance(step, float) else step.at(k)
+def step_at(step: Any, k: int) -> float:
+    """γ_k of a step that `bind` returned; UserError if it is none."""
+    if isinstance(step, float):
+        return step
+    if not isinstance(step, Stepwise | Decreasing | WarmUp):
+        raise UserError(f'step = {step!r} is no number; a class with steps has the field step: mc.Step = "1/L"')
+    return step.at(k)
 
 
 def bind(step: Any, numbers: Mapping[str, float]) -> Schedule:

@@ -1,5 +1,6 @@
 """Errors in a user's own parts: one line with the part, the file and the line, in place of a traceback."""
 
+import inspect
 import linecache
 import os
 import site
@@ -7,6 +8,7 @@ import sysconfig
 import traceback
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 SWITCH = "MPI_COMPRESS_TRACEBACK"
 _PACKAGE = str(Path(__file__).parents[1])
@@ -15,14 +17,32 @@ _INSTALLED = (sysconfig.get_path("stdlib"), *site.getsitepackages(), site.getuse
 
 def text_of(error: BaseException) -> str:
     """What to print of an error: one line if it came from a user's part, else its traceback; that always if `SWITCH` is set."""
-    place = None if os.environ.get(SWITCH) else _place(error)
-    if place is None:
+    where = "" if os.environ.get(SWITCH) else place_in_part(error)
+    if not where:
         return "".join(traceback.format_exception(error)).rstrip()
-    code, line = place
     what = " ".join(str(error).split()) or "without a word"
+    return f"{type(error).__name__}: {what}{where}; {SWITCH}=1 prints the traceback"
+
+
+def place_in_part(error: BaseException) -> str:
+    """The last line of a user's part that an error has passed, in brackets; "" if it came from elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}, line {error.lineno})"
+    place = _place(error)
+    if place is None:
+        return ""
+    code, line = place
     source = linecache.getline(code.co_filename, line).strip()
-    where = f"{code.co_filename}, line {line}, in {code.co_qualname}" + f": {source}" * bool(source)
-    return f"{type(error).__name__}: {what} ({where}); {SWITCH}=1 prints the traceback"
+    inside = "" if code.co_name == "<module>" else f", in {code.co_qualname}"
+    return f" ({code.co_filename}, line {line}{inside}" + f": {source}" * bool(source) + ")"
+
+
+def place_of(method: Any) -> str:
+    """Where a method of a user's part is written, in brackets; "" for any other."""
+    code = getattr(inspect.unwrap(method), "__code__", None)
+    if code is None or code.co_filename.startswith((_PACKAGE, *_INSTALLED)):
+        return ""
+    return f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
 def _place(error: BaseException) -> tuple[CodeType, int] | None:

@@ -10,9 +10,10 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
-from mpi_compress.core.registry import is_ours, registries
+from mpi_compress.core.registry import Part, is_ours, registries
 
 _imported: dict[str, str] = {}  # by module: its source as it was imported
+_of_jobs: set[str] = set()  # modules that jobs have brought in, and no session
 _sources: dict[type, str] = {}  # by part: the source of all its modules
 
 
@@ -29,7 +30,9 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
         for other in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:  # another job's, of the same name
             del sys.modules[other]
             _imported.pop(other, None)
+    before = _registering()
     module = importlib.import_module(name)
+    _of_jobs.update(_registering() - before)
     modules = _with_helpers(module)
     if [_imported.setdefault(m.__name__, _source(m)) for m in modules] != [_source(m) for m in modules]:
         for m in modules:
@@ -37,10 +40,30 @@ def import_plugin(name: str, places: Sequence[Path]) -> None:
                 registry.forget(m.__name__)
             importlib.reload(m)
             _imported[m.__name__] = _source(m)
+    prefer([name])
     for registry in registries:
-        registry.prefer(name)
         for part in registry.values():
             source_of(part)  # noted now: the file may change later
+
+
+def prefer(names: Iterable[str]) -> None:
+    """Let names of parts mean those of a job's plugins, modules beside them and modules inside them included."""
+    known = [sys.modules[name] for name in names if name in sys.modules]
+    registering = sorted(_registering())
+    used = [m.__name__ for module in known for m in _with_helpers(module)]
+    wanted = [m for name in used for m in registering if f"{m}.".startswith(f"{name}.")]
+    for registry in registries:
+        registry.prefer(wanted, _of_jobs)
+
+
+def hidden_by(part: Any) -> str:
+    """The kind of a user's part that has the name of one of this package, such as "compressor"; "" if it has not."""
+    return next((registry.kind for registry in registries if registry.hides(part)), "")
+
+
+def _registering() -> set[str]:
+    """The modules that have registered parts."""
+    return set().union(*(registry.modules() for registry in registries))
 
 
 def freeze_plugin(name: str, folder: Path) -> None:
@@ -113,6 +136,14 @@ def source_of(part: Any) -> str:
         else:
             _sources[cls] = "".join(_imported.setdefault(m.__name__, _source(m)) for m in _with_helpers(module))
     return _sources[cls]
+
+
+def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
+    """These parts, None left out, each with the parts that it holds, such as an estimator's server."""
+    for part in parts:
+        if part is not None:
+            yield part
+            yield from with_inner(inner for inner in vars(part).values() if isinstance(inner, Part))
 
 
 def _files(place: Path, name: str) -> Iterator[Path]:

@@ -7,7 +7,7 @@ frozen dataclass if it is none, and its package imports every module that it hol
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import get_annotations, isabstract
 from types import ModuleType
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
+from mpi_compress.core.verbs import refuse_near_misses
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -44,6 +45,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def __init__(self, kind: str, base: Any, own: str = ""):
         self.kind, self.base, self.own = kind, base, own or base.__name__
         self._parts: dict[str, type[P]] = {}
+        self._shipped: dict[str, type[P]] = {}  # those of this package, whatever their names mean in a job
         self._of_modules: dict[tuple[str, str], type[P]] = {}  # by module and name, hidden ones too
         registries.append(self)
 
@@ -51,8 +53,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """Class decorator: jobs find the part under `name`. A class that declares fields becomes a frozen dataclass.
 
         Raises:
-            TypeError: the decorated class is no part of this kind.
-            ValueError: a part of this package has the name.
+            TypeError: the decorated class is no part of this kind, or a name in it is nearly that of a verb.
         """
         if not isinstance(name, str):
             raise TypeError(f'register takes the name that jobs use: @register("my-{self.kind.split()[0]}")')
@@ -60,11 +61,13 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         def put(cls: C) -> C:
             if not (isinstance(cls, type) and issubclass(cls, self.base)):
                 raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.own}")
-            if is_ours(self._parts.get(name)) and not is_ours(cls):
-                raise ValueError(f"'{name}' is the name of a {self.kind} of mpi_compress; give {cls.__name__} another")
             declares = get_annotations(cls) and "__dataclass_fields__" not in vars(cls)
             part = cast(type[P], dataclass(frozen=True)(cls) if declares else cls)
             part.name = name
+            if is_ours(cls):
+                self._shipped[name] = part
+            else:
+                refuse_near_misses(cls)
             self._parts[name] = self._of_modules[cls.__module__, name] = part
             return cls
 
@@ -75,10 +78,36 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         for of, name in [key for key in self._of_modules if key[0] == module]:
             if self._parts.get(name) is self._of_modules.pop((of, name)):
                 del self._parts[name]
+                self._parts |= {name: self._shipped[name]} if name in self._shipped else {}
 
-    def prefer(self, module: str) -> None:
-        """Let names mean the parts that a module, or a module inside it, registers."""
-        self._parts |= {name: cls for (m, name), cls in self._of_modules.items() if f"{m}.".startswith(f"{module}.")}
+    def modules(self) -> set[str]:
+        """The modules that have registered parts."""
+        return {module for module, _ in self._of_modules}
+
+    def prefer(self, modules: Iterable[str], others: Collection[str] = ()) -> None:
+        """Let names mean the parts of these modules, later ones first, and else those of this package.
+
+        A part that was registered in the session, or in a module that was imported there, keeps its name.
+
+        Args:
+            others: the modules of other jobs' plugins, whose parts do not take the place of this package's.
+        """
+        session = {name: cls for (m, name), cls in self._of_modules.items() if m not in others and not is_ours(cls)}
+        self._parts |= self._shipped | session
+        for module in modules:
+            self._parts |= {name: cls for (m, name), cls in self._of_modules.items() if m == module}
+
+    def shipped(self, name: str) -> type[P]:
+        """This package's part of that name, which its own parts mean by it."""
+        return self._shipped[name]
+
+    def meant_by(self, part: Any, name: str) -> type[P]:
+        """What a name means to another part: to one of this package, this package's."""
+        return self._shipped[name] if is_ours(part) and name in self._shipped else self[name]
+
+    def hides(self, part: Any) -> bool:
+        """True if a part has the name of another one, of this package."""
+        return isinstance(part, self.base) and not is_ours(part) and getattr(part, "name", None) in self._shipped
 
     def __getitem__(self, name: str) -> type[P]:
         """The part's class; KeyError with the nearest right name."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, print_line
 from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
 from mpi_compress.engine.hosting import HostedRows, try_metrics
@@ -96,6 +97,7 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 
 def _run(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
     ranks, quiet = how.ranks, how.quiet
+    prefer(name for spec in job.runs for name in spec.written.get("plugins", ()))  # another job may have been read since
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.moved import moved
 from mpi_compress.core.patterns import Choice, each_of, is_chosen
 from mpi_compress.core.plugins import freeze_plugin, frozen_places, import_plugin
 from mpi_compress.core.registry import checked
@@ -263,12 +265,18 @@ def _import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> Non
             raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
         try:
             import_plugin(name, (*frozen_places(places, frozen), *places) if frozen else places)
-        except ModuleNotFoundError as error:
-            raise UserError(f"plugins: no module '{error.name}' here, beside the job, or installed") from None
         except (Exception, SystemExit) as error:
-            how = "ends the program" if isinstance(error, SystemExit) else "fails"
-            why = " ".join(str(error).split())
-            raise UserError(f"plugins: module '{name}' {how} on import: {type(error).__name__}: {why}") from error
+            raise UserError(f"plugins: {_why_not(name, error)}") from error
+
+
+def _why_not(name: str, error: BaseException) -> str:
+    """Why a module of users' parts could not be imported, and where it says so."""
+    place = place_in_part(error)
+    now = moved(error, place.rpartition(": ")[2].rstrip(")"))
+    if isinstance(error, ModuleNotFoundError) and not now:
+        return f"no module '{error.name}' here, beside the job, or installed{place}"
+    how = "ends the program" if isinstance(error, SystemExit) else "fails"
+    return f"module '{name}' {how} on import: {type(error).__name__}: {' '.join(str(error).split())}{place}{now}"
 
 
 def freeze(file: Path, job: Job, folder: Path) -> None:

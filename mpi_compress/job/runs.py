@@ -12,7 +12,7 @@ import tomli_w
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.plugins import source_of
+from mpi_compress.core.plugins import prefer, source_of, with_inner
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, put, refuse_unknown
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
@@ -91,9 +91,16 @@ class RunSpec:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         of_problem = (self.loss, self.penalty, self.partition)
         parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost, *of_problem)
-        others += dict.fromkeys(source for part in parts if part is not None and (source := source_of(part)))
+        others += dict.fromkeys(source for part in with_inner(parts) if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def own(self) -> list[Any]:
+        """The user's own parts in this run."""
+        links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))
+        parts = (self.algorithm, *links, self.cost, self.loss, self.penalty, self.partition, *self.metrics)
+        return [part for part in with_inner(parts) if not is_ours(part)]
 
     @property
     def start_point(self) -> Vector | None:
@@ -172,6 +179,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
+    prefer(written.get("plugins", ()))
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)

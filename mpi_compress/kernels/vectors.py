@@ -3,6 +3,8 @@
 What writes to an array compares lengths first, and raises ValueError where they do not fit: users' algorithms call it, too.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from mpi_compress.kernels import cgutils, inlined_kernel, intrinsic, ir, kernel,
 from mpi_compress.kernels.hits import take
 
 
-def taken(v: NDArray[np.float64], indices: NDArray[np.uint32]) -> NDArray[np.float64]:
+def taken(v: NDArray[np.float64], indices: NDArray[Any]) -> NDArray[np.float64]:
     """v[indices] as a new array (T,) of float64."""
     out = np.empty(indices.size)
     take(v, indices, out)

@@ -1,6 +1,6 @@
 """One direction of the network: vectors are compressed and encoded to bytes, and bytes are decoded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise
@@ -80,14 +80,17 @@ class Link:
             UserError: the compressor has no such parameter.
         """
         kind = type(self.compressor)
-        for name in known:
-            if name not in (has := _parameters(kind)):
-                raise UserError(f"{self.compressor.name} has no parameter {name}; it has {', '.join(has) or 'none'}")
+        self._refuse_unknown(known)
         compressor = object.__new__(kind)  # many times faster than copy.copy
         for name in kind.__dataclass_fields__:  # `makes` is one of them: parameters may decide it
             if hasattr(self.compressor, name):  # an unregistered compressor has no `name`
                 object.__setattr__(compressor, name, known[name] if name in known else getattr(self.compressor, name))
         return type(self)(compressor, self.codec, self.dim)
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in (has := _parameters(type(self.compressor))):
+                raise UserError(f"{self.compressor.name} has no parameter {name}; it has {', '.join(has) or 'none'}")
 
     def at_once(self, **known: Any) -> "Link":
         """`at`, made once for all that ask for the same in a row."""
@@ -102,7 +105,7 @@ class Link:
     @cached_property
     def whole(self) -> "Link":
         """The link for whole vectors in the floats of this one's codec."""
-        return Link(compressors["identity"](), codecs.build({"name": "dense", "float": self.codec.float}, "codec"), self.dim)
+        return Link(compressors.shipped("identity")(), codecs.shipped("dense")(self.codec.float), self.dim)
 
     @cached_property
     def exact(self) -> "Link":
@@ -244,6 +247,9 @@ class ChoosingLink(Link):
     in_bulk = False
 
     def at(self, **known: Any) -> Self:
+        self._refuse_unknown(known)
+        for name in known:
+            raise UserError(f"{self.compressor.name}: budget tunes each message, so {name} cannot be set; leave one of them out")
         return self
 
     def pack(self, v: Vector | Compressed, t: Round) -> Message:

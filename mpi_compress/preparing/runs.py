@@ -14,6 +14,7 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.tuning.links import follows_link
 from mpi_compress.core.errors import UserError, checked_at
+from mpi_compress.core.plugins import hidden_by
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange import Exchange
@@ -59,6 +60,7 @@ def prepare(spec: RunSpec, ranks: Ranks, problems: dict[str, Problem], quiet: bo
         numbers = ranks.on_root(partial(_numbers, spec, problem, x0))
         at_root(ranks, partial(algorithm_of, spec, problem, numbers))  # so that what is wrong is reported once
         if not quiet:
+            at_root(ranks, partial(_say_hidden, spec))
             at_root(ranks, partial(_warn_of_whole_floats, spec, problem.dim))
             at_root(ranks, partial(_say_condition, spec, problem))
         return Prepared(spec, run_id, problem, algorithm_of(spec, problem, numbers), x0)
@@ -120,6 +122,16 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
                 f"{compressor.name}: makes Dense, so each message counts as {dim} floats of {table.codec.float_format.bits} bits; "
                 "a kind and a codec of its own are charged for what they write: docs/own-compressor.md"
             )
+
+
+def _say_hidden(spec: RunSpec) -> None:
+    """Say once of each part of a job's own that it has the name of one of this package."""
+    for part in spec.own:
+        kind = hidden_by(part)
+        line = f"{part.name}: is the {kind} of {type(part).__module__}, which the job names, and not this package's"
+        if kind and line not in _warned:
+            _warned.add(line)
+            print_line(line)
 
 
 def condition_not_met(spec: RunSpec, problem: Problem) -> str:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -257,14 +258,13 @@ def test_the_vector_cannot_be_written_to(work, tmp_path, capfd):
             "'share' of Mine is no parameter as it is written: give it its type, as share: float",
         ),
         (compressor(SORTED, base=""), "TypeError: Mine is no compressor: derive it from Compressor"),
-        (compressor(SORTED, name='"top-k"'), "ValueError: 'top-k' is the name of a compressor of mpi_compress; give Mine another"),
         (compressor(SORTED).replace("def compress", "def press"), "abstract method compress"),
         (
             compressor(SORTED).replace('register("mine")', "register"),
             'register takes the name that jobs use: @register("my-compressor")',
         ),
     ],
-    ids=["no type", "no base", "taken", "no compress", "no name"],
+    ids=["no type", "no base", "no compress", "no name"],
 )
 def test_a_class_that_is_no_part_is_refused_with_the_job(source, says, tmp_path):
     with pytest.raises(UserError, match=re.escape(says)):
@@ -764,3 +764,108 @@ def test_a_module_whose_earlier_file_is_gone_is_imported_from_where_it_is_now(tm
     shutil.rmtree(here)
     (run,) = mc.run(mc.load_job(there / file.name), out=tmp_path)
     assert run.status == "complete"
+
+
+TAKEN = {
+    "ef21-sgdm": "algorithm", "econtrol": "algorithm", "dasha": "algorithm", "page": "algorithm", "scaffnew": "algorithm",
+    "double-squeeze": "algorithm", "power-sgd": "algorithm", "natural": "compressor", "block-sign": "compressor",
+    "count-sketch": "compressor",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_plugin_whose_name_the_package_has_taken_runs_on_and_means_itself(name, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(preparing, "_warned", set())
+    if TAKEN[name] == "compressor":
+        source, parts = compressor(SORTED, name=f'"{name}"'), {"compressor": f'{{ name = "{name}" }}'}
+        ours = {"up": {"compressor": name}, "algorithm": {"name": "gd", "step": 0.1}}
+    else:
+        source = ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace('register("mine")', f'register("{name}")')
+        parts, ours = {**TOP, "algorithm": name}, {"algorithm": {"name": name}}
+    file = written(tmp_path, source, **parts)
+    job = mc.load_job(file)
+    package = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}, "down": {"compressor": "identity"}}
+    with suppress(UserError):  # a parameter of the package's part may be missing
+        other = mc.load_job({**package, **ours}).runs[0]  # read in between, and without the plugin
+        part = other.up.compressor if TAKEN[name] == "compressor" else other.algorithm
+        assert type(part).__module__.startswith("mpi_compress.")
+    (run,) = mc.run(job, out=tmp_path, quiet=False)
+    assert run.status == "complete"
+    assert capfd.readouterr().err.count(f"{name}: is the {TAKEN[name]} of {file.stem}, which the job names, and not this package's") == 1
+    again = written(tmp_path, source.replace("mine", name) + "# changed", **parts)
+    assert mc.load_job(again).runs[0].run_id != job.runs[0].run_id
+
+
+def test_a_part_of_the_package_means_the_packages_parts_by_their_names(tmp_path):
+    """Whole vectors go by the codec `dense`, whatever that name means in a job."""
+    source = CODEC.format(encoded="out", decoded="out, end").replace('"mine"', '"dense"')
+    expected = played(tmp_path, "", compressor='{ name = "top-k", k = 3 }', algorithm="ef21", codec="fixed")
+    found = played(tmp_path, source, compressor='{ name = "top-k", k = 3 }', algorithm="ef21", codec="fixed")
+    assert np.array_equal(found.x, expected.x)
+
+
+def test_a_session_that_defines_a_name_of_the_package_means_its_own(tmp_path):
+    body = f"{HEAD}{compressor(SORTED, name=repr('natural'))}\njob = mc.load_job({{'data': {{'generator': 'gspar'}}, 'stop': {{'rounds': 1}}, "
+    body += "'algorithm': {'name': 'ef', 'step': 0.1}, 'up': {'compressor': 'natural'}})\nprint(type(job.runs[0].up.compressor).__module__)"
+    assert subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=True).stdout.strip() == "__main__"
+
+
+@pytest.mark.parametrize("within", ["server", "of"])
+def test_the_source_of_a_part_within_a_part_is_in_the_id_too(within, tmp_path):
+    server = """
+from mpi_compress.algorithms import servers, Server
+@servers.register("mine")
+@dataclass(frozen=True)
+class Mine(Server):
+    def move(self, s, g, γ, k):
+        self.along(s.x, g, 0.5 * γ)
+"""
+    if within == "server":
+        source, parts = server, {"compressor": '{ name = "top-k", k = 3 }', "algorithm": 'ef", server = "mine", step = "0.1/L'}
+    else:
+        source, parts = compressor(SORTED), {"compressor": '{ name = "blocks", of = "mine", slices = 2 }', "codec": "blocks"}
+    file = written(tmp_path, source, **parts)
+    before = mc.load_job(file).runs[0].run_id
+    file.with_suffix(".py").write_text(HEAD + source + "# changed")
+    assert mc.load_job(file).runs[0].run_id != before
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("from mpi_compress.compressors import TopK", "now it is mpi_compress.messages.compressors.top_k.TopK"),
+        ("from mpi_compress.link import Pair", ""),
+        ("import mpi_compress.objective", "mpi_compress.problem.objective"),
+        ("from mpi_compress.problem import Objective", "now it is mpi_compress.Objective"),
+        ("mc.ScalarLink", "now it is mpi_compress.messages.link.ScalarLink"),
+    ],
+)
+def test_what_has_moved_is_named_with_the_line_and_the_new_name(line, says, tmp_path):
+    file = written(tmp_path, f"\n{line}\n" + compressor(SORTED))
+    with pytest.raises(UserError) as caught:
+        mc.load_job(file)
+    number = (HEAD + "\n").count("\n") + 1
+    assert f"({file.with_suffix('.py')}, line {number}: {line})" in str(caught.value)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("worker_sends", "worker_send"), "Mine.worker_send is called by nothing; did you mean worker_sends?"),
+        (ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("master_answers", "master_answer"), "did you mean master_answers?"),
+        (ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("all_hear", "all_hears"), "did you mean all_hear?"),
+        (compressor(SORTED) + "\n    def deltas(self, dim):\n        return 0.1\n", "did you mean delta?"),
+        (compressor(SORTED).replace("def compress(", "def compres("), "did you mean compress?"),
+    ],
+)  # fmt: skip
+def test_a_method_that_is_nearly_a_verb_is_refused_with_the_verb(source, says, tmp_path):
+    file = written(tmp_path, source, **TOP)
+    with pytest.raises(UserError, match=re.escape(says)):
+        mc.load_job(file)
+
+
+def test_a_method_of_ones_own_that_is_called_may_have_any_name(tmp_path):
+    source = ALGORITHM.format(sends="return self.worker_send(f.gradient(node.x), t)", answers=ANSWERS)
+    source += "\n    def worker_send(self, g, t):\n        return self.up.pack(g, t)\n"
+    assert played(tmp_path, source, **TOP).status == "complete"

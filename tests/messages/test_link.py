@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from helpers.kinds import lattice, same
 
+from mpi_compress.algorithms.tuning.links import tuned
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.stochastic import Stochastic
+from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
 from mpi_compress.messages.link import Link, Message, ScalarLink
 from mpi_compress.messages.pairs import PairLink
@@ -51,6 +53,11 @@ def test_a_parameter_of_a_round_that_the_compressor_lacks_is_refused_by_its_name
     for wrong in (link, ScalarLink(link), PairLink(link)):
         with pytest.raises(UserError, match="qsgd has no parameter k; it has levels, norm, bucket"):
             wrong.at(k=2)
+    chosen = tuned(Link(compressors["top-k"](), codecs["fixed"](), 3), costs["payload"]())
+    with pytest.raises(UserError, match="top-k has no parameter sigma; it has k"):
+        chosen.at(sigma=0.1)
+    with pytest.raises(UserError, match="top-k: budget tunes each message, so k cannot be set"):
+        chosen.at(k=2)
     with pytest.raises(UserError, match="no parameter makes"):  # a class's constant is none
         link.at(makes=Sparse)
 

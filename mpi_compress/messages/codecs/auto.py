@@ -32,7 +32,7 @@ class Auto(Codec):
     @cached_property
     def choices(self) -> tuple[Codec, ...]:
         """The codecs of `CHOICES`, with this codec's floats."""
-        return tuple(codecs[name](self.float) for name in CHOICES)
+        return tuple(codecs.shipped(name)(self.float) for name in CHOICES)
 
     @cached_property
     def tried(self) -> dict[int, IndexCodec]:

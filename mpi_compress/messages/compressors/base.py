@@ -35,7 +35,7 @@ class Compressor(Part, ABC):
         cls.has_state = cls.start is not Compressor.start
 
     @abstractmethod
-    def compress(self, v: Vector, t: Round) -> Compressed:
+    def compress(self, v: Vector, t: Round, *state: Any, **named: Any) -> Compressed:  # a subclass has state, or it has none
         """C(v) of v (d,). NaN and infinity are passed on, never lost; random choices are drawn from `t.rng`.
 
         A compressor that remembers something from one message to the next defines `start`, and `compress(v, t, state)`.
@@ -50,7 +50,7 @@ class Compressor(Part, ABC):
 
     def applied(self, v: Vector, t: Round) -> Compressed:
         """C(v), with the node's state where there is one."""
-        return self.compress(v, t, t.state) if self.has_state else self.compress(v, t)  # type: ignore[call-arg]
+        return self.compress(v, t, t.state) if self.has_state else self.compress(v, t)
 
     def compress_again(self, c: Compressed, t: Round) -> Compressed:
         """C of a vector that is held in compressed form."""

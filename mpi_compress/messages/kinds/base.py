@@ -14,7 +14,7 @@ from mpi_compress.core import arrays
 from mpi_compress.kernels import vectors as kernels
 
 Vector = NDArray[np.float64]
-Indices = NDArray[np.uint32]
+Indices = NDArray[np.integer[Any]]  # uint32 once they are checked
 Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 Known = Mapping[str, Any]  # what `Compressor.known` gives

@@ -20,7 +20,7 @@ _WHERE = "workers.partition"
 class Split:
     """How the rows of a set are dealt to n workers."""
 
-    partition: Partition = field(default_factory=lambda: partitions.build("contiguous", _WHERE))
+    partition: Partition = field(default_factory=lambda: partitions.shipped("contiguous")())
     n: int = 1
     seed: int = 0
 

@@ -13,7 +13,7 @@ import_all(__name__)
 def format_of(path: Path) -> Format:
     """The format that a file's name shows, or else LIBSVM text."""
     shown = (each for each in formats.values() if each.names and re.search(each.names, path.name))
-    return next(shown, formats["libsvm"])()
+    return next(shown, formats.shipped("libsvm"))()
 
 
 __all__ = ["HELD_OUT", "Format", "Reading", "format_of", "formats", "register"]
