@@ -39,10 +39,15 @@ def place_in_part(error: BaseException) -> str:
 
 def place_of(method: Any) -> str:
     """Where a method of a user's part is written, in brackets; "" for any other."""
-    code = getattr(inspect.unwrap(method), "__code__", None)
-    if code is None or code.co_filename.startswith((_PACKAGE, *_INSTALLED)):
+    code = getattr(inspect.unwrap(method) if callable(method) else method, "__code__", None)
+    if code is None or not is_users_file(code.co_filename):
         return ""
     return f" ({code.co_filename}, line {code.co_firstlineno})"
+
+
+def is_users_file(file: str) -> bool:
+    """True for a file that is none of this package, of Python's, or installed."""
+    return not file.startswith((_PACKAGE, *_INSTALLED))
 
 
 def _place(error: BaseException) -> tuple[CodeType, int] | None:

@@ -139,11 +139,15 @@ def source_of(part: Any) -> str:
 
 
 def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
-    """These parts, None left out, each with the parts that it holds, such as an estimator's server."""
-    for part in parts:
-        if part is not None:
+    """These parts, None left out, each once, with the parts that it holds, such as an estimator's server."""
+    found: dict[int, Any] = {}
+    waiting = [part for part in parts if part is not None]
+    while waiting:
+        part = waiting.pop(0)
+        if id(part) not in found:
+            found[id(part)] = part
             yield part
-            yield from with_inner(inner for inner in vars(part).values() if isinstance(inner, Part))
+            waiting += [inner for inner in vars(part).values() if isinstance(inner, Part)]
 
 
 def _files(place: Path, name: str) -> Iterator[Path]:

@@ -4,6 +4,7 @@ Before a run, two rounds on two samples compile every kernel and show the kinds 
 """
 
 import pickle
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
+from mpi_compress.core import global_draws
+from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.global_draws import GlobalDraw
+from mpi_compress.core.plugins import with_inner
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
@@ -24,6 +29,7 @@ from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard import hidden_state
 from mpi_compress.guard.objective import GuardedObjective
 from mpi_compress.guard.states import first_state
+from mpi_compress.guard.verbs import watched
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
@@ -36,6 +42,10 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.saved_states import UNKNOWN
+
+_ROWS = 2  # of a rehearsed shard
+_ROWS_OF_A_USERS = 64  # at most, of one that a user's algorithm rehearses
+_COORDINATES = 4_000_000  # of all workers that a user's algorithm rehearses
 
 
 class HostedRows:
@@ -112,29 +122,48 @@ def try_metrics(p: Prepared) -> None:
         raise type(error)(f"{p.spec.where}{error}") from None
 
 
-def rehearse(p: Prepared, sample: Rows) -> None:
-    """Play two rounds on two samples like the given one; by one rank of a host. UserError if a user's part cannot be used.
+def rehearse(p: Prepared, sample: Rows) -> str:
+    """Play two rounds on samples like the given one; by one rank of a host. Why that was not possible, "" if it was.
 
-    A user's algorithm may need more samples or workers, so its errors here are left to the run itself. A user's part that remembers
-    something outside of its state is refused.
+    A user's algorithm gets the messages of n workers, on as many samples as a shard has, if that is no great number; it may need
+    more than that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or
+    draws from a global generator, is refused.
     """
-    evaluator = Evaluator(Exchange(1), {0: _trial_objective(p, sample)}, p.algorithm.setting.mu_apart)
-    observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), Log(n_samples=2))
     everyone = replace(p.algorithm.setting, participants=None)  # so that worker 0 compiles its kernels
     algorithm = p.spec.algorithm.within(everyone)  # one that keeps nothing for the run
-    links = (algorithm.up, algorithm.down)
-    parts = [algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty]
-    before = hidden_state.contents(parts)
+    before, why = hidden_state.contents(parts_of(p, algorithm)), ""
     try:
-        loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
+        with global_draws.restored(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            _play_two_rounds(p, algorithm, sample)
     except UserError as error:
-        if is_ours(algorithm):
+        if is_ours(algorithm) or isinstance(error, GlobalDraw):
             raise type(error)(f"{p.spec.where}{error}") from None
-    except Exception:
+        why = str(error)
+    except Exception as error:
         if is_ours(algorithm):
             raise
-    if complaint := hidden_state.changed(before):
-        raise UserError(f"{p.spec.where}{complaint}")
+        why = f"{type(error).__name__}: {error}{place_in_part(error)}"
+    hidden_state.refuse_changes(before, p.spec.where)
+    return why
+
+
+def parts_of(p: Prepared, algorithm: Method) -> list[Any]:
+    """The parts that a run's rounds call."""
+    links = (algorithm.up, algorithm.down)
+    parts = (algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty)
+    return [*with_inner(parts)]
+
+
+def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
+    n, rows, setting = 1, _ROWS, p.algorithm.setting
+    if not is_ours(algorithm):
+        n = max(1, min(setting.n, _COORDINATES // setting.dim))
+        rows = max(rows, min(_ROWS_OF_A_USERS, p.problem.data.n_samples // setting.n))
+        algorithm = algorithm if algorithm.shares_memory else watched(algorithm)
+    functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
+    observer = Observer(Evaluator(Exchange(n), functions, setting.mu_apart), p.spec.cost, Stop(rounds=2), Log(n_samples=rows * n))
+    loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:
@@ -154,7 +183,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
     up, down = {0: first_state(algorithm.up)}, first_state(algorithm.down)
     try:
         node = algorithm.start(_start(p))
-        worker = algorithm.start_worker(node, _trial_objective(p, sample))
+        worker = algorithm.start_worker(node, _trial_objective(p, sample, _ROWS))
         return States(0, node, algorithm.start_master(node), {0: worker}, up, down)
     except Exception:
         if is_ours(algorithm):
@@ -174,13 +203,13 @@ def _objective(p: Prepared, rows: Rows, weight: float) -> Objective:
     return (Objective if is_ours(p.algorithm) else GuardedObjective)(rows, p.problem.loss, weight, mu, of_workers)
 
 
-def _trial_objective(p: Prepared, sample: Rows) -> Objective:
-    """An objective of two samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
+def _trial_objective(p: Prepared, sample: Rows, m: int) -> Objective:
+    """An objective of m samples: a model's are like the run's; others are sparse or dense, and have the run's type of floats."""
     if isinstance(p.problem.loss, Model):
-        return _objective(p, sample.take(np.zeros(2, dtype=np.uint64)), 0.5)
+        return _objective(p, sample.take(np.zeros(m, dtype=np.uint64)), 1.0 / m)
     dim, dtype = p.problem.data.dim, sample.matrix[-1].dtype
     if len(sample.matrix) == 3:
-        matrix: tuple[Any, ...] = (np.arange(3, dtype=np.uint64), np.zeros(2, dtype=np.uint32), np.ones(2, dtype=dtype))
+        matrix: tuple[Any, ...] = (np.arange(m + 1, dtype=np.uint64), np.zeros(m, dtype=np.uint32), np.ones(m, dtype=dtype))
     else:
-        matrix = (np.full((2, dim), 1.0 / dim, dtype=dtype),)
-    return _objective(p, Rows(matrix, np.array([1.0, -1.0]), dim), 0.5)
+        matrix = (np.full((m, dim), 1.0 / dim, dtype=dtype),)
+    return _objective(p, Rows(matrix, np.where(np.arange(m) % 2, -1.0, 1.0), dim), 1.0 / m)

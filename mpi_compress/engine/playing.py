@@ -9,24 +9,26 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.core.blame import text_of
+from mpi_compress.core.blame import place_in_part, text_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import Progress, Turn, bits_text, print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.hosting import HostedRows, evaluator_of, first_states, loop_of, rehearse
+from mpi_compress.engine.hosting import HostedRows, evaluator_of, first_states, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Log, Observer, ignore
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
+from mpi_compress.guard import hidden_state
 from mpi_compress.guard.verbs import watched
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.runs import Prepared, attributes_of
 from mpi_compress.problem.datasets.store import outcome
+from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
@@ -84,9 +86,12 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
     with Progress(p.spec.label, p.spec.stop.rounds, not how.tells, turn) as progress, how.interrupts.in_rounds():
         keeper = run.keeper(recorder, progress)
         try:
-            how.ranks.first_on_each_host(partial(rehearse, p, run.sample))
+            how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
+            held = hidden_state.contents(parts_of(p, p.algorithm))
             algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
             verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
+            if held:  # on every rank alike
+                how.ranks.each(partial(hidden_state.refuse_changes, held, ""))
             if recorder is not None:
                 _end(recorder, verdict, keeper, x, how.watch)
         except BaseException as error:
@@ -202,9 +207,16 @@ def _fail(error: BaseException, p: Prepared, file: Path, recorder: Recorder | No
     if of_the_run and how.ranks.size == 1:
         print_line(f"{p.spec.label}: failed, the others go on: {text_of(error)}")
         return part_of(file)
-    if isinstance(error, UserError) and not is_ours(p.algorithm):
-        raise type(error)(f"{p.spec.where}{error}") from None
+    if isinstance(error, UserError) and p.spec.own:
+        where = p.spec.where if not str(error).startswith(p.spec.where) else ""
+        raise type(error)(f"{where}{error}{'' if ', line ' in str(error) else place_in_part(error)}") from None
     raise error
+
+
+def _rehearse(p: Prepared, sample: Rows, how: How) -> None:
+    """Rehearse, and say what could not be: nothing is known then of what a part remembers outside of its states."""
+    if (why := rehearse(p, sample)) and how.tells:
+        print_line(f"{p.algorithm.name}: cannot be rehearsed ({why}); run --verify plays it on several layouts")
 
 
 def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How) -> Path:

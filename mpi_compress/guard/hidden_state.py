@@ -1,18 +1,19 @@
 """Users' parts that remember something outside of their states: what changes in them while a run is rehearsed shows it."""
 
 import pickle
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 from inspect import isfunction, ismodule
 from types import CodeType, FunctionType
 from typing import Any
 
+from mpi_compress.core.blame import is_users_file, place_of
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 
 Contents = list[tuple[Any, dict[str, bytes]]]
-_PACKAGE = __name__.partition(".")[0]
 
 
 def contents(parts: Iterable[Any]) -> Contents:
@@ -21,13 +22,21 @@ def contents(parts: Iterable[Any]) -> Contents:
     return [(part, _content(part)) for part in distinct.values()]
 
 
+def refuse_changes(before: Contents, where: str) -> None:
+    """UserError if a part holds something else than before."""
+    if complaint := changed(before):
+        raise UserError(f"{where}{complaint}")
+
+
 def changed(before: Contents) -> str:
     """Which part holds something else than before, and where; "" if none does."""
     for part, held in before:
         for place, content in _content(part).items():
             if held.get(place) != content:
                 name = getattr(part, "name", type(part).__name__)
-                return f"{name} keeps something in {place} from call to call, which makes results depend on the layout. {_REMEDY}"
+                at = next(filter(None, map(place_of, vars(type(part)).values())), "")
+                why = "from call to call, which makes results depend on the layout"
+                return f"{name} keeps something in {place} {why}. {_REMEDY}{at}"
     return ""
 
 
@@ -39,11 +48,18 @@ _REMEDY = (
 
 def _content(part: Any) -> dict[str, bytes]:
     """A hash of what a part, its classes, and the global names in its methods hold, by place; not of what cannot be pickled."""
-    found: dict[str, bytes] = {}
-    for place, value in _places(part):
-        with suppress(Exception):  # pickling calls users' code
-            found[place] = sha256(pickle.dumps(value)).digest()
-    return found
+    return {place: held for where, value in _places(part) for place, held in _hashes(where, value, set())}
+
+
+def _hashes(place: str, value: Any, seen: set[int]) -> Iterator[tuple[str, bytes]]:
+    """The hash of a value; of one that cannot be pickled those of its attributes."""
+    try:
+        yield place, sha256(pickle.dumps(value)).digest()
+    except Exception:  # pickling calls users' code
+        seen.add(id(value))
+        for name, held in getattr(value, "__dict__", {}).items() if _is_the_users(type(value)) else ():
+            if id(held) not in seen:
+                yield from _hashes(f"{place}.{name}", held, seen)
 
 
 def _places(part: Any) -> Iterator[tuple[str, Any]]:
@@ -70,15 +86,38 @@ def _function_of(value: Any) -> FunctionType | None:
 
 
 def _globals_of(function: FunctionType, seen: set[Any]) -> Iterator[tuple[str, Any]]:
-    """The global values that a function names, and those that functions of the user name which it names."""
+    """What a function keeps: its defaults, what it closes over, the global values that it names, and those that the functions and
+    the modules of the user keep which it names."""
     seen.add(function)
-    for name in _names(function.__code__):
-        value = function.__globals__.get(name)
-        if isfunction(value):
-            if value not in seen and value.__module__.partition(".")[0] != _PACKAGE:
-                yield from _globals_of(value, seen)
-        elif not (value is None or ismodule(value) or callable(value)):
-            yield f"{function.__module__}.{name}", value
+    module, names = function.__module__, _names(function.__code__)
+    for i, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
+        yield f"default {i + 1} of {module}.{function.__qualname__}", value
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name != "__class__":
+            yield from _kept(f"{module}.{name}", getattr(cell, "cell_contents", None), seen)
+    for name in names:
+        yield from _kept(f"{module}.{name}", function.__globals__.get(name), seen)
+
+
+def _kept(place: str, value: Any, seen: set[Any]) -> Iterator[tuple[str, Any]]:
+    """A value that a function names, by its place."""
+    if isfunction(value):
+        if value not in seen and _is_the_users(value):
+            yield from _globals_of(value, seen)
+    elif ismodule(value):
+        if value not in seen and _is_the_users(value):
+            seen.add(value)
+            for name, held in vars(value).items():
+                if not (name.startswith("__") or ismodule(held)):
+                    yield from _kept(f"{value.__name__}.{name}", held, seen)
+    elif not (value is None or isinstance(value, type) or (callable(value) and not _is_the_users(type(value)))):
+        yield place, value
+
+
+def _is_the_users(value: Any) -> bool:
+    """True for a module, a function or a class that stands in a file of the user's."""
+    module = value if ismodule(value) else sys.modules.get(value.__module__)
+    return is_users_file(getattr(module, "__file__", None) or "<")
 
 
 def _names(code: CodeType) -> Iterator[str]:

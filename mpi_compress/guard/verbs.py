@@ -8,7 +8,9 @@ import numpy as np
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.arrays import shown
+from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
+from mpi_compress.guard.first_rounds import FirstRounds
 from mpi_compress.guard.states import unsavable
 from mpi_compress.messages.link import Message
 from mpi_compress.results.columns import TAKEN
@@ -17,14 +19,18 @@ from mpi_compress.results.columns import TAKEN
 def watched(algorithm: Algorithm) -> Algorithm:
     """The same algorithm, whose verbs raise UserError if they give no states, messages or logs of the right kind."""
     name, n = getattr(algorithm, "name", type(algorithm).__name__), algorithm.setting.n
+    first = FirstRounds(name, algorithm)
 
     def watch(verb: str, look: Callable[..., str]) -> None:
         unwatched = getattr(algorithm, verb)
+        starts, of_a_round = verb.startswith("start"), verb != "worker_logs"
 
         def verb_and_look(*arguments: Any) -> Any:
-            given = unwatched(*arguments)
+            given = first.around(verb, unwatched, *arguments) if of_a_round and not starts else unwatched(*arguments)
             if complaint := look(given, *arguments):
-                raise UserError(f"{name}, {verb}: {complaint}")
+                raise UserError(f"{name}, {verb}: {complaint}{place_of(unwatched)}")
+            if starts:
+                first.started(verb, given)
             return given
 
         object.__setattr__(algorithm, verb, verb_and_look)
@@ -42,6 +48,9 @@ def watched(algorithm: Algorithm) -> Algorithm:
     watch("worker_logs", numbers)
     if algorithm.answers_each:
         watch("answers", answers)
+    hears = type(algorithm).worker_hears is not Algorithm.worker_hears
+    for verb in ("worker_hears", "all_hear") if hears else ("all_hear",):
+        watch(verb, lambda *_: "")
     watch("start", lambda given, x0: unsavable(given))
     for verb in ("start_worker", "start_master"):
         watch(verb, unsavable)

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from mpi_compress.core import arrays
+from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.global_draws import FIRST_ROUNDS, refusing
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Bytes, Compressed, Vector
@@ -23,7 +25,11 @@ class GuardedLink(Link):
     def compress(self, v: Vector, t: Round) -> Compressed:
         with self._naming("pack"):
             v = arrays.read_only(v, self.dim)
-        compressed = super().compress(v, t)
+        compressor = self.compressor
+        if is_ours(compressor) or getattr(t, "k", 0) >= FIRST_ROUNDS:
+            compressed = super().compress(v, t)
+        else:
+            compressed = refusing(f"{compressor.name}, compress", compressor.applied, v, t)
         with self._naming("compress", self.compressor):
             return checked(compressed, self.dim)
 
@@ -58,8 +64,9 @@ class GuardedLink(Link):
         try:
             yield
         except ValueError as error:
-            whose = "" if part is None or is_ours(part) else f"{part.name}, "
-            raise UserError(f"{whose}{method}: {error}") from None
+            if part is None or is_ours(part):
+                raise UserError(f"{method}: {error}") from error
+            raise UserError(f"{part.name}, {method}: {error}{place_of(getattr(part, method, None))}") from None
 
 
 def checked(given: Any, dim: int) -> Compressed:

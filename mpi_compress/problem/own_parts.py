@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mpi_compress.core import arrays
+from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.global_draws import refusing
 from mpi_compress.core.registry import is_ours
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
@@ -15,6 +17,7 @@ from mpi_compress.problem.models import Model
 from mpi_compress.problem.penalties import Penalty
 
 P = TypeVar("P")
+_WATCHED = 32  # first calls of a method, whose draws are looked at
 
 
 def checked_loss(loss: Loss) -> Loss:
@@ -43,19 +46,20 @@ def _watching(part: P, **checks: Callable[..., Any]) -> P:
 
 
 def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
-    method = getattr(part, name)
+    method, whose = getattr(part, name), f"'{getattr(part, 'name', type(part).__name__)}'"
+    left = [_WATCHED]
 
     def call(*arguments: Any) -> Any:
-        whose = f"'{getattr(part, 'name', type(part).__name__)}'"
+        left[0] -= 1
         try:
             with np.errstate(all="ignore"):
-                given = method(*arguments)
+                given = refusing(f"{whose}, {name}", method, *arguments) if left[0] >= 0 else method(*arguments)
         except NotImplementedError:
             raise UserError(f"{whose} defines no {name}, which what it states asks for") from None
         try:
             return check(part, given, *arguments)
         except ValueError as error:
-            raise UserError(f"{whose}, {name}: {error}") from None
+            raise UserError(f"{whose}, {name}: {error}{place_of(method)}") from None
 
     return call
 
