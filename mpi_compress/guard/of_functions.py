@@ -1,0 +1,211 @@
+"""Losses, penalties and models against what they state: slopes, curvature, convexity, prox."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from mpi_compress.guard.findings import SEED, Finding, tried
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.models import Model, Outline
+from mpi_compress.problem.own_parts import checked_loss, checked_model, checked_penalty
+from mpi_compress.problem.penalties import Penalty
+from mpi_compress.problem.rows import Rows
+
+_SLACK = 1e-6  # of bounds, over rounding
+_WEIGHT = 0.37  # λ of a penalty that is checked
+_STEPS = ((1e-5, 1e-4), (1e-2, 5e-2))  # of difference quotients, and what they may differ by: the second is for floats of 32 bits
+_SAMPLES, _FEATURES, _CLASSES = 40, 6, 3  # of made-up rows
+
+
+def of_loss(loss: Loss) -> Iterator[Finding]:
+    """A loss's slopes, curvature, convexity, second derivatives, and whether it is a function of each sample."""
+    rng, f = np.random.default_rng(SEED), checked_loss(loss).value_and_slope
+    m = np.concatenate([3 * rng.standard_normal(300), np.linspace(-4, 4, 801)])
+    y = rng.standard_normal(m.size) if loss.real_labels else rng.choice([-1.0, 1.0], m.size)
+    yield from tried("slope", partial(_slopes, f, y, m))
+    for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
+        grid = np.linspace(-8, 8, 1601)
+        yield from tried("curvature", partial(_curvature, loss, f, np.full(grid.size, label), grid))
+    yield from tried("second derivative", partial(_second_derivatives, checked_loss(loss), y, m))
+    yield from tried("samples", partial(_of_each_sample, f, y, m))
+
+
+def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vector]:
+    """The lower and the upper of the difference quotients to the left and to the right, with what rounding does to them."""
+    h = 1e-6 * (1 + np.abs(at))
+    here = f(at)
+    left, right = (here - f(at - h)) / h, (f(at + h) - here) / h
+    slack = 1e-4 * (1 + np.maximum(np.abs(left), np.abs(right)))
+    return np.minimum(left, right) - slack, np.maximum(left, right) + slack
+
+
+def _slopes(f: Any, y: Vector, m: Vector) -> Iterator[Finding]:
+    low, high = _quotients(lambda at: f(y, at)[0], m)
+    slopes = f(y, m)[1]
+    wrong = (slopes < low) | (slopes > high)
+    i = int(np.argmax(wrong))
+    found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {slopes[i]:.6g}; its values rise by {(low[i] + high[i]) / 2:.6g}"
+    yield Finding("slope", not wrong.any(), found if wrong.any() else f"the difference quotient of the values at {m.size} margins")
+
+
+def _curvature(loss: Loss, f: Any, y: Vector, grid: Vector) -> Iterator[Finding]:
+    slopes = f(y, grid)[1]
+    quotients = np.diff(slopes) / np.diff(grid)
+    i, found = int(np.argmax(np.abs(quotients))), float(np.abs(quotients).max())
+    where = f"at the label {y[0]:g} and the margin {grid[i]:.3g}"
+    if math.isfinite(loss.curvature):
+        text = f"{loss.curvature:g} is stated; slopes change by up to {found:.4g} times the margin, {where}"
+        yield Finding("curvature", found <= loss.curvature * (1 + _SLACK) + _SLACK, text)
+    if loss.convex:
+        least = float(quotients.min())
+        falls = least < -1e-5 * (1 + found)
+        yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
+
+
+def _second_derivatives(loss: Loss, y: Vector, m: Vector) -> Iterator[Finding]:
+    low, high = _quotients(lambda at: loss.value_and_slope(y, at)[1], m)
+    given = loss.second_derivative(y, m)
+    wrong = (given < low - 1e-3) | (given > high + 1e-3)
+    i = int(np.argmax(wrong))
+    found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its slopes rise by {(low[i] + high[i]) / 2:.6g}"
+    yield Finding("second derivative", not wrong.any(), found if wrong.any() else "the difference quotient of the slopes")
+
+
+def _of_each_sample(f: Any, y: Vector, m: Vector) -> Iterator[Finding]:
+    order = np.random.default_rng(SEED).permutation(m.size)
+    kept = y.copy(), m.copy()
+    whole, again, mixed = f(y, m), f(y, m), f(y[order], m[order])
+    same = all(np.array_equal(a, b) and np.array_equal(a[order], c) for a, b, c in zip(whole, again, mixed, strict=True))
+    text = "the same whatever the others are, and when asked again" if same else "depend on the others, or on the call"
+    yield Finding("samples", same, text)
+    unchanged = np.array_equal(kept[0], y) and np.array_equal(kept[1], m)
+    yield Finding("arguments", unchanged, "are left as they are" if unchanged else "labels or margins are written to")
+
+
+def of_penalty(penalty: Penalty, dim: int = 12) -> Iterator[Finding]:
+    """A smooth penalty's gradient and curvature, or the prox of another, with the weight λ that is not 1."""
+    r = checked_penalty(replace(penalty, weight=_WEIGHT))
+    rng = np.random.default_rng(SEED)
+    points = [scale * rng.standard_normal(dim) for scale in (0.1, 1.0, 5.0) for _ in range(4)]
+    if r.smooth:
+        yield from tried("gradient", partial(_gradients, "gradient", lambda x: (r.value(x), r.gradient(x)), points))
+        yield from tried("curvature", partial(_bounds, r.gradient, points, r.smoothness, r.λ * r.lowest))
+    else:
+        yield from tried("prox", partial(_prox, r, [*points, np.zeros(dim)], rng))
+
+
+def _gradients(what: str, f: Any, points: list[Vector]) -> Iterator[Finding]:
+    """∇f against difference quotients of f along directions."""
+    rng, worst, said = np.random.default_rng(SEED), 0.0, ""
+    for x in points:
+        g = f(x)[1]
+        for _ in range(6):
+            d = rng.standard_normal(x.size)
+            d /= np.linalg.norm(d)
+            slope = float(g @ d)
+            missed = []
+            for step, slack in _STEPS:
+                h = step * (1 + float(np.linalg.norm(x)))
+                quotient = (f(x + h * d)[0] - f(x - h * d)[0]) / (2 * h)
+                scale = float(np.linalg.norm(g)) / math.sqrt(x.size) + abs(slope) + 1e-4
+                missed.append((abs(quotient - slope) / (slack * scale), quotient))
+            least, quotient = min(missed)
+            if least > max(worst, 1.0):
+                worst, said = least, f"along a direction it is {slope:.6g}, and values rise by {quotient:.6g}"
+    yield Finding(what, not said, said or f"the difference quotient of the values at {len(points)} points")
+
+
+def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Iterator[Finding]:
+    """Changes of a gradient, over those of its point, from `lowest` to L."""
+    pairs = [(x, z) for i, x in enumerate(points) for z in (*points[:i], x + 1e-3 * points[i - 1])]
+    most, least = 0.0, math.inf
+    for x, z in pairs:
+        change, apart = gradient(x) - gradient(z), x - z
+        most = max(most, float(np.linalg.norm(change) / np.linalg.norm(apart)))
+        least = min(least, float(change @ apart / (apart @ apart)))
+    if math.isfinite(L):
+        text = f"{L:.6g} is stated; gradients change by up to {most:.6g} times the distance"
+        yield Finding("curvature", most <= L * (1 + _SLACK) + _SLACK, text)
+    if math.isfinite(lowest):
+        text = f"{lowest:.6g} is stated of the least; {least:.6g} was found"
+        yield Finding("convex" if lowest == 0 else "lowest", least >= lowest - 1e-5 * (1 + abs(most)), text)
+
+
+def _prox(r: Penalty, points: list[Vector], rng: np.random.Generator) -> Iterator[Finding]:
+    """prox(x, γ) minimises r(z) + ‖z − x‖²/(2γ): no point beside it, and none on the way to x or to 0, has a smaller value."""
+    for γ in (0.3, 2.0):
+        for x in points:
+            z = r.prox(x, γ)
+            ways = (*np.eye(x.size), *-np.eye(x.size), *rng.standard_normal((8, x.size)))
+            beside = [z + s * d for s in (1e-1, 1e-2, 1e-3) for d in ways]
+            on_the_way = [z + s * (end - z) for end in (x, np.zeros(x.size)) for s in (0.01, 0.1, 0.5, 1.0)]
+
+            def h(at: Vector, x: Vector = x, γ: float = γ) -> float:
+                return r.value(at) + float(np.sum((at - x) ** 2)) / (2 * γ)
+
+            least = min(map(h, [*beside, *on_the_way]))
+            if least < h(z) - 1e-9 * (1 + abs(h(z))):
+                text = f"with λ = {r.λ:g} and γ = {γ:g} it gives a point of the value {h(z):.6g}, and another has {least:.6g}"
+                yield Finding("prox", False, text)
+                return
+    yield Finding("prox", True, f"no other point has a smaller value, with λ = {r.λ:g}")
+
+
+def made_up_rows(model: Model) -> tuple[Model, Rows]:
+    """A model within made-up rows; ValueError if it needs others."""
+    rng = np.random.default_rng(SEED)
+    a = rng.standard_normal((_SAMPLES, _FEATURES))
+    classes = _CLASSES if model.labels == "class" else 0
+    y: Vector = np.arange(_SAMPLES) % _CLASSES * 1.0 if classes else rng.standard_normal(_SAMPLES)
+    return model.within(Outline(_SAMPLES, _FEATURES, classes)), Rows((a,), y, _FEATURES)
+
+
+def of_model(model: Model, rows: Rows) -> Iterator[Finding]:
+    """A model's gradient, its mean over rows, its smoothness, convexity and products with the Hessian."""
+    rng, own = np.random.default_rng(SEED), checked_model(model)
+    points = [model.start(np.random.default_rng(k)) + 0.3 * rng.standard_normal(model.dim) for k in range(4)]
+    f = partial(_loss, own, rows)
+    yield from tried("gradient", partial(_gradients, "gradient", f, points))
+    yield from tried("mean", partial(_mean_of_rows, own, rows, points[0]))
+    L = math.nan
+    if math.isfinite(model.curvature):
+        dense = rows.matrix[0] if len(rows.matrix) == 1 else _dense(rows)
+        L = model.smoothness(rows, float(np.linalg.norm(dense, 2) ** 2))
+    if not math.isnan(L) or model.convex:
+        yield from tried("smoothness", partial(_bounds, lambda x: f(x)[1], points, L, 0.0 if model.convex else -math.inf))
+    if type(model).hessian_product is not Model.hessian_product:
+        yield from tried("hessian_product", partial(_hessian, own, rows, points, f))
+
+
+def _loss(model: Model, rows: Rows, x: Vector) -> tuple[float, Vector]:
+    value, gradient = model.loss_and_gradient(x, rows, None)
+    return value, np.array(gradient)
+
+
+def _dense(rows: Rows) -> Vector:
+    indptr, indices, values = rows.matrix
+    return np.asarray(scipy.sparse.csr_matrix((values, indices, indptr), shape=(len(rows), rows.dim)).todense())
+
+
+def _mean_of_rows(model: Model, rows: Rows, x: Vector) -> Iterator[Finding]:
+    once, again = _loss(model, rows, x), _loss(model, rows, x)
+    twice = _loss(model, rows.take(np.tile(np.arange(len(rows), dtype=np.uint64), 2)), x)
+    same = once[0] == again[0] and np.array_equal(once[1], again[1])
+    yield Finding("calls", same, "give the same when asked again" if same else "give something else when asked again")
+    close = abs(twice[0] - once[0]) <= 1e-4 * (1e-6 + abs(once[0]))
+    text = f"the loss of {len(rows)} rows is {once[0]:.6g}, and of the same rows twice {twice[0]:.6g}"
+    yield Finding("mean", close, text + "" * close + "; it should be the mean of the rows" * (not close))
+
+
+def _hessian(model: Model, rows: Rows, points: list[Vector], f: Any) -> Iterator[Finding]:
+    x, v = points[0], points[1] - points[2]
+    h = 1e-5 / float(np.linalg.norm(v))
+    quotient = (f(x + h * v)[1] - f(x - h * v)[1]) / (2 * h)
+    apart = float(np.linalg.norm(model.hessian_product(x, rows, v) - quotient) / (1e-9 + np.linalg.norm(quotient)))
+    yield Finding("hessian_product", apart < 1e-3, f"differs from the difference quotient of gradients by {apart:.2g} of it")

@@ -1,0 +1,227 @@
+"""Compressors and codecs against what they state: δ, ω and variance, round trips, draws, and what they remember."""
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.core import arrays, global_draws
+from mpi_compress.core.errors import CorruptMessage
+from mpi_compress.core.streams import Role, Round, Streams
+from mpi_compress.guard import hidden_state
+from mpi_compress.guard.findings import SEED, Finding, tried
+from mpi_compress.guard.states import first_state
+from mpi_compress.messages.codecs import Codec, codecs
+from mpi_compress.messages.compressors import Compressor, compressors
+from mpi_compress.messages.compressors.base import AmongWorkers
+from mpi_compress.messages.kinds import Compressed, Vector
+from mpi_compress.messages.link import Link
+
+_DIMS = (12, 60, 1000, 50_000)  # of vectors; the first that the parameters go with
+_DRAWS = 1000  # of a random compressor, of each vector
+_SIGMAS = 6.0  # standard errors that a mean may be off
+_STREAMS = Streams(SEED)
+_OF_FLOATS: Mapping[Any, float] = {64: 1e-15, 32: 1e-7, 16: 1e-3, "bf16": 1e-2}
+_USUAL: Mapping[str, Any] = {
+    "k": 3, "levels": 4, "threshold": 0.5, "epsilon": 0.5, "kappa": 0.3, "sigma": 0.1, "q": 3.0, "step": 0.01, "block": 5,
+    "columns": 4, "n": 3, "k_min": 2, "k_max": 4, "slices": 3, "of": "identity",
+}  # fmt: skip
+
+
+def round_of(k: int, worker: int = 0, state: Any = None) -> Round:
+    return Round(k, _STREAMS, Role.WORKER, worker, state=state)
+
+
+def settled(compressor: Compressor) -> tuple[Compressor, int]:
+    """A compressor as it is in a run, and d; ValueError if no d goes with its parameters."""
+    if isinstance(compressor, AmongWorkers):
+        compressor = compressor.among(getattr(compressor, "n", None) or 3)
+    why: Exception = ValueError("no dimension goes with its parameters")
+    for dim in _DIMS:
+        try:
+            found = compressor.in_round(dim, 0.1, False)
+            found = found.with_noise(1.0, 1.0, dim) if found.needs_noise else found
+            found.check(dim)
+            found.applied(np.ones(dim), round_of(0, state=found.start(dim)))
+            return found, dim
+        except (ValueError, TypeError) as error:
+            why = error
+    raise why
+
+
+def usual(cls: type[Compressor]) -> Compressor:
+    """A compressor with parameters that tests use, where it needs some; ValueError if these are not enough."""
+    named = [name for name in _USUAL if name in cls.__dataclass_fields__]
+    ways = [(), *((name,) for name in named), *((a, b) for a in named for b in named if a < b)]
+    for way in ways:
+        try:
+            made = cls(**{name: _USUAL[name] for name in way})
+            settled(made)
+            return made
+        except Exception:  # the next parameters may do
+            continue
+    raise ValueError(f"{cls.__name__} needs parameters: give some, such as k=3")
+
+
+def vectors(dim: int) -> dict[str, Vector]:
+    """Vectors that compressors find hard, by what they are."""
+    rng = np.random.default_rng(SEED)
+    normal, one = rng.standard_normal(dim), np.zeros(dim)
+    one[dim // 2] = -3.0
+    return {
+        "of ones": np.ones(dim),
+        "of normal numbers": normal,
+        "of heavy tails": normal**5,
+        "of one coordinate": one,
+        "of signs": np.sign(normal) * np.where(np.arange(dim) % 2, 1.0, 2.0),
+        "of tiny numbers": 1e-310 * np.sign(normal),
+        "0": np.zeros(dim),
+    }
+
+
+def of_compressor(given: Compressor) -> Iterator[Finding]:
+    """A compressor's theorems by sampling, its draws, its memory, what it does with NaN, and its messages by its codec."""
+    c, dim = settled(given)
+    before, drawn = hidden_state.contents([c]), global_draws.states()
+    yield from tried("state", partial(_state, c, dim))
+    for name, v in vectors(dim).items():
+        yield from tried(f"a vector {name}", partial(_theorems, c, v, name))
+    yield from tried("NaN", partial(_not_finite, c, dim))
+    yield from tried("codec", partial(_through_codec, c, dim))
+    said = hidden_state.changed(before)
+    yield Finding("memory", not said, said or "nothing is kept outside of its state")
+    moved = global_draws.states() != drawn
+    yield Finding("draws", not moved, "come from the global random or np.random, not from t.rng" if moved else "come from t alone")
+
+
+def applied(c: Compressor, v: Vector, k: int, worker: int = 0) -> Compressed:
+    state = c.start(v.size)
+    return c.applied(arrays.read_only(v, v.size), round_of(k, worker, state)).checked(v.size)
+
+
+def _state(c: Compressor, dim: int) -> Iterator[Finding]:
+    first_state(Link(c, codecs.shipped("dense")(), dim))
+    v = vectors(dim)["of normal numbers"]
+    state = c.start(dim)
+    twice = []
+    for _ in range(2):
+        own = copy.deepcopy(state)
+        twice.append([c.applied(v, round_of(k, 1, own)).checked(dim).dense() for k in range(3)])
+        c.applied(2.0 * v[::-1].copy(), round_of(7, 2, copy.deepcopy(state)))
+    same = all(np.array_equal(a, b) for a, b in zip(*twice, strict=True))
+    yield Finding("repetition", same, "the same rounds give the same" if same else "the same rounds give something else the second time")
+
+
+def _theorems(c: Compressor, v: Vector, name: str) -> Iterator[Finding]:
+    dim, square = v.size, float(v @ v)
+    first = applied(c, v, 0).dense()
+    random = any(not np.array_equal(first, applied(c, v, k, k % 3).dense()) for k in range(1, 40))
+    found = np.array([applied(c, v, k, k % 3).dense() for k in range(_DRAWS if random else 1)])
+    errors = np.sum((found - v) ** 2, axis=1)
+    mean, off = float(errors.mean()), _SIGMAS * float(errors.std()) / math.sqrt(len(errors))
+    δ, ω, bound = c.delta(dim), c.omega(dim), c.variance(dim)
+    share = mean / square if square > 1e-300 else 0.0
+    wrong = {
+        "δ": (δ is not None and mean - off > (1 - δ) * square * (1 + 1e-9) + 1e-300, f"{δ} is stated; of a vector {name} {1 - share:.6g} was found"),
+        "ω": (ω is not None and mean - off > ω * square * (1 + 1e-9) + 1e-300, f"{ω} is stated; of a vector {name} {share:.6g} was found"),
+        "variance": (bound is not None and mean - off > bound * (1 + 1e-9), f"{bound} is stated; of a vector {name} {mean:.6g} was found"),
+    }
+    stated = {"δ": δ, "ω": ω, "variance": bound}
+    yield from (Finding(what, not is_wrong, text) for what, (is_wrong, text) in wrong.items() if stated[what] is not None)
+    if ω is not None and square > 1e-300:
+        yield _unbiased(found, v, ω, name)
+
+
+def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
+    """Whether the mean of C(v) is v, along v and along signs, by as much as ω lets it be off."""
+    off, off_at = _SIGMAS * math.sqrt(ω * float(v @ v) / len(found)) + 1e-9 * float(np.linalg.norm(v)), 0.0
+    rng = np.random.default_rng(SEED)
+    for u in (v, np.sign(v), np.ones(v.size), *rng.choice([-1.0, 1.0], (6, v.size))):
+        along = u / np.linalg.norm(u)
+        off_at = max(off_at, abs(float((found.mean(axis=0) - v) @ along)))
+    text = f"ω is stated; the mean of C(v) is {off_at:.4g} away from a vector {name}, which chance would not make more than {off:.4g}"
+    return Finding("unbiased", off_at <= off, text)
+
+
+def _not_finite(c: Compressor, dim: int) -> Iterator[Finding]:
+    for bad in (math.nan, math.inf):
+        v = vectors(dim)["of normal numbers"]
+        v[1] = bad
+        try:
+            with np.errstate(all="ignore"):
+                lost = applied(c, v, 0).is_finite()
+        except (OverflowError, FloatingPointError):
+            lost = False
+        yield Finding(f"a coordinate {bad}", not lost, "is lost: what comes out is finite" if lost else "is passed on, or refused")
+
+
+def _through_codec(c: Compressor, dim: int) -> Iterator[Finding]:
+    codec = codecs[c.codec]()
+    for name, v in vectors(dim).items():
+        content = applied(c, v, 0)
+        try:
+            yield _round_trip(codec, content, c, f"a vector {name}")
+        except OverflowError as error:
+            if not codec.writes(type(content)):
+                raise
+            yield Finding("round trip", float(np.abs(v).max()) > 1e30 or not v.any(), f"a vector {name}: {error}")
+
+
+def _round_trip(codec: Codec, content: Compressed, c: Compressor, name: str) -> Finding:
+    """The content of a message between other bytes, decoded, against what was encoded."""
+    data = arrays.raw(codec.encode(content))
+    around = np.concatenate([np.full(3, 7, np.uint8), data, np.full(5, 9, np.uint8)])
+    read, end = codec.decode(around, 3, content.dim, c.makes, c.known(content.dim))
+    apart = np.abs(read.checked(content.dim).dense() - content.dense())
+    tolerance = _OF_FLOATS[codec.float]
+    right = bool(np.all(apart <= tolerance * np.abs(content.dense()) + (1e-7 if codec.float == 16 else 1e-40 if codec.float != 64 else 0)))
+    text = f"{name} of {type(content).__name__}, by {codec.name} of {codec.float} bits"
+    if not right:
+        i = int(np.argmax(apart))
+        text += f": {content.dense()[i]:.9g} comes back as {read.dense()[i]:.9g}"
+    if end != 3 + data.size:
+        return Finding("round trip", False, f"{text}: its {data.size} bytes end at {end - 3}")
+    return Finding("round trip", right, text)
+
+
+def of_codec(codec: Codec) -> Iterator[Finding]:
+    """A codec's messages of every kind that it writes, of every compressor that makes such, whole and cut short."""
+    before, kinds = hidden_state.contents([codec]), 0
+    for name in compressors:
+        try:
+            c, dim = settled(usual(compressors[name]))
+        except Exception:  # what is wrong with it is told where it is checked
+            continue
+        if codec.writes(c.makes):
+            kinds += 1
+            yield from tried(f"messages of {name}", partial(_of_kind, codec, c, dim))
+    if not kinds:
+        yield Finding("kinds", False, "no compressor that is known here makes what it writes")
+    said = hidden_state.changed(before)
+    yield Finding("memory", not said, said or "nothing is kept from message to message")
+
+
+def _of_kind(codec: Codec, c: Compressor, dim: int) -> Iterator[Finding]:
+    for name, v in vectors(dim).items():
+        content = applied(c, v, 0)
+        try:
+            data = arrays.raw(codec.encode(content))
+        except OverflowError:  # a value that its floats cannot hold
+            continue
+        yield _round_trip(codec, content, c, f"a vector {name}")
+        if data.size > 1:
+            yield _cut(codec, content, c, data[: data.size - 1].copy())
+
+
+def _cut(codec: Codec, content: Compressed, c: Compressor, data: Any) -> Finding:
+    """What is made of a message without its last byte: it may not be read beyond its end."""
+    try:
+        _, end = codec.decode(data, 0, content.dim, c.makes, c.known(content.dim))
+        return Finding("cut short", end <= data.size, f"a message of {type(content).__name__} is read beyond its end")
+    except (CorruptMessage, OverflowError):
+        return Finding("cut short", True, f"a message of {type(content).__name__} is refused")
+    except Exception as error:
+        return Finding("cut short", False, f"{type(error).__name__}: {error}; bytes that it cannot have written raise mc.CorruptMessage")
