@@ -162,7 +162,7 @@ def made_up_rows(model: Model) -> tuple[Model, Rows]:
     rng = np.random.default_rng(SEED)
     a = rng.standard_normal((_SAMPLES, _FEATURES))
     classes = _CLASSES if model.labels == "class" else 0
-    y: Vector = np.arange(_SAMPLES) % _CLASSES * 1.0 if classes else rng.standard_normal(_SAMPLES)
+    y = np.array(np.arange(_SAMPLES) % _CLASSES if classes else rng.standard_normal(_SAMPLES), dtype=np.float64)
     return model.within(Outline(_SAMPLES, _FEATURES, classes)), Rows((a,), y, _FEATURES)
 
 

@@ -71,7 +71,7 @@ def _of(part: Any, rows: Rows | None) -> Iterator[Finding]:
         case Model():
             yield from of_model(*((part, rows) if rows is not None else made_up_rows(part)))
         case _:
-            raise UserError(f"{getattr(part, 'name', part)}: states nothing that can be checked by itself; run JOB --verify plays it")
+            raise UserError(f"{getattr(part, 'name', part)}: states nothing that is checked by itself; run JOB --verify plays it")
 
 
 def _cost(cost: CostModel) -> Iterator[Finding]:
