@@ -178,7 +178,7 @@ def _round_trip(codec: Codec, content: Compressed, c: Compressor, name: str) -> 
     read, end = codec.decode(around, 3, content.dim, c.makes, c.known(content.dim))
     apart = np.abs(read.checked(content.dim).dense() - content.dense())
     tolerance = _OF_FLOATS[codec.float]
-    least = {64: 0.0, 16: 1e-7}.get(codec.float, 1e-40)  # type: ignore[call-overload]  # below it floats have fewer digits
+    least = 0.0 if codec.float == 64 else 1e-7 if codec.float == 16 else 1e-40  # below it floats have fewer digits
     right = bool(np.all(apart <= tolerance * np.abs(content.dense()) + least))
     text = f"{name} of {type(content).__name__}, by {codec.name} of {codec.float} bits"
     if not right:
