@@ -20,7 +20,9 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.core.signals import Stopped
     from mpi_compress.core.streams import Round
     from mpi_compress.engine.runner import run
+    from mpi_compress.engine.verifying import verify
     from mpi_compress.figures.plotting import plot
+    from mpi_compress.guard import testing
     from mpi_compress.job.loading import Job, load_job
     from mpi_compress.messages import kinds
     from mpi_compress.messages.codecs import Codec, codecs
@@ -73,11 +75,13 @@ __all__ = [
     "Partition", "Penalty", "ProblemView", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse", "Sized",
     "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder",
     "compressors", "costs", "data", "datasets", "generators", "kinds", "load", "load_job", "losses", "measure", "metrics",
+    "models", "partitions", "penalties", "plot", "read", "run", "step_at", "testing", "verify",
     "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at",
 ]  # fmt: skip
 
-_FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams"}
-"""Modules that users' parts import by the names that they had before."""
+_FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
+           "testing": "guard.testing"}  # fmt: skip
+"""Modules under other names: those that users' parts import by the names that they had before, and `mc.testing`."""
 _MODULES = {
     name: module
     for module, names in {
@@ -90,6 +94,7 @@ _MODULES = {
         "core.signals": "Stopped",
         "core.streams": "Round",
         "engine.runner": "run",
+        "engine.verifying": "verify",
         "figures.plotting": "plot",
         "job.loading": "Job load_job",
         "messages.codecs": "codecs Codec",
@@ -123,7 +128,7 @@ _MODULES = {
 
 
 class _Former(ModuleType):
-    """A module under its former name."""
+    """A module under another name."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(f"mpi_compress.{_FORMER[self.__name__.rpartition('.')[2]]}"), name)

@@ -95,13 +95,20 @@ _PAGE = [
     _take("--gallery", metavar="FILE.md", help="also all figures as pictures, in a page of Markdown"),
     _flag("--full", "at full size, where a job has a table [full]"),
 ]
+_VERIFY = "play K rounds (8) of each run in other ways, compare every message and state, and keep nothing; exit 1 if any differs"
 _OF_RUN = [
     _flag("--fresh", "run again what is done"),
     _flag("--quiet", "no progress, no summary: only what went wrong"),
     _flag("--one-process", "do not look for a launcher's other ranks"),
     _take("--time-limit", metavar="TIME", help='save and end (exit 75) after this time: "50 min", 01:30:00, or seconds'),
     _flag("--force", "try also what needs more memory than there is"),
+    _take("--verify", nargs="?", type=_positive, const=8, metavar="K", help=_VERIFY),
     _take("--submitted", type=Path, metavar="FOLDER", help="play the job as `submit` has frozen it in this folder"),
+]
+_OF_CHECK_PART = [
+    _take("name", metavar="NAME", help="a compressor, codec, cost model, loss, penalty or model; with --job any part"),
+    _take("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as k=3, without --job"),
+    _take("--job", type=named, metavar="JOB", help=f"as its runs have it, its plugins included: {_A_JOB}"),
 ]
 _MODEL = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
 _OF_PLAN = [
@@ -243,6 +250,7 @@ COMMANDS = {
         [*_what("a job, or results and folders of them", "JOB|RESULT|FOLDER"), *_AXES, *_OF_WATCH],
     ),
     "check": Command("a job's claims against its results", [_JOB, *_CHOICE, *_RESULTS]),
+    "check-part": Command("a part against what it states: slopes, curvature, δ, ω, round trips, draws", _OF_CHECK_PART),
     "report": Command("every figure, claim and table in one self-contained page", [*_PAGE, *_CHOICE]),
     "archive": Command(
         "a job, its plugins and results as one zip, which `run` plays again and compares",

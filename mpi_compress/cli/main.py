@@ -56,7 +56,7 @@ def _add_commands(parser: ArgumentParser, commands: Mapping[str, Command], modul
 
 def _act(options: Namespace) -> int:
     """Import a command, which may take a while, and do it."""
-    return getattr(import_module(f"mpi_compress.cli.{options.module}"), options.function)(options)
+    return getattr(import_module(f"mpi_compress.cli.{options.module.replace('-', '_')}"), options.function)(options)
 
 
 class _Parser(ArgumentParser):

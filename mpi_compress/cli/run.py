@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpi_compress.core.ending import EXIT_FAILED
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 
 def act(options: Namespace) -> int:
+    if options.verify is not None:
+        return _verify(options)
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
         from mpi_compress.cli.parsing import load
         from mpi_compress.engine.runner import run
@@ -53,6 +56,18 @@ def _compare(job: "Job", archived: Path, played: Path) -> bool:
         equal.append(is_equal)
         print(line)
     return all(equal)
+
+
+def _verify(options: Namespace) -> int:
+    from mpi_compress.cli.parsing import load
+    from mpi_compress.engine.verifying import verify
+    from mpi_compress.exchange.ranks import launched
+
+    if launched().size > 1:
+        raise UserError("--verify: starts ranks itself; leave mpiexec out")
+    found = verify(load(options), options.verify)
+    print(*found, sep="\n")
+    return 0 if all(each.holds for each in found) else 1
 
 
 def _print_endings(runs: "list[Run]") -> None:

@@ -8,7 +8,7 @@ frozen dataclass if it is none, and its package imports every module that it hol
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from inspect import get_annotations, isabstract
 from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
@@ -61,7 +61,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         def put(cls: C) -> C:
             if not (isinstance(cls, type) and issubclass(cls, self.base)):
                 raise TypeError(f"{getattr(cls, '__name__', cls)} is no {self.kind}: derive it from {self.own}")
-            declares = get_annotations(cls) and "__dataclass_fields__" not in vars(cls)
+            declares = (get_annotations(cls) or not is_dataclass(cls)) and "__dataclass_fields__" not in vars(cls)
             part = cast(type[P], dataclass(frozen=True)(cls) if declares else cls)
             part.name = name
             if is_ours(cls):

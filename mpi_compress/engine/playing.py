@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, nan
@@ -51,6 +51,8 @@ class How:
     interrupts: Interrupts
     watch: Watch = field(default_factory=Watch)
     again: str = AGAIN
+    keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
+    guards: bool = True  # False: users' parts are played as they are, since what they do is compared
     shared: bool = False  # with other processes, as the trials of [tune] are: a run that another one plays is waited for
 
     @property
@@ -86,9 +88,10 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
     with Progress(p.spec.label, p.spec.stop.rounds, not how.tells, turn) as progress, how.interrupts.in_rounds():
         keeper = run.keeper(recorder, progress)
         try:
-            how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
-            held = hidden_state.contents(parts_of(p, p.algorithm))
-            algorithm = p.algorithm if is_ours(p.algorithm) else watched(p.algorithm)
+            if how.guards:
+                how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
+            held = hidden_state.contents(parts_of(p, p.algorithm)) if how.guards else []
+            algorithm = p.algorithm if is_ours(p.algorithm) or not how.guards else watched(p.algorithm)
             verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
             if held:  # on every rank alike
                 how.ranks.each(partial(hidden_state.refuse_changes, held, ""))
@@ -139,7 +142,7 @@ class _Play:
         count = conventions_of(spec.log.count)
         log = Log(p.problem.data.n_samples, f_star, spec.log.every, count, corrects, sink, see, progress)
         observer = Observer(self.evaluator, spec.cost, spec.stop, log)
-        return Keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
+        return how.keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
 
     def _begin_in_turn(self, attributes: Mapping[str, Any]) -> Begun:
         """Begin; if another process plays the run, wait for it where runs are shared, else raise BeingWritten. At rank 0."""

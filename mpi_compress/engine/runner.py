@@ -79,7 +79,7 @@ def run(
     own = ranks or ranks_of(comm)
     how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, AGAIN if interrupts else _CALL_AGAIN)
     with compiling.shown(quiet or not own.is_root), nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
-        runs = _run(job, Path(out), how)
+        runs = run_as(job, Path(out), how)
     if ranks is None:
         own.close()
     return runs
@@ -95,13 +95,14 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
         raise Stopped(f"stopped by {interrupted} while it was being prepared; {_CALL_AGAIN}") from None
 
 
-def _run(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
+def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
+    """Run a job in a way that is given; `refuse` raises UserError for a prepared run that may not be played."""
     ranks, quiet = how.ranks, how.quiet
     prefer(name for spec in job.runs for name in spec.written.get("plugins", ()))  # another job may have been read since
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
-    wins = tune(job, specs, out, how, _run)
+    wins = tune(job, specs, out, how, run_as)
     prepared = _prepare_all(job, specs, how, refuse)
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))

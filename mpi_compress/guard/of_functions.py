@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy  # which loads sparse where it is first used
 
 from mpi_compress.guard.findings import SEED, Finding, tried
 from mpi_compress.messages.kinds import Vector

@@ -56,6 +56,11 @@ def findings(part: Any, rows: Rows | None = None) -> list[Finding]:
     return list(kept.values())
 
 
+def states_something(part: Any) -> bool:
+    """True for a part that can be checked by itself."""
+    return isinstance(part, Compressor | Codec | CostModel | Loss | Penalty | Model)
+
+
 def _of(part: Any, rows: Rows | None) -> Iterator[Finding]:
     match part:
         case Compressor():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Role, Streams

@@ -1,0 +1,18 @@
+"""`mpi-compress check-part NAME`"""
+
+from argparse import Namespace
+
+from mpi_compress.cli.parsing import key_values
+from mpi_compress.engine.checking import findings_by_name, findings_in_job
+from mpi_compress.job.loading import load_job
+
+
+def act(options: Namespace) -> int:
+    if options.job is None:
+        found = findings_by_name(options.name, key_values(options.parameters))
+    else:
+        found = findings_in_job(options.name, load_job(options.job))
+    for where, findings in found.items():
+        print(f"{options.name}, {where}:")
+        print(*(f"  {each}" for each in findings), sep="\n")
+    return 0 if all(each.holds for findings in found.values() for each in findings) else 1

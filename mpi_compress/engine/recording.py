@@ -1,0 +1,156 @@
+"""A child process of a verification: it plays the first rounds of runs by the ordinary engine, and notes hashes of what it sees.
+
+    python -m mpi_compress.engine.recording FOLDER
+
+`FOLDER/play.json` says what to play and how. Each rank appends to `FOLDER/<rank>.jsonl` a list for every message and every state:
+the run, the round, a stage of `STAGES`, whose it is, and a hash.
+"""
+
+import json
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any
+
+from mpi_compress.core import global_draws
+from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.core.signals import Interrupts, Stopped
+from mpi_compress.engine.keeper import Keeper
+from mpi_compress.engine.playing import How
+from mpi_compress.engine.runner import run_as
+from mpi_compress.exchange.ranks import Ranks, launched
+from mpi_compress.job.loading import parse_job
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.messages.link import Message
+from mpi_compress.preparing.problems import Wanted
+from mpi_compress.saving.checkpoint import States
+from mpi_compress.saving.frames import dump
+
+STAGES = ("message", "answer", "worker", "master", "node", "error")
+"""What is noted of a round, in the order in which it is made."""
+
+
+class RecordingKeeper(Keeper):
+    """Notes messages and states in place of saving them, and saves once where it is told to stop.
+
+    Args:
+        note: takes the round, the stage, whose it is, and what is hashed.
+        turn: "" for workers in their order, else "backwards" or "odd ones first".
+        stop_at: the round before which the run is saved and ends, unless it goes on from there.
+    """
+
+    def __init__(self, *arguments: Any, note: Any, turn: str, stop_at: int | None):
+        super().__init__(*arguments)
+        self._note, self._stop_at, self._round = note, stop_at, 0
+        mine = list(self.exchange.mine)
+        orders = {"": mine, "backwards": mine[::-1], "odd ones first": sorted(mine, key=lambda i: (i % 2 == 0, i))}
+        self._order = orders[turn]
+        gather, broadcast, scatter = self.exchange.gather, self.exchange.broadcast, self.exchange.scatter
+        self.exchange.gather = lambda ups: gather(self._sent(ups))  # type: ignore[method-assign]
+        self.exchange.broadcast = lambda down: broadcast(self._answered(down))  # type: ignore[method-assign]
+        self.exchange.scatter = lambda downs: self._dealt(scatter(downs))  # type: ignore[method-assign]
+
+    def _sent(self, ups: list[Message]) -> list[Message]:
+        by_worker = dict(zip(self._order, ups, strict=True))
+        for i in self.exchange.mine:
+            self._note(self._round, "message", i, by_worker[i].data)
+        return [by_worker[i] for i in self.exchange.mine]
+
+    def _answered(self, down: Message | None) -> Message | None:
+        if down is not None and self.exchange.is_root:
+            self._note(self._round, "answer", 0, down.data)
+        return down
+
+    def _dealt(self, downs: list[Message]) -> list[Message]:
+        by_worker = dict(zip(self.exchange.mine, downs, strict=True))
+        for i, down in by_worker.items():
+            self._note(self._round, "answer", i, down.data)
+        return [by_worker[i] for i in self._order]
+
+    def restore(self, first: States) -> States:
+        states = super().restore(first)
+        states.workers = {i: states.workers[i] for i in self._order}
+        return states
+
+    def look(self, states: States) -> Verdict:
+        before, self._round = states.k - 1, states.k
+        for i, worker in states.workers.items():
+            self._note(before, "worker", i, _bytes((worker, states.up.get(i))))
+        if self.exchange.is_root:
+            self._note(before, "master", 0, _bytes((states.master, states.down)))
+        self._note(before, "node", 0, _bytes(states.node))
+        if states.k == self._stop_at and self.saved.header is None:
+            self._save(states)
+            self.exchange.meet()
+            self.reason = "the verification"
+            return Verdict.STOPPED
+        return Verdict.GO_ON
+
+
+def _bytes(state: Any) -> Any:
+    try:
+        return dump(state)
+    except TypeError:  # no checkpoint could hold it, which the run itself says
+        return repr(state).encode()
+
+
+def shortened(spec: RunSpec, rounds: int) -> RunSpec:
+    """A run of a few rounds, without what these do not need."""
+    most = rounds if spec.stop.rounds is None else min(rounds, spec.stop.rounds)
+    if not Wanted.by(spec).optimum:
+        spec = replace(spec, objective=replace(spec.objective, f_star="skip"))
+    return replace(spec, stop=Stop(rounds=most), tune=None, log=replace(spec.log, every=most))
+
+
+def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> None:
+    for number, (text, place) in enumerate(zip(plan["jobs"], plan["folders"], strict=True)):
+
+        def note(k: int, stage: str, who: int, held: Any, number: int = number) -> None:
+            notes.write(json.dumps([number, k, stage, who, blake2b(bytes(held), digest_size=12).hexdigest()]) + "\n")
+
+        keeper = partial(RecordingKeeper, note=note, turn=plan["turn"], stop_at=plan["stop_at"])
+        how = How(ranks, False, True, False, Interrupts(), keeper=keeper, guards=False)
+        try:
+            job = parse_job(tomllib.loads(text), "verified", Path(place), {})
+            short = replace(job, runs=[shortened(spec, plan["rounds"]) for spec in job.runs])
+            for run in run_as(short, folder / "out" / str(number), how):
+                if run.status == "failed":
+                    raise RuntimeError(run.attrs["reason"])
+        except Stopped:
+            pass
+        except Exception as error:
+            if ranks.size > 1:  # the others would wait
+                raise
+            notes.write(json.dumps([number, 10**9, "error", 0, " ".join(str(error).split())]) + "\n")
+        notes.flush()
+
+
+def _play_one_by_one() -> None:
+    """Take the folder of fast ways, which play workers in their order, for one that knows none."""
+    without = ModuleType("mpi_compress.engine.fast")
+    without.__spec__ = ModuleSpec(without.__name__, None)
+    vars(without)["faster"] = lambda hosted: hosted
+    sys.modules[without.__name__] = without
+
+
+def main(arguments: Sequence[str]) -> int:
+    folder = Path(arguments[0])
+    plan = json.loads((folder / "play.json").read_text())
+    global_draws.switch_off()  # what differs is to be seen
+    if plan["turn"]:
+        _play_one_by_one()
+    ranks = launched() if plan["ranks"] > 1 else Ranks()
+    with (folder / f"{ranks.rank}.jsonl").open("a", encoding="utf-8") as notes:
+        _play(folder, plan, ranks, notes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_to_the_end(lambda: main(sys.argv[1:])))

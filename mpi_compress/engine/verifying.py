@@ -1,0 +1,163 @@
+"""Verification: the first rounds of a job's runs are played again in other ways, and every message and state is compared.
+
+As Pigeons.jl's `checked_round`. The ordinary engine plays them, in child processes (`engine.recording`).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from mpi_compress.core.blame import place_of
+from mpi_compress.core.ending import RANK_VARIABLES
+from mpi_compress.core.errors import UserError
+from mpi_compress.engine.recording import STAGES
+from mpi_compress.job.loading import Job, load_job
+from mpi_compress.job.runs import RunSpec
+
+ROUNDS = 8
+_RANKS = 3
+_OF = {
+    "message": "worker {}'s message",
+    "answer": "the master's answer",
+    "worker": "worker {}'s memory",
+    "master": "the master's memory",
+    "node": "what every node knows",
+    "error": "how it ends",
+}
+Notes = Mapping[tuple[int, int, int, int], str]  # hashes, or an error, by run, round, stage and whose it is
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to play rounds."""
+
+    text: str
+    hash_seed: int
+    ranks: int = 1
+    turn: str = ""
+    stop_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verification says of a run."""
+
+    label: str
+    holds: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.text}"
+
+
+def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> list[Verified]:
+    """Play the first rounds of each run of a job again, and compare all messages and states.
+
+    They are played with other hashes of texts, with the workers in another order, on several ranks where there is an mpiexec, and
+    on from a checkpoint in the middle.
+
+    Args:
+        job: a job, or what `load_job` takes. Parts of its own stand in modules that `plugins` names.
+
+    Returns: a line for each run: that all are equal, or the first round and part that differ.
+    """
+    job = job if isinstance(job, Job) else load_job(job)
+    if rounds < 2:
+        raise UserError(f"--verify {rounds}: at least 2 rounds are wanted, for a checkpoint in the middle")
+    specs = [spec for spec in job.runs if not spec.algorithm.shares_memory]
+    with tempfile.TemporaryDirectory(prefix="mpi-compress-verify-") as folder:
+        first, *others = _ways(rounds)
+        plain = _played(first, specs, rounds, Path(folder, "first"))
+        found = [_in_another_way(way, specs, rounds, Path(folder, str(i))) for i, way in enumerate(others)]
+    said = [_of_run(i, spec, rounds, plain, found) for i, spec in enumerate(specs)]
+    left = (spec for spec in job.runs if spec.algorithm.shares_memory)
+    return [*said, *(Verified(s.label, True, f"{s.algorithm.name} has no rounds, and its updates come in any order") for s in left)]
+
+
+def _ways(rounds: int) -> list[Way]:
+    half = rounds // 2
+    return [
+        Way("in one process", 1),
+        Way("with another PYTHONHASHSEED and the workers in the opposite order", 2, turn="backwards"),
+        Way(f"on {_RANKS} ranks", 3, ranks=_RANKS),
+        Way(f"on from a checkpoint after {half} rounds", 4, stop_at=half),
+    ]
+
+
+def _in_another_way(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> tuple[Way, Notes]:
+    """What was noted; where no ranks can be started, workers in a third order stand in for them."""
+    if way.ranks > 1 and _mpiexec() is None:
+        way = Way("with the odd workers first, since there is no mpiexec here to start ranks", way.hash_seed, turn="odd ones first")
+    notes = _played(way, specs, rounds, folder)
+    if way.stop_at is not None:
+        notes = {**notes, **_played(way, specs, rounds, folder)}
+    return way, notes
+
+
+def _mpiexec() -> str | None:
+    beside = Path(sys.executable).with_name("mpiexec")
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+def _played(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> Notes:
+    """What the ranks of a child process note; an error of all runs where it fails."""
+    folder.mkdir(exist_ok=True)
+    jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]
+    plan = {"jobs": jobs, "folders": [str(spec.folder.resolve()) for spec in specs], "rounds": rounds}
+    (folder / "play.json").write_text(json.dumps({**plan, "ranks": way.ranks, "turn": way.turn, "stop_at": way.stop_at}))
+    launcher = [str(_mpiexec()), "-n", str(way.ranks)] if way.ranks > 1 else []
+    kept = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
+    environment = {**kept, "PYTHONHASHSEED": str(way.hash_seed), "MPI_COMPRESS_COMPILING": "silent"}
+    command = [*launcher, sys.executable, "-m", "mpi_compress.engine.recording", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    notes: dict[tuple[int, int, int, int], str] = {}
+    for file in folder.glob("*.jsonl"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            number, k, stage, who, held = json.loads(line)
+            key = number, k, STAGES.index(stage), who
+            notes[key] = held if notes.get(key, held) == held else f"{notes[key]} and {held}"  # ranks that differ
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        notes |= {(i, 10**9, STAGES.index("error"), 0): said for i in range(len(specs))}
+    return notes
+
+
+def _of_run(number: int, spec: RunSpec, rounds: int, plain: Notes, found: list[tuple[Way, Notes]]) -> Verified:
+    """The first difference of a run, or that there is none."""
+    failed = (number, 10**9, STAGES.index("error"), 0)
+    if failed in plain:
+        return Verified(spec.label, False, f"cannot be played: {plain[failed]}")
+    differing = []
+    for way, notes in found:
+        keys = sorted(key for key in {*plain, *notes} if key[0] == number and plain.get(key) != notes.get(key))
+        if keys:
+            differing.append((keys[0], way, notes))
+    if not differing:
+        ways = ", ".join(way.text for way, _ in found)
+        return Verified(spec.label, True, f"{rounds} rounds are the same {ways}")
+    (_, k, stage, who), way, notes = min(differing, key=lambda each: each[0])
+    others = [w.text for _, w, _ in differing if w is not way]
+    what = _OF[STAGES[stage]].format(who)
+    when = "before the first round" if k < 0 else f"in round {k}"
+    if failed in notes and (number, k, stage, who) not in notes:
+        when, what = f"{when}, where it ends: {notes[failed]}", "it"
+    also = f", and {' and '.join(others)}" if others else ""
+    return Verified(spec.label, False, f"{what} differs {when}, played {way.text}{also}{_suspects(spec, STAGES[stage])}")
+
+
+def _suspects(spec: RunSpec, stage: str) -> str:
+    """The job's own parts that make what differs, with their places; without any, all parts are this package's."""
+    up, down = (spec.up.compressor, spec.up.codec), (spec.down.compressor, spec.down.codec)
+    makers = {"message": (spec.algorithm, *up, spec.loss, spec.penalty, spec.partition), "answer": (spec.algorithm, *down)}
+    own = [part for part in spec.own if any(part is maker for maker in makers.get(stage, spec.own))] or spec.own
+    named = [f"{part.name}{next(filter(None, map(place_of, vars(type(part)).values())), '')}" for part in own]
+    return f"; it comes from {' or '.join(named)}" if named else f"; all parts of {spec.algorithm.name} are this package's"

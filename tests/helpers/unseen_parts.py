@@ -1,0 +1,260 @@
+"""Parts of one's own that passed in silence: twelve whose results depend on the layout, and eight that are not what they state."""
+
+HELPER = "CALLS = {'count': 0}\n"
+
+DEPENDENT = '''
+import random
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import helper_of_twelve
+import mpi_compress as mc
+
+WORDS = ["stop", "lion", "oak", "sea", "ten", "arm", "ice", "urn"]
+np.random.seed(0)
+
+
+class Tally:
+    def __init__(self):
+        self.lock, self.count = threading.Lock(), 0
+
+
+TALLY = Tally()
+
+
+class Top(mc.Compressor):
+    def noise(self, v, t):
+        return 0.0
+
+    def compress(self, v, t):
+        w = v + 1e-3 * self.noise(v, t)
+        i = np.sort(np.argpartition(np.abs(w), -3)[-3:])
+        return mc.Sparse(v.size, i, w[i])
+
+
+@mc.compressors.register("steady")
+class Steady(Top):
+    pass
+
+
+@mc.compressors.register("np-choice")
+class Choice(Top):
+    def noise(self, v, t):
+        return np.random.choice(100)
+
+
+@mc.compressors.register("random-sample")
+class Sampled(Top):
+    def noise(self, v, t):
+        return random.sample(range(100), 1)[0]
+
+
+@mc.compressors.register("clock")
+class Clock(Top):
+    def noise(self, v, t):
+        return time.perf_counter_ns() % 97
+
+
+@mc.compressors.register("hash-of-text")
+class HashOfText(Top):
+    def noise(self, v, t):
+        return hash("top") % 97
+
+
+@mc.compressors.register("sum-of-set")
+class SumOfSet(Top):
+    def noise(self, v, t):
+        total = 0.0
+        for i, word in enumerate({*WORDS}):
+            total = total / 3 + i * len(word) * ord(word[0])
+        return total % 97
+
+
+@mc.compressors.register("seeded-once")
+class SeededOnce(Top):
+    def noise(self, v, t):
+        return np.random.random()
+
+
+@mc.compressors.register("helper-counts")
+class HelperCounts(Top):
+    def noise(self, v, t):
+        helper_of_twelve.CALLS["count"] += 1
+        return helper_of_twelve.CALLS["count"]
+
+
+@mc.compressors.register("mutable-default")
+class MutableDefault(Top):
+    def noise(self, v, t, seen=[]):
+        seen.append(t.k)
+        return len(seen)
+
+
+@mc.compressors.register("unpicklable")
+class Unpicklable(Top):
+    def noise(self, v, t):
+        with TALLY.lock:
+            TALLY.count += 1
+        return TALLY.count
+
+
+@mc.compressors.register("from-round-5")
+class FromRound5(Top):
+    since = 0
+
+    def noise(self, v, t):
+        if t.k >= 5:
+            type(self).since += 1
+        return self.since
+
+
+@dataclass
+class Node:
+    x: np.ndarray
+
+
+@dataclass(frozen=True)
+class Descent(mc.Algorithm):
+    step: mc.Step = "1/L"
+
+    def start(self, x0):
+        return Node(x0.copy())
+
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x), t)
+
+    def all_hear(self, node, down, t):
+        down.add_to(node.x, -self.gamma(t.k))
+
+
+@mc.algorithms.register("unseeded-noise")
+class Unseeded(Descent):
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x) + 1e-6 * np.random.default_rng().standard_normal(f.dim), t)
+
+
+@mc.algorithms.register("changes-node")
+class ChangesNode(Descent):
+    def worker_sends(self, node, worker, f, t):
+        node.x *= 1.01
+        return self.up.pack(f.gradient(node.x), t)
+'''
+COMPRESSORS = (
+    "np-choice", "random-sample", "clock", "hash-of-text", "sum-of-set", "seeded-once", "helper-counts", "mutable-default", "unpicklable",
+    "from-round-5",
+)  # fmt: skip
+ALGORITHMS = ("unseeded-noise", "changes-node")
+REFUSED = {
+    "np-choice": "np-choice, compress: draws from the global generator",
+    "random-sample": "random-sample, compress: draws from the global generator",
+    "seeded-once": "seeded-once, compress: draws from the global generator",
+    "helper-counts": "helper-counts keeps something in helper_of_twelve.CALLS from call to call",
+    "mutable-default": "mutable-default keeps something in default 1 of twelve.MutableDefault.noise from call to call",
+    "unpicklable": "unpicklable keeps something in twelve.TALLY.count from call to call",
+    "from-round-5": "from-round-5 keeps something in FromRound5.since from call to call",
+    "changes-node": "changes-node, worker_sends: changes the node, which all_hear alone may",
+}
+"""Those that are refused as they run; the others need `--verify`."""
+
+JOB = """
+plugins = ["twelve"]
+data = { generator = "gspar", samples = 40, dim = 20 }
+objective = { mu = 0.1 }
+workers = { count = 4 }
+stop = { rounds = 9 }
+"""
+
+
+def job_of_twelve(names=("steady", *COMPRESSORS, *ALGORITHMS)):
+    """A job of these parts, a run each, whose label is the part's name."""
+    runs = []
+    for name in names:
+        own = name in ALGORITHMS
+        method, up = (name, "identity") if own else ("ef", name)
+        runs.append(f'[[run]]\nlabel = "{name}"\nalgorithm = {{ name = "{method}", step = "0.5/L" }}\nup = {{ compressor = "{up}" }}\n')
+    return JOB + "\n".join(runs)
+
+
+WRONG = '''
+import numpy as np
+import mpi_compress as mc
+
+
+@mc.losses.register("wrong-sign")
+class WrongSign(mc.Loss):
+    def value_and_slope(self, y, m):
+        return 0.5 * (m - y) ** 2, y - m
+
+
+@mc.losses.register("small-curvature")
+class SmallCurvature(mc.Loss):
+    curvature = 0.1
+
+    def value_and_slope(self, y, m):
+        return 0.5 * (m - y) ** 2, m - y
+
+
+@mc.models.register("no-mean")
+class NoMean(mc.Model):
+    labels = "number"
+
+    @property
+    def blocks(self):
+        return {"w": (self.outline.features,)}
+
+    def loss_and_gradient(self, x, rows, draw):
+        r = rows.margins(x) - rows.labels
+        return 0.5 * float(np.mean(r * r)), rows.matrix[0].T @ r
+
+
+@mc.compressors.register("wrong-delta")
+class WrongDelta(mc.Compressor):
+    def compress(self, v, t):
+        i = np.argpartition(np.abs(v), -2)[-2:]
+        return mc.Sparse(v.size, i, v[i])
+
+    def delta(self, dim):
+        return 0.9
+
+
+@mc.compressors.register("biased")
+class Biased(mc.Compressor):
+    def compress(self, v, t):
+        i = np.flatnonzero(t.rng.random(v.size) < 0.5)
+        return mc.Sparse(v.size, i, v[i])
+
+    def omega(self, dim):
+        return 1.0
+
+
+@mc.penalties.register("no-weight")
+class NoWeight(mc.Penalty):
+    def value(self, x):
+        return self.λ * float(np.abs(x).sum())
+
+    def prox(self, x, γ):
+        return np.sign(x) * np.maximum(np.abs(x) - γ, 0.0)
+
+
+@mc.codecs.register("a-bit-more")
+class ABitMore(mc.Codec):
+    def writes(self, kind):
+        return kind is mc.Dense
+
+    def encode(self, c):
+        return (1.001 * c.dense()).view(np.uint8)
+
+    def decode(self, data, at, dim, kind, known={}):
+        end = at + 8 * dim
+        if end > data.size:
+            raise mc.CorruptMessage("it is cut short")
+        return mc.Dense(data[at:end].copy().view("<f8")), end
+'''
+NAMED = {
+    "wrong-sign": "slope", "small-curvature": "curvature", "no-mean": "gradient", "wrong-delta": "δ", "biased": "unbiased",
+    "no-weight": "prox", "a-bit-more": "round trip",
+}  # fmt: skip
+"""What is wrong with each; the eighth, `worker_send` for `worker_sends`, is refused where it is registered."""
