@@ -43,8 +43,8 @@ def refusing(whose: str, method: Callable[..., Any], *arguments: Any) -> Any:
     given = method(*arguments)
     if states() != before:
         raise GlobalDraw(
-            f"{whose}: draws from the global generator of random or of np.random, so that results depend on the layout; "
-            f"random numbers come from t.rng{place_of(method)}"
+            f"{whose}{place_of(method)}: draws from the global generator of random or of np.random, so that results depend on the "
+            "layout; random numbers come from t.rng"
         )
     return given
 

@@ -29,7 +29,7 @@ class GuardedLink(Link):
         if is_ours(compressor) or getattr(t, "k", 0) >= FIRST_ROUNDS:
             compressed = super().compress(v, t)
         else:
-            compressed = refusing(f"{compressor.name}, compress", compressor.applied, v, t)
+            compressed = refusing(f"{compressor.name}, compress{place_of(compressor.compress)}", compressor.applied, v, t)
         with self._naming("compress", self.compressor):
             return checked(compressed, self.dim)
 

@@ -2,6 +2,7 @@
 
 import importlib
 import random
+import re
 
 import numpy as np
 import pytest
@@ -89,8 +90,9 @@ def twelve(tmp_path):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_run_can_see_of_a_part_that_depends_on_the_layout_is_refused_with_its_line(name, twelve, tmp_path):
-    with pytest.raises(UserError, match=rf"{REFUSED[name]}.*twelve\.py, line \d+"):
+    with pytest.raises(UserError, match=REFUSED[name]) as caught:
         mc.run(mc.load_job(twelve((name,))), out=tmp_path)
+    assert re.search(r"twelve\.py, line \d+", str(caught.value))
 
 
 def test_verification_names_each_of_twelve_parts_that_depend_on_the_layout_and_no_other(twelve):
