@@ -45,6 +45,11 @@ def place_of(method: Any) -> str:
     return f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
+def place_of_class(cls: type) -> str:
+    """Where a user's class has its first method, in brackets; "" for any other."""
+    return next(filter(None, map(place_of, vars(cls).values())), "")
+
+
 def is_users_file(file: str) -> bool:
     """True for a file that is none of this package, of Python's, or installed."""
     return not file.startswith((_PACKAGE, *_INSTALLED))

@@ -13,6 +13,7 @@ from inspect import get_annotations, isabstract
 from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
 
+from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 from mpi_compress.core.verbs import refuse_near_misses
@@ -182,7 +183,9 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
     for key in values:
         if key not in known:
             if not is_ours(cls) and hasattr(cls, key):
-                untyped = f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: float = …"
+                kind = {"step": "mc.Step", "batch": "int | None"}.get(key, "float")
+                untyped = f"'{key}' of {cls.__name__} is no parameter as it is written: give it its type, as {key}: {kind} = …"
+                untyped += place_of_class(cls)
                 raise UserError(f"{where}: {untyped}")
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
     right = converted(cls, values, where)

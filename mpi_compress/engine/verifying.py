@@ -16,7 +16,7 @@ from typing import Any
 
 import tomli_w
 
-from mpi_compress.core.blame import place_of
+from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.errors import UserError
 from mpi_compress.engine.recording import STAGES
@@ -159,5 +159,5 @@ def _suspects(spec: RunSpec, stage: str) -> str:
     up, down = (spec.up.compressor, spec.up.codec), (spec.down.compressor, spec.down.codec)
     makers = {"message": (spec.algorithm, *up, spec.loss, spec.penalty, spec.partition), "answer": (spec.algorithm, *down)}
     own = [part for part in spec.own if any(part is maker for maker in makers.get(stage, spec.own))] or spec.own
-    named = [f"{part.name}{next(filter(None, map(place_of, vars(type(part)).values())), '')}" for part in own]
+    named = [f"{part.name}{place_of_class(type(part))}" for part in own]
     return f"; it comes from {' or '.join(named)}" if named else f"; all parts of {spec.algorithm.name} are this package's"

@@ -9,7 +9,7 @@ from inspect import isfunction, ismodule
 from types import CodeType, FunctionType
 from typing import Any
 
-from mpi_compress.core.blame import is_users_file, place_of
+from mpi_compress.core.blame import is_users_file, place_of_class
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
 
@@ -34,7 +34,7 @@ def changed(before: Contents) -> str:
         for place, content in _content(part).items():
             if held.get(place) != content:
                 name = getattr(part, "name", type(part).__name__)
-                at = next(filter(None, map(place_of, vars(type(part)).values())), "")
+                at = place_of_class(type(part))
                 why = "from call to call, which makes results depend on the layout"
                 return f"{name} keeps something in {place} {why}. {_REMEDY}{at}"
     return ""

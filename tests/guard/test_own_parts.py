@@ -869,3 +869,46 @@ def test_a_method_of_ones_own_that_is_called_may_have_any_name(tmp_path):
     source = ALGORITHM.format(sends="return self.worker_send(f.gradient(node.x), t)", answers=ANSWERS)
     source += "\n    def worker_send(self, g, t):\n        return self.up.pack(g, t)\n"
     assert played(tmp_path, source, **TOP).status == "complete"
+
+
+FAULTS = {
+    "the other link": ("return self.down.pack(f.gradient(node.x), t)", "mine, worker_sends: its receivers cannot read what was sent"),
+    "a wrong shape": ("return self.up.pack(f.gradient(node.x)[:5], t)", "pack: coordinates have shape (5,)"),
+    "no step": ("return self.up.pack(self.gamma(t.k) * f.gradient(node.x), t)", "step = None is no number; a class with steps has the field"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_error_of_a_plugin_names_its_file_and_its_line(fault, tmp_path):
+    sends, says = FAULTS[fault]
+    file = written(tmp_path, ALGORITHM.format(sends=sends, answers=ANSWERS), **TOP)
+    with pytest.raises(UserError, match=re.escape(says)) as caught:
+        mc.run(mc.load_job(file), out=tmp_path)
+    assert re.search(rf"\({re.escape(str(file.with_suffix('.py')))}, line \d+", str(caught.value))
+
+
+@pytest.mark.parametrize("key", ["step", "batch"])
+def test_a_parameter_that_is_not_declared_is_told_with_the_line_and_the_type(key, tmp_path):
+    source = ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("    def start(", f"    {key} = 1\n\n    def start(", 1)
+    file = written(tmp_path, source, **{**TOP, "algorithm": f'mine", {key} = 2, regularizer = "worker'})
+    wanted = {"step": "step: mc.Step = …", "batch": "batch: int | None = …"}[key]
+    with pytest.raises(UserError, match=rf"{re.escape(wanted)} \({re.escape(str(file.with_suffix('.py')))}, line \d+\)"):
+        mc.load_job(file)
+
+
+def test_a_node_whose_type_drifts_is_refused_in_the_first_round(tmp_path):
+    source = ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')")
+    says = r"mine, all_hear: the node's x was an array of float64 \(20,\), and is an array of float32 \(20,\)"
+    with pytest.raises(UserError, match=says):
+        mc.run(mc.load_job(written(tmp_path, source, **TOP)), out=tmp_path)
+
+
+def test_a_rehearsal_has_the_messages_of_all_workers_warns_of_nothing_and_says_what_it_could_not_do(tmp_path, capfd):
+    source = ALGORITHM.format(sends=SENDS, answers="assert len(ups) == 4; " + ANSWERS)
+    mc.run(mc.load_job(written(tmp_path, source, **TOP)), out=tmp_path, quiet=False)
+    assert "cannot be rehearsed" not in capfd.readouterr().err
+    needy = ALGORITHM.format(sends="assert len(f.rows) == 10 and node.x[0] != 1e-3; " + SENDS, answers=ANSWERS)
+    mc.run(mc.load_job(written(tmp_path, needy, **TOP)), out=tmp_path, quiet=False)
+    assert "mine: cannot be rehearsed (AssertionError" in capfd.readouterr().err
+    loud = "import warnings\n" + ALGORITHM.format(sends="node.x[0] != 1e-3 or warnings.warn('loud'); " + SENDS, answers=ANSWERS)
+    mc.run(mc.load_job(written(tmp_path, loud, **TOP)), out=tmp_path)  # the suite's warnings are errors
