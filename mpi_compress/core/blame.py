@@ -45,7 +45,7 @@ def place_of(method: Any) -> str:
     return f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
-def place_of_class(cls: type) -> str:
+def place_of_class(cls: Any) -> str:
     """Where a user's class has its first method, in brackets; "" for any other."""
     return next(filter(None, map(place_of, vars(cls).values())), "")
 
