@@ -45,7 +45,7 @@ def settled(compressor: Compressor) -> tuple[Compressor, int]:
             found = compressor.in_round(dim, 0.1, False)
             found = found.with_noise(1.0, 1.0, dim) if found.needs_noise else found
             found.check(dim)
-            found.applied(np.ones(dim), round_of(0, state=found.start(dim)))
+            found.applied(np.ones(dim), round_of(0, state=found.start(dim))).checked(dim)
             return found, dim
         except (ValueError, TypeError) as error:
             why = error
