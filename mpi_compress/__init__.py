@@ -75,8 +75,7 @@ __all__ = [
     "Partition", "Penalty", "ProblemView", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse", "Sized",
     "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder",
     "compressors", "costs", "data", "datasets", "generators", "kinds", "load", "load_job", "losses", "measure", "metrics",
-    "models", "partitions", "penalties", "plot", "read", "run", "step_at", "testing", "verify",
-    "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at",
+    "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at", "testing", "verify",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
