@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 RUNS := .venv/runs
-OTHER_BIN := .venv/other/bin
+OTHER_VENV := .venv/other
 OTHER ?= numpy==2.2.* scipy==1.15.* numba==0.62.*
 # the demo has 4 workers and a master; more ranks than cores would wait for each other
 RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
@@ -33,10 +33,10 @@ coverage: $(INSTALLED)     ## lines and branches of the package that the suite e
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
-test-versions: $(RUNS)     ## the suite with other versions, in an environment of its own: OTHER="numpy==2.3.* numba==0.63.*"
-	test -x $(OTHER_BIN)/python || $(PYTHON) -m venv $(OTHER_BIN)/..
-	$(OTHER_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test]" $(OTHER)
-	env -u MPI_COMPRESS_FIXTURES $(OTHER_BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+test-versions:             ## the suite with other versions, in an environment of its own: OTHER="numpy==2.3.* numba==0.63.*"
+	test -x $(OTHER_VENV)/bin/python || $(PYTHON) -m venv $(OTHER_VENV)
+	$(OTHER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[mpich,deep,report,test]" $(OTHER)
+	env -u MPI_COMPRESS_FIXTURES $(OTHER_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 mistakes: $(INSTALLED)   ## small mistakes put into a copy one at a time: which the tests notice; half an hour
 	$(BIN)/python tests/mistakes.py
