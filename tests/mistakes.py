@@ -75,7 +75,7 @@ LINKS_AND_COSTS = (
 )
 
 ALGORITHMS = (
-    M("algorithms/estimators/ef21.py", '"1/(L + prox*L_rms*sqrt', '"1/(L + prox*L*sqrt', EF_THEORY + "the_rivals_default_steps_are_their_theorems", "L in place of L_rms in the default step"),
+    M("algorithms/estimators/ef21.py", '"1/(L + prox*L_rms*sqrt', '"1/(L + prox*L*sqrt', DEFAULTS + "a_default_is_what_its_theorem_gives", "L in place of L_rms in the default step"),
     M("algorithms/estimators/ef21.py", "c.add_to(e, -1.0)", "c.add_to(e, -0.9)", LITERATURE + "econtrol_keeps_in_its_errors_what_it_has_not_sent", "a part of what was sent stays in the error"),
     M("algorithms/estimators/dasha.py", "- float(self.a) * (", "+ float(self.a) * (", LITERATURE + "iterates_are_those_of_a_plain_loop", "what everyone believes is driven away from the estimate"),
     M("algorithms/estimators/dasha.py", "(self.setting.n / self.setting.r) * k", "k", LITERATURE + "with_some_of_the_workers_iterates_are_those_of_a_plain_loop", "those who take part do not speak for the others"),
@@ -98,7 +98,7 @@ ALGORITHMS = (
     M("algorithms/estimators/power_sgd.py", "node.memory.Q if self.warm_start and t.k else", "node.memory.Q if self.warm_start else", "algorithms/test_power_sgd.py", "Q starts at 0"),
     M("algorithms/low_rank.py", "M -= left @ right.T", "M += left @ right.T", "algorithms/test_power_sgd.py", "the error grows by what was sent"),
     M("messages/pairs.py", "(content.first) + self.vectors.paper_bits(content.second)", "(content.first)", "algorithms/test_adiana.py::test_a_message_holds_two_vectors_and_counts_both", "the second vector is not counted"),
-    M("algorithms/servers/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", EF_THEORY + "nesterovs_momentum_without_strong_convexity_is_k_over_k_plus_3", "another momentum where µ = 0"),
+    M("algorithms/servers/nesterov.py", "if µ else k / (k + 3)", "if µ else k / (k + 2)", ROWS + "the_momentum_of_nesterov_is_that_of_l_and_mu", "another momentum where µ = 0"),
     M("algorithms/averaging.py", "self.ratio = 1.0 + self.ratio * ratio", "self.ratio = 1.0 + self.ratio / ratio", EF_PARTS + "the_point_to_evaluate_is_the_weighted_mean_of_all_iterates", "the weights' ratio is turned over"),
     M("algorithms/steps.py", "bisect.bisect_right(self.rounds", "bisect.bisect_left(self.rounds", EF_PARTS + "steps_as_jobs_write_them", "a step changes one round late"),
     M("algorithms/sampling.py", "held is None or held[0] != chapter", "held is None", EF_PARTS + "rows_depend_on_their_address_alone", "the rows that were drawn first are used in all epochs"),
