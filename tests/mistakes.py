@@ -69,7 +69,7 @@ LINKS_AND_COSTS = (
     M("messages/link.py", "return 8 * (LENGTH_BYTES + self.data.size)", "return 8 * self.data.size", GD + "with_the_identity_messages_cost_what_they_hold", "the length ahead of a message is not counted"),
     M("messages/link.py", "None if length is None else 8 * (LENGTH_BYTES + length)", "None if length is None else LENGTH_BYTES + length", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "bytes are planned as bits"),
     M("messages/link.py", "if end != message.data.size:", "if end > message.data.size:", "messages/test_link.py::test_bytes_left_over_are_refused", "bytes left over after a message are ignored"),
-    M("messages/link.py", '"float": self.codec.float}', '"float": 64}', "messages/test_link.py", "whole vectors are sent in 64 bits whatever the link has"),
+    M("messages/link.py", "(self.codec.float), self.dim)", "(64), self.dim)", "messages/test_link.py", "whole vectors are sent in 64 bits whatever the link has"),
     M("messages/mean.py", "sums[i] / divisor", "sums[i] / len(parts)", "messages/test_mean.py", "the mean is over those who sent something"),
     M("messages/mean.py", "if dim != self.dim:", "if dim > self.dim:", "messages/test_mean.py", "the mean of shorter vectors keeps the former length"),
 )
@@ -121,7 +121,7 @@ ENGINE = (
     M("saving/checkpoint.py", "                os.fsync(out.fileno())\n", "", CHECKPOINT + "a_checkpoint_is_on_the_disk_before_it_takes_its_name", "a checkpoint is renamed before it is on the disk"),
     M("engine/keeper.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
     M("engine/keeper.py", "        exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
-    M("guard/verbs.py", "np.shape(given) == (len(algorithm.logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_logs_that_do_not_fit_their_names_are_refused", "more logs than names are let through"),
+    M("guard/verbs.py", "np.shape(given) == (len(logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_logs_that_do_not_fit_their_names_are_refused", "more logs than names are let through"),
     M("guard/states.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_a_state_that_does_not_fit_is_refused", "a compressor's state is not tried out"),
     M("preparing/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
     M("preparing/problems.py", "math.sqrt(added(L * L for L in self.smoothness.each) / n)", "sum(self.smoothness.each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
