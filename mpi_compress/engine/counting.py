@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from mpi_compress.core.clock import stood_still
 from mpi_compress.core.sums import added
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import Clocked, CostModel
+from mpi_compress.messages.kinds import Compressed
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import COLUMNS, named
 
@@ -24,12 +26,12 @@ class Counts:
     """What is counted of messages, or of all messages that senders have sent: each field has one number a sender.
 
     A field is the column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for. Its `count`
-    takes a link, a message and what that decodes to.
+    takes a link, messages and what these decode to, and returns a number for each message.
     """
 
-    wire_bits: NDArray = field(metadata={"count": lambda link, message, c: message.wire_bits})
-    paper_bits: NDArray = field(metadata={"count": lambda link, message, c: 0.0 if message.is_silent else link.paper_bits(c)})
-    elements: NDArray = field(metadata={"count": lambda link, message, c: c.elements})  # coordinates
+    wire_bits: Sequence[int] = field(metadata={"count": lambda link, sent, read: [m.wire_bits for m in sent]})
+    paper_bits: Sequence[float] = field(metadata={"count": lambda link, sent, read: _paper_bits(link, sent, read)})
+    elements: Sequence[int] = field(metadata={"count": lambda link, sent, read: [c.elements for c in read]})  # coordinates
 
     @classmethod
     def names(cls) -> list[str]:
@@ -38,25 +40,26 @@ class Counts:
     @classmethod
     def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-        return cls(*[np.array(column, dtype=dtype) for column, dtype in zip(_counted(messages, link), _DTYPE, strict=True)])
+        return cls(*_counted(messages, link))
 
     @classmethod
     def zeros(cls, senders: int) -> "Counts":
+        """Those to which others can be added."""
         return cls.unpacked(np.zeros((senders, len(_COUNT))))
 
     @classmethod
     def unpacked(cls, rows: NDArray[np.float64]) -> "Counts":
         """What `packed` gave."""
-        return cls(*(column.astype(dtype) for column, dtype in zip(rows.T, _DTYPE, strict=True)))
+        return cls(*(column.astype(dtype).tolist() for column, dtype in zip(rows.T, _DTYPE, strict=True)))
 
     def packed(self) -> NDArray[np.float64]:
         """(senders, fields), as one rank sends it to another; whole numbers below 2^53 are exact."""
-        return np.column_stack([*vars(self).values()]).astype(np.float64, copy=False)
+        return np.array([*vars(self).values()], dtype=np.float64).T
 
     def add(self, more: "Counts") -> None:
         """Add what the same senders have sent since."""
         for total, each in zip(vars(self).values(), vars(more).values(), strict=True):
-            total += each
+            total[:] = map(add, total, each)
 
 
 _COUNT = [f.metadata["count"] for f in fields(Counts)]
@@ -65,10 +68,18 @@ _WIRE, _PAPER = (Counts.names().index(name) for name in ("wire_bits", "paper_bit
 _DTYPE = [next((_DTYPES[c] for way in _WAYS if (c := f"{f.name}_{way}") in _DTYPES), "float64") for f in fields(Counts)]
 
 
-def _counted(messages: Sequence[Message], link: Link) -> list[list[float]]:
+def _paper_bits(link: Link, sent: Sequence[Message], read: Sequence[Compressed]) -> list[float]:
+    return [0.0 if m.is_silent else link.paper_bits(c) for m, c in zip(sent, read, strict=True)]
+
+
+def _counted(messages: Sequence[Message], link: Link) -> list[Sequence[Any]]:
     """What is counted of the messages, a column for each field of `Counts`."""
-    read = [(message, message.content or link.unpack(message)) for message in messages]
-    return [[count(link, message, content) for message, content in read] for count in _COUNT]
+    distinct = {id(m): m for m in messages}  # silent workers hosted together share one message
+    if len(distinct) == len(messages):
+        contents = [m.content or link.unpack(m) for m in messages]
+        return [count(link, messages, contents) for count in _COUNT]
+    rows = dict(zip(distinct, zip(*_counted([*distinct.values()], link), strict=True), strict=True))
+    return [*zip(*[rows[id(m)] for m in messages], strict=True)]
 
 
 @dataclass
@@ -110,7 +121,7 @@ class Counters:
 
     @property
     def wire_bits_up(self) -> int:
-        return int(self.up.wire_bits.sum())
+        return sum(self.up.wire_bits)
 
     @property
     def trace(self) -> dict[str, float]:
@@ -125,7 +136,7 @@ class Counters:
     def _held(self, column: str) -> Any:
         """A counted column: the number of each sender, or one number."""
         name, _, way = column.rpartition("_")
-        return getattr(getattr(self, way), name).tolist() if name in _NAMES else getattr(self, column)
+        return [*getattr(getattr(self, way), name)] if name in _NAMES else getattr(self, column)
 
     @property
     def by_model(self) -> dict[str, float]:
@@ -154,7 +165,7 @@ class Counters:
         """Count every worker's message of a round, in worker order."""
         self.up.add(counts)
         before, clocked = None, cost if isinstance(cost, Clocked) else None
-        for i, bits in enumerate(zip(counts.wire_bits.tolist(), counts.paper_bits.tolist(), strict=True)):
+        for i, bits in enumerate(zip(counts.wire_bits, counts.paper_bits, strict=True)):
             if clocked:
                 each = clocked.at(self.model_seconds, i).of(*bits)
             elif bits != before:
@@ -163,10 +174,11 @@ class Counters:
 
     def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n, columns = self.up.wire_bits.size, _counted(downs, downlink)
+        n, columns = len(self.up.wire_bits), _counted(downs, downlink)
         to_each = n // len(downs)
         for total, column in zip(vars(self.down).values(), columns, strict=True):
-            total[0] = added([to_each * each for each in column], total[0])
+            for each in column:
+                total[0] += to_each * each
         for i, bits in enumerate(zip(columns[_WIRE], columns[_PAPER], strict=True)):
             if isinstance(cost, Clocked):
                 hearers = range(n) if to_each > 1 else (i,)

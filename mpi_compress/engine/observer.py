@@ -84,13 +84,15 @@ class Observer:
             arrived: the messages of all workers at rank 0; if they are added up by a tree, those that this rank has.
             downs: the master's messages, one to each worker or one to all.
         """
-        begun, wire_bits = now(), list[int]()
+        begun = now()
+        wire_bits: Sequence[int] = ()
         if self.exchange.is_root or self.exchange.tree is not None:
             counts, by_convention = self._counts(uplink, arrived)
             if self.exchange.is_root:
-                wire_bits = counts.wire_bits.tolist()
-                starts_whole = self.log.corrects and not self.counters.wire_bits_up
-                add_by_conventions(self.counters.by_convention, self.log.count, by_convention, starts_whole)
+                wire_bits = counts.wire_bits
+                if self.log.count:
+                    starts_whole = self.log.corrects and not self.counters.wire_bits_up
+                    add_by_conventions(self.counters.by_convention, self.log.count, by_convention, starts_whole)
                 self.counters.add_up(counts, self.cost)
                 if self.exchange.counts_down:
                     self.counters.add_down(downlink, downs, self.cost)

@@ -24,6 +24,7 @@ class DataTerm(ABC):
 
     def __init__(self, rows: Rows, loss: Any, weight: float, mu: float):
         self.rows, self.loss, self.weight, self.mu = rows, loss, weight, mu
+        self.whole = weight * len(rows)  # the weight of a minibatch's mean
 
     @property
     def dim(self) -> int:
@@ -64,11 +65,11 @@ class FusedMargins(DataTerm):
         return float(value[0])
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
-        weight = self.weight * len(self.rows) / rows.size
+        weight = self.whole / rows.size
         kernels.add_gradient(self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, self.mu, *_parts(x), out)
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
-        weight = self.weight * len(self.rows) / rows.size
+        weight = self.whole / rows.size
         held, growth = kernels.add_touching(*self.rows.matrix, self.rows.labels, rows, self.loss.kernel, weight, *_parts(x), out)
         return (held if rows.size == 1 else np.unique(held)), growth
 
@@ -102,7 +103,7 @@ class Margins(DataTerm):
     def _minibatch(self, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Rows, Vector]:
         """The rows of a minibatch, and what each is weighed with."""
         some = self.rows.take(rows)
-        return some, self.weight * len(self.rows) / rows.size * self._values_and_slopes(some, x)[1]
+        return some, self.whole / rows.size * self._values_and_slopes(some, x)[1]
 
     def _values_and_slopes(self, rows: Rows, x: Vector | ScaledVector) -> tuple[Vector, Vector]:
         z, scale = _parts(x)
@@ -127,7 +128,7 @@ class ModelRows(DataTerm):
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
         dense = x.dense() if isinstance(x, ScaledVector) else x
-        out += self.weight * len(self.rows) * self.loss.loss_and_gradient(dense, self.rows.take(rows), draw)[1]
+        out += self.whole * self.loss.loss_and_gradient(dense, self.rows.take(rows), draw)[1]
         if self.mu:
             out += self.mu * dense
 

@@ -71,15 +71,12 @@ class Objective:
         self.samples = 0
         self.seconds = 0.0
         self.borrowed = 0.0
+        self.dim = self.term.dim
         self._n = len(rows)
         self._gradient = np.zeros(self.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept: Evaluated | None = None
         self._wasted = False  # True if something computed ahead was dropped
-
-    @property
-    def dim(self) -> int:
-        return self.term.dim
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""

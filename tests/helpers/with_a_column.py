@@ -9,10 +9,10 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "mpi_compress"
 ROW = '    Column("elements_up",'
-FIELD = "    wire_bits: NDArray = field("
+FIELD = "    wire_bits: Sequence[int] = field("
 EDITS = {
     "results/columns.py": (ROW, '    Column("bytes_up", "int64", "B", "bytes sent up", "counter", workers=True),\n' + ROW),
-    "engine/counting.py": (FIELD, '    bytes: NDArray = field(metadata={"count": lambda link, message, content: message.data.size})\n' + FIELD),
+    "engine/counting.py": (FIELD, '    bytes: Sequence[int] = field(metadata={"count": lambda link, sent, read: [m.data.size for m in sent]})\n' + FIELD),
 }
 
 

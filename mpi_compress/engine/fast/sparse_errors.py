@@ -9,8 +9,9 @@ from mpi_compress.algorithms.estimators.ef import EF
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.engine.fast.ways import Way, register
 from mpi_compress.kernels.threshold import reaching_among
-from mpi_compress.messages.kinds import Sparse
-from mpi_compress.messages.link import Message, attempt
+from mpi_compress.messages.kinds import Sparse, Vector
+from mpi_compress.messages.link import Link, Message, attempt
+from mpi_compress.problem.scaled_vector import ScaledVector
 
 
 @register(EF)
@@ -26,15 +27,16 @@ class OnlyTouched(Way):
         return all(worker.followed is not None for worker in hosted.workers.values())
 
     def messages(self, node: Any, k: int) -> list[Message]:
-        return [attempt(self._send, node, i, worker, k) for i, worker in self.workers.items()]
+        shared = self.algorithm.up, self.algorithm.gamma(k), node.x
+        return [attempt(self._send, i, worker, k, *shared) for i, worker in self.workers.items()]
 
-    def _send(self, node: Any, i: int, worker: ErrorMemory, k: int) -> Message:
-        link, f = self.algorithm.up, self.objectives[i]
+    def _send(self, i: int, worker: ErrorMemory, k: int, link: Link, γ: float, x: Vector | ScaledVector) -> Message:
+        f = self.objectives[i]
         rows = self.algorithm.rows(f, self.round(i, k))
         assert rows is not None
         assert worker.followed is not None
-        worker.step = self.algorithm.gamma(k)
-        touched, worker.followed.growth = f.add_sparse_gradient(worker.e, node.x, rows)
-        message = link.encode(Sparse(worker.e.size, *reaching_among(worker.e, touched, link.compressor.least_sent)))
+        worker.step = γ
+        touched, worker.followed.growth = f.add_sparse_gradient(worker.e, x, rows)
+        message = link.encode(Sparse(link.dim, *reaching_among(worker.e, touched, link.compressor.least_sent)))
         worker.take_out(link.unpack(message))
         return message
