@@ -58,7 +58,7 @@ class HostedRows:
     def of(self, p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[int, Rows]:
         """The rows of a run's workers; they are read again only if the run before had others."""
         data, workers = p.problem.data, p.spec.workers
-        key = (data.file, workers.count, workers.exchange, workers.master)
+        key = (data.file, workers.count, exchange.hosts)
         if key != self._key:
             self._key, self._rows = None, {}  # the old ones go first
             self._rows = _read(data, workers.count, exchange, ranks)

@@ -26,6 +26,7 @@ from mpi_compress.guard.verbs import watched
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
+from mpi_compress.preparing.layout import rank_0
 from mpi_compress.preparing.runs import Prepared, attributes_of
 from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
@@ -110,7 +111,9 @@ class _Play:
         self.p, self.file, self.how = p, file, how
         ranks, workers = how.ranks, p.spec.workers
         patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
-        self.exchange = ranks.exchange(workers.count, workers.exchange, workers.master, patience, workers.fold)
+        self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size)
+        master = "worker" if self.layout.hosts else "dedicated"
+        self.exchange = ranks.exchange(workers.count, workers.exchange, master, patience, workers.fold)
         self.evaluator = evaluator_of(p, self.exchange, rows.of(p, self.exchange, ranks), how.watch if ranks.is_root else None)
         self.sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
 
@@ -119,6 +122,7 @@ class _Play:
         p, how, theory = self.p, self.how, self.evaluator.theory
         attributes = {
             **attributes_of(p, self.exchange, how.ranks),
+            **({"layout": str(self.layout)} if how.ranks.size > 1 else {}),
             **(theory.attributes(p.algorithm) if theory else {}),
             **({} if tuned is None else {"tuned": json.dumps(tuned)}),
             **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),

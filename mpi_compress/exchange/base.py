@@ -66,6 +66,7 @@ class Exchange:
     is_root = True  # rank 0, which evaluates and records
     has_master = True  # True if this rank computes the master's part: rank 0, or with allgather every rank
     n_ranks = 1
+    hosts: Sequence[int] = (0,)  # the ranks that host workers
     bytes_received_up = 0  # uplink frames from other ranks
     tree: Tree | None = None  # by which messages are added up, if not in worker order
 

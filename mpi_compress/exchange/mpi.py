@@ -33,6 +33,7 @@ class _OverMPI(Exchange):
         super().__init__(n, counts_down)
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
+        self.hosts = hosts
         self._control = Channel(comm, crowded)
         self._data = Messages(comm, self._control.crowded, kept=comm.size + 1)
         if patience:

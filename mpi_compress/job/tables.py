@@ -55,7 +55,7 @@ class Stop:
     @property
     def each_round(self) -> bool:
         """True if a run may end in any round, which only the root sees."""
-        return any(budget is not None for budget in (self.wire_bits_up, self.cost_up, self.seconds))
+        return not (self.wire_bits_up is None and self.cost_up is None and self.seconds is None)
 
 
 LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
@@ -113,7 +113,7 @@ class WorkersTable:
     count: int = 1
     partition: str | dict[str, Any] = "contiguous"
     exchange: Literal["p2p", "allgather"] = "p2p"
-    master: Literal["dedicated", "worker"] = "dedicated"
+    master: Literal["auto", "dedicated", "worker"] = "auto"  # whether rank 0 hosts workers too; auto: where that pays
     fold: Literal["order", "tree"] = "order"  # in which order their messages are added up: worker order, or that of a tree
     participate: int | float | None = None  # in each round, drawn anew: so many workers, or below 1 this share; None: all
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever

@@ -53,6 +53,9 @@ Modelled = Mapping[str, Mapping[Way, Sequence[Round]]]
 """Rounds by label of the run, and by way."""
 
 
+_HOSTS = {"dedicated": False, "worker": True, "auto": None}
+
+
 @dataclass(frozen=True)
 class Scale:
     """The model of one method: the costs of its parts, the link, and the ranks."""
@@ -60,7 +63,7 @@ class Scale:
     costs: PartCosts
     link: LinkCosts
     ranks: int | None = None  # the master's among them; 1: one process; None: one for each worker, and one for the master
-    master_hosts: bool = False  # True: the master's rank hosts workers too
+    master_hosts: bool | None = False  # True: the master's rank hosts workers too; None: where the others then host fewer
     shard: int | None = None  # rows of each worker; None: N/n
 
     @classmethod
@@ -68,12 +71,14 @@ class Scale:
         """The model of a run, whose parts are timed; its link is that of a file, else of [cost], else takes no time."""
         file = link or (spec.cost.files[0] if spec.cost.name == "table" else None)
         costs = LinkCosts() if file is None else LinkCosts.of(Path(file))
-        return cls(timer.of(spec), costs, ranks, spec.workers.master == "worker", shard)
+        return cls(timer.of(spec), costs, ranks, _HOSTS[spec.workers.master], shard)
 
     def round(self, way: Way, n: int) -> Round:
         """A round of n workers."""
         costs, link = self.costs, self.link
-        beside = self.master_hosts or way == "allgather" or self.ranks == 1  # the master's rank hosts workers
+        beside = way == "allgather" or self.ranks == 1 or self.master_hosts  # the master's rank hosts workers
+        if beside is None:
+            beside = self.ranks is not None and -(-n // self.ranks) < -(-n // (self.ranks - 1))
         hosts = n if self.ranks is None else min(n, max(1, self.ranks if beside else self.ranks - 1))
         senders, each = hosts - beside, math.ceil(n / hosts)
         nonzeros = costs.samples(self.shard or costs.n_samples / n) * costs.nonzeros

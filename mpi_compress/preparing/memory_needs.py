@@ -13,6 +13,7 @@ from mpi_compress.exchange.base import block
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
+from mpi_compress.preparing.layout import rank_0
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN
@@ -93,9 +94,9 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     vector = 8.0 * dim
     message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
     found = []
-    dedicated = ranks > 1 and spec.workers.exchange == "p2p" and spec.workers.master == "dedicated"
-    hosts = ranks - 1 if dedicated else ranks
-    hosted = [range(0)] * dedicated + [block(n, hosts, r) for r in range(hosts)]
+    alone = not rank_0(spec, shape.nonzeros, shape.samples, dim, ranks).hosts
+    hosts = ranks - alone
+    hosted = [range(0)] * alone + [block(n, hosts, r) for r in range(hosts)]
     for rank, workers in enumerate(hosted):
         rows = shape.bytes(spec.data.dtype, shape.share(workers, n))
         playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * len(workers))
@@ -134,7 +135,8 @@ def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) 
     alone, (first, *others) = needs(spec, shape, 1)[0], needs(spec, shape, ranks)
     each = f" and {gib(PROCESS + max(others))} on each other" if others else ""
     spread = f", of {ranks} ranks {gib(PROCESS + first)} on the first{each}" if ranks > 1 else ""
-    return f"{gib(PROCESS + alone)} in one process{spread}"
+    choice = rank_0(spec, shape.nonzeros, shape.samples, _dim_of_x(spec, shape), ranks)
+    return f"{gib(PROCESS + alone)} in one process{spread}" + (f"; {choice}" if ranks > 1 else "")
 
 
 def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:

@@ -148,7 +148,7 @@ JOBS: dict[str, str] = {
 ON_RANKS = tuple(name for name in JOBS if name not in ("shared-memory", "one-each"))
 FEW = ("one-each", "small", "tree", "own-part", "too-fine-up", "too-fine-down")
 
-MASTER_WORKS = {"workers.master": "worker"}
+MASTER_WORKS, APART = {"workers.master": "worker"}, {"workers.master": "dedicated"}
 ALLGATHER = {"workers.exchange": "allgather"}
 
 
@@ -164,7 +164,7 @@ WAYS = {
     ONE: Way(tuple(JOBS), (Layout(),)),
     "three ranks": Way(ON_RANKS, (Layout(3),)),
     "five ranks": Way(FEW[1:], (Layout(5),)),
-    "three ranks, the master hosts workers": Way(FEW, (Layout(3, MASTER_WORKS),)),
+    "three ranks, the master apart": Way(FEW, (Layout(3, APART),)),
     "allgather in one process": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
     "allgather on five ranks": Way(FEW[1:], (Layout(5, ALLGATHER),)),
@@ -183,8 +183,8 @@ SLOW_WAYS = {
     "allgather on ten ranks, more than seven workers need": Way(ON_RANKS, (Layout(10, ALLGATHER),)),
     "twenty-one ranks": Way(ON_RANKS, (Layout(21),)),
     "five ranks, the master hosts workers": Way(ON_RANKS, (Layout(5, MASTER_WORKS),)),
-    "stopped on four ranks, on five where the master works, resumed in one process": Way(
-        ("algorithms",), (Layout(4, stop_after=3), Layout(5, MASTER_WORKS, stop_after=2), Layout())
+    "stopped on four ranks, on five where the master works, on three where it is apart, resumed in one process": Way(
+        ("algorithms",), (Layout(4, stop_after=3), Layout(5, MASTER_WORKS, stop_after=2), Layout(3, APART, stop_after=1), Layout())
     ),
     "stopped in one process, resumed by allgather on four ranks": Way(
         ("algorithms",), (Layout(stop_after=3), Layout(4, ALLGATHER))
@@ -302,7 +302,7 @@ def test_a_diverged_run_names_who_could_not_send_and_what_to_change(way, who, pl
 
 @pytest.mark.parametrize(
     ("way", "on_rank_0"),
-    [("three ranks", 0), ("three ranks, the master hosts workers", 2), ("allgather on three ranks", 2)],
+    [("three ranks", 2), ("three ranks, the master apart", 0), ("allgather on three ranks", 2)],
 )
 def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(way, on_rank_0, played):
     run = mc.read(played(way)["small", "top-3"])
@@ -311,8 +311,13 @@ def test_bytes_received_from_other_ranks_are_those_logged_for_their_workers(way,
     assert per_worker.sum() == run.trace["wire_bits_up"][-1]
 
 
+@pytest.mark.parametrize(("way", "layout"), [("three ranks", "hosts workers too (auto"), ("five ranks", "is the master alone (auto")])
+def test_rank_0_hosts_workers_where_the_others_then_host_fewer(way, layout, played):
+    assert mc.read(played(way)["small", "top-3"]).attrs["layout"].startswith(f"rank 0 {layout}")
+
+
 def test_by_a_tree_the_master_receives_one_sum_of_each_rank(played):
-    run = mc.read(played("three ranks")["tree", "gd"])
+    run = mc.read(played("three ranks, the master apart")["tree", "gd"])
     assert run.attrs["mpi_bytes_received_up"] == 8 * 2 * (4 + 8 + 8 * 40)  # in 8 rounds of 2 ranks: length, what is held, 40 floats
     assert run.trace["wire_bits_up"][-1] > 8 * run.attrs["mpi_bytes_received_up"]
 
