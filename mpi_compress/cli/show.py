@@ -209,6 +209,9 @@ def _made(run: Run) -> Iterator[Line]:
     evaluate = seconds.pop("evaluate")
     parts = ", ".join(f"{k} {v:.3g} s ({v / total:.0%})" for k, v in seconds.items())
     yield "time", f"{total:.4g} s: {parts}; evaluation, off the clock, {evaluate:.3g} s"
+    if "wall" in a:
+        wall = json.loads(a["wall"])
+        yield "wall", f"{sum(wall.values()):.4g} s: " + ", ".join(f"{name} {took:.3g} s" for name, took in wall.items())
     library = a["mpi_library"] if a["mpi_library"] != "none" else "without MPI"
     yield "made by", f"{', '.join(f'{k} {v}' for k, v in json.loads(a['versions']).items())}; {library}"
     yield "on", f"{a['host']}" + (f", commit {a['commit']}" if a.get("commit") else "")

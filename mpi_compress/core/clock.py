@@ -1,6 +1,7 @@
-"""The clock that the algorithm's seconds are read from: it stands still while kernels are compiled."""
+"""The clock that the algorithm's seconds are read from, which stands still while kernels are compiled; and where wall time goes."""
 
 import time
+from dataclasses import dataclass, field
 
 
 class _Stillness:
@@ -36,3 +37,21 @@ def go_on() -> None:
 def stood_still() -> float:
     """Seconds in which the clock has stood still."""
     return _still.seconds
+
+
+@dataclass
+class Laps:
+    """Divides the wall time since a moment, in `time.monotonic`'s seconds, among what was done in it."""
+
+    since: float = field(default_factory=time.monotonic)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def end(self, name: str) -> None:
+        """What was done since the last such call has this name."""
+        before, self.since = self.since, time.monotonic()
+        self.seconds[name] = self.seconds.get(name, 0.0) + self.since - before
+
+    def taken(self) -> dict[str, float]:
+        """The seconds by name since this was last asked."""
+        taken, self.seconds = self.seconds, {}
+        return {name: round(seconds, 4) for name, seconds in taken.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.blame import place_in_part, text_of
+from mpi_compress.core.clock import Laps
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import Progress, Turn, bits_text, print_line
 from mpi_compress.core.registry import is_ours
@@ -51,6 +52,7 @@ class How:
     force: bool
     interrupts: Interrupts
     watch: Watch = field(default_factory=Watch)
+    laps: Laps = field(default_factory=Laps)
     again: str = AGAIN
     keeper: Callable[..., Keeper] = Keeper  # what looks at the states between rounds
     guards: bool = True  # False: users' parts are played as they are, since what they do is compared
@@ -80,7 +82,9 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
         turn: which of several runs it is, for the progress.
     """
     run = _Play(p, file, how, rows)
+    how.laps.end("read")
     recorder, instead = run.begin(tuned)
+    how.laps.end("file")
     if instead:
         run.exchange.close()
         if instead == DONE:
@@ -91,13 +95,15 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
         try:
             if how.guards:
                 how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
+            how.laps.end("rehearse")
             held = hidden_state.contents(parts_of(p, p.algorithm)) if how.guards else []
             algorithm = p.algorithm if is_ours(p.algorithm) or not how.guards else watched(p.algorithm)
             verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
             if held:  # on every rank alike
                 how.ranks.each(partial(hidden_state.refuse_changes, held, ""))
             if recorder is not None:
-                _end(recorder, verdict, keeper, x, how.watch)
+                how.laps.end("rounds")
+                _end(recorder, verdict, keeper, x, how)
         except BaseException as error:
             return _fail(error, p, file, recorder, how)
     run.exchange.close()  # not after an error, for then the other ranks are elsewhere
@@ -195,13 +201,14 @@ class _Play:
         return Begun(recorder, header)
 
 
-def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector, watch: Watch) -> None:
+def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector, how: How) -> None:
     """Complete the result, and remove the checkpoint; or keep both. At rank 0."""
     if verdict is Verdict.STOPPED:
         recorder.abandon("stopped", f"stopped by {keeper.reason}")
         return
     attributes: dict[str, Any] = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
-    attributes |= {"until": mark_of(watch.until)} if keeper.observer.ended_by_caller else {}
+    attributes |= {"wall": json.dumps(how.laps.taken())}
+    attributes |= {"until": mark_of(how.watch.until)} if keeper.observer.ended_by_caller else {}
     recorder.finish(verdict.name.lower(), keeper.observer.reason, x, attributes)
     remove_checkpoint(keeper.saved.file)
 

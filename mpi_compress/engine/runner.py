@@ -20,10 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mpi_compress.core.clock import Laps
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, print_line
-from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
+from mpi_compress.core.signals import BEGUN, Interrupted, Interrupts, Stopped
 from mpi_compress.engine.hosting import HostedRows, try_metrics
 from mpi_compress.engine.observer import ignore
 from mpi_compress.engine.played_before import done as played_before
@@ -77,7 +78,8 @@ def run(
     """
     watch, job = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job)
     own = ranks or ranks_of(comm)
-    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, AGAIN if interrupts else _CALL_AGAIN)
+    laps = Laps(BEGUN) if interrupts else Laps()
+    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, laps, AGAIN if interrupts else _CALL_AGAIN)
     with compiling.shown(quiet or not own.is_root), nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
         runs = run_as(job, Path(out), how)
     if ranks is None:
@@ -99,11 +101,13 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
     """Run a job in a way that is given; `refuse` raises UserError for a prepared run that may not be played."""
     ranks, quiet = how.ranks, how.quiet
     prefer(name for spec in job.runs for name in spec.written.get("plugins", ()))  # another job may have been read since
+    how.laps.end("start")
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
     wins = tune(job, specs, out, how, run_as)
     prepared = _prepare_all(job, specs, how, refuse)
+    how.laps.end("prepare")
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))
     if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and how.tells:

@@ -193,7 +193,7 @@ def checksum(h5: h5py.File) -> int:
         crc = zlib.crc32(f"{name} {dataset.shape} {dataset.dtype}".encode(), crc)
         rows = max(1, _BYTES_AT_ONCE // max(1, dataset.dtype.itemsize * int(np.prod(dataset.shape[1:]))))
         for start in range(0, dataset.shape[0], rows):
-            crc = zlib.crc32(dataset[start : start + rows].tobytes(), crc)
+            crc = zlib.crc32(dataset[start : start + rows], crc)
     return crc
 
 
