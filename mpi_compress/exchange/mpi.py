@@ -18,6 +18,7 @@ from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 UP, DOWN, DOWN_TO_EACH, REPORT, STATE = range(1, 6)  # tags
+_TOGETHER = 2**15  # numbers: so many of several workers' reports are one message
 
 
 class _OverMPI(Exchange):
@@ -67,14 +68,21 @@ class _OverMPI(Exchange):
 
     def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
         if not self.is_root:
-            for report in reports:
-                self._control.send(report, [0], REPORT)
+            for message in _packed(reports) if dtype is np.float64 else reports:
+                self._control.send(message, [0], REPORT)
             return
         assert into is not None
-        own = iter(reports)
         for rank, workers in self._blocks.items():
-            for _ in workers:
-                into.add(next(own) if rank == 0 else self._control.receive(rank, REPORT, dtype))
+            for report in reports if rank == 0 else self._reports(rank, len(workers), dtype):
+                into.add(report)
+
+    def _reports(self, rank: int, number: int, dtype: type) -> Iterator[NDArray]:
+        """The reports of a rank's workers."""
+        while number:
+            message = self._control.receive(rank, REPORT, dtype)
+            each = message[1:].reshape(int(message[0]), -1) if dtype is np.float64 else [message]
+            number -= len(each)
+            yield from each
 
     def deal(self, frames: Iterator[Bytes]) -> Iterator[Bytes]:
         if not self.is_root:
@@ -95,6 +103,18 @@ class _OverMPI(Exchange):
 
     def agree(self, decision: T) -> T:
         return self._control.share(decision)
+
+
+def _packed(reports: Iterable[NDArray]) -> Iterator[NDArray]:
+    """Reports of equal length, as many in a message as are short together, behind their number."""
+    held: list[NDArray] = []
+    for report in reports:
+        held.append(report)
+        if len(held) * report.size >= _TOGETHER:
+            yield np.concatenate([[len(held)], *held])
+            held = []
+    if held:
+        yield np.concatenate([[len(held)], *held])
 
 
 class PointToPoint(_OverMPI):

@@ -11,6 +11,7 @@ from helpers.running import BIN, PATIENT
 from mpi_compress.messages.link import REFUSED, Message
 
 PROGRAM = """
+from types import SimpleNamespace
 import numpy as np
 from mpi4py import MPI
 from mpi_compress.exchange.mpi import AllGather, PointToPoint
@@ -36,6 +37,10 @@ for exchange in (PointToPoint(comm, 3, False, 60.0), PointToPoint(comm, 5, True)
     for arrived, k, of in held:
         assert [seen(m) for m in arrived] in ([], [wanted(k, i, of(i)) for i in range(exchange.n)])
     assert exchange.bytes_received_up == received
+    for length in (1, 12_000, 40_000):  # reports: several together, or each in a message of its own
+        into = SimpleNamespace(seen=[], add=lambda report: into.seen.append((report.size, report[0])))
+        exchange.collect((np.full(length, float(i)) for i in exchange.mine), into if exchange.is_root else None)
+        assert into.seen == [(length, i) for i in range(exchange.n if exchange.is_root else 0)]
     exchange.close()
 if comm.rank == 0:
     print("done")
