@@ -76,10 +76,9 @@ def run(
     Raises:
         Stopped: a run was asked to end, by Ctrl-C or by `interrupts`; it is saved, and the same call goes on.
     """
-    watch, job = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job)
-    own = ranks or ranks_of(comm)
-    laps = Laps(BEGUN) if interrupts else Laps()
-    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, laps, AGAIN if interrupts else _CALL_AGAIN)
+    watch, job, own = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job), ranks or ranks_of(comm)
+    laps, again = (Laps(BEGUN), AGAIN) if interrupts else (Laps(), _CALL_AGAIN)
+    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, laps, again)
     with compiling.shown(quiet or not own.is_root), nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
         runs = run_as(job, Path(out), how)
     if ranks is None:
