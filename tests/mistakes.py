@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.copies import LONGEST, PACKAGE, ROOT, copied, on_copies, played, pytest_of
+from helpers.copies import LONGEST, PACKAGE, ROOT, copied, kernels_for, on_copies, played, pytest_of
 
 WANTED = 0.95  # share of the mistakes that must be seen
 
@@ -301,11 +301,8 @@ def try_out(m: Mistake, place: Path, cache: Path) -> tuple[bool, str]:
     right, begun = file.read_text(), time.monotonic()
     file.write_text(right.replace(m.right, m.wrong))
     try:
-        if m.file.startswith("kernels/"):  # other kernels, which must not take the place of the right ones
-            with tempfile.TemporaryDirectory() as other:
-                status, said = play(place, Path(other), nodes([m]))
-        else:
-            status, said = play(place, cache, nodes([m]))
+        with tempfile.TemporaryDirectory() as other:
+            status, said = play(place, kernels_for(m.file, cache, Path(other)), nodes([m]))
     finally:
         file.write_text(right)
     if re.search(r"^ERROR \S+\.py\b(?!::)", said, re.MULTILINE):  # the module cannot be imported: no test was played

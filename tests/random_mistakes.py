@@ -4,9 +4,9 @@
 
 It is run by hand, and needs `coverage`. A mistake is one of a few operators (`helpers/slips.py`) at any place of the package. It is
 played against the tests that enter its line, the quickest first, until one fails; which tests those are is measured once, on a copy
-without a mistake, and kept beside the tree: until the package changes, or, of one file of tests, until that file does. Kernels are compiled, so no tool sees which lines of them are
-entered: theirs are the tests of KERNELS. Tests of recorded bytes are left out: what they alone notice has no oracle. The exit status is 1
-where fewer than 95 of 100 mistakes are noticed.
+without a mistake, and kept beside the tree: until the package changes, or, of one file of tests, until that file does. Kernels are
+compiled, so no tool sees which lines of them are entered: theirs are the tests of KERNELS. Tests of recorded bytes are left out: what
+they alone notice has no oracle. The exit status is 1 where fewer than 95 of 100 mistakes are noticed.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from helpers.copies import PACKAGE, ROOT, copied, on_copies, played, pytest_of
+from helpers.copies import PACKAGE, ROOT, copied, kernels_for, on_copies, played, pytest_of
 from helpers.slips import Slip, slips_of
 
 WANTED = 0.95  # share of the mistakes that must be noticed
@@ -180,11 +180,11 @@ def try_out(m: Drawn, place: Path, cache: Path, entered: Entered) -> Tried:
     right = file.read_text()
     file.write_text(m.slip.put_into(right))
     try:
-        with tempfile.TemporaryDirectory() as other:  # of other kernels, which must not take the place of the right ones
+        with tempfile.TemporaryDirectory() as other:
             chosen = Path(other) / "tests"
             chosen.write_text("\n".join(tests))
             line = pytest_of([f"@{chosen}"], "-p", "helpers.by_line")
-            own = Path(other) if m.file.startswith("kernels/") else cache
+            own = kernels_for(m.file, cache, Path(other))
             limit = 60 + 5 * sum(entered.seconds[test] for test in tests)
             notes = {"BY_LINE_ORDER": str(chosen), "BY_LINE_LIMIT": f"{limit:.0f}"}
             status, said = played(place, line, 20 * limit, NUMBA_CACHE_DIR=str(own), **notes)

@@ -35,6 +35,13 @@ def played(place: Path, command: list[str], longest: float, **variables: str) ->
     return done.returncode, done.stdout + done.stderr
 
 
+def kernels_for(file: str, cache: Path, folder: Path) -> Path:
+    """Where a mistake in `file` finds compiled kernels: in a kernel, in a copy of the cache, where its own does not take the right one's place."""
+    if not file.startswith("kernels/") or not cache.exists():
+        return cache
+    return shutil.copytree(cache, folder / "kernels", copy_function=os.link)  # Numba replaces files, and writes into none
+
+
 def pytest_of(tests: list[str], *options: str) -> list[str]:
     """Pytest's line for these tests, which stops at the first failure."""
     return ["pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "-m", "not slow", *options, *tests]

@@ -84,8 +84,8 @@ CASES = [
     ("diana", {}, random(9), {"n": 2}, {"step": 1 / (L_MAX * (1 + 6 * W9 / 2)), "alpha": 3 / 4}),
     # with r = 2 of 4 workers: ω + (1 + ω)(n/r − 1) + (n − r)/(r(n − 1)) = 3 + 4 + 1/3
     ("diana", {}, random(3), {"participants": 2}, {"step": 1 / (L_MAX * (1 + 6 * (22 / 3) / 4)), "alpha": 3 / 25}),
-    ("marina", {}, random(3), {}, {"p": 1 / 4, "step": 1 / (L_RMS * (1 + sqrt(3 / 4 * 3 / (1 / 4 * 4))))}),
-    ("marina", {}, random(9), {}, {"p": 3 / 4, "step": 1 / (L_RMS * (1 + sqrt(1 / 4 * W9 / (3 / 4 * 4))))}),
+    ("marina", {}, random(3), {}, {"p": 1 / 4, "step": 1 / (L + L_RMS * sqrt(3 / 4 * 3 / (1 / 4 * 4)))}),
+    ("marina", {}, random(9), {}, {"p": 3 / 4, "step": 1 / (L + L_RMS * sqrt(1 / 4 * W9 / (3 / 4 * 4)))}),
     ("marina-pp", {}, random(3), {"participants": 2}, {"p": 1 / 8, "step": 1 / (L + L_RMS * sqrt(7 / 8 * 4 / (1 / 8 * 2)))}),
     ("marina-pp", {}, random(9), {}, {"p": 3 / 4, "step": 1 / (L + L_RMS * sqrt(1 / 4 * 4 / 3 / (3 / 4 * 4)))}),
     ("marina-p", {}, EXACT, {"down": perm(4)}, {"p": 1 / 4, "step": 1 / (L + L_MAX * sqrt(3 * 3 / 4 / (1 / 4)))}),
