@@ -72,6 +72,13 @@ def test_what_overrides_the_tuning_leaves_the_run_beside_as_it_is(tmp_path):
     assert beside.stop.rounds == 4
 
 
+def test_an_empty_table_in_a_run_leaves_the_tuning_of_the_job_out(tmp_path):
+    own = '[[run]]\nlabel = "the data itself"\nalgorithm = { name = "ship-data" }\ntune = {}\n'
+    (tmp_path / "job.toml").write_text(JOB.split("[[claim]]")[0] + own)
+    tuned, _, untuned = mc.load_job(tmp_path / "job.toml").runs
+    assert (tuned.tune is None, untuned.tune) == (False, None)
+
+
 def test_a_level_of_stop_is_what_trials_without_a_budget_race_for(tmp_path):
     """The fewest rounds to it win, and `show` and the result say them; a figure for a paper leaves the step to its text."""
     file = tmp_path / "job.toml"
