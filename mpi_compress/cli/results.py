@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import plain
@@ -19,7 +20,10 @@ def act_ls(options: Namespace) -> int:
         print(*plain(("job", "label", "differs in", "status", "loss", "size", "age"), _rows(found)), sep="\n")
     total = sum(entry.size for entry in found)
     print(f"{count_text(len(found), 'result')}, {_bytes(total)}")
-    return 0
+    damage = [line for entry in found for line in entry.damage()] if options.check else []
+    for line in damage:
+        print_line(f"mpi-compress: {line}")
+    return EXIT_FAILED if damage else 0
 
 
 def _rows(found: Sequence[Entry]) -> list[list[str]]:

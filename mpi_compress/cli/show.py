@@ -85,7 +85,7 @@ Line = tuple[str, str]
 def summary(run: Run) -> Iterator[str]:
     """What is in a result, and where its time and bits went."""
     yield f"{run.file}"
-    if run.x is not None and not run.has_checksums:
+    if not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     yield f"  {run.label}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
     yield from _aligned(_problem(run))

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from mpi_compress.cluster.batch import Array
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.writer import sync
+from mpi_compress.results.locks import sync
 
 NOTE = "note.json"
 _FOLDER, _EARLIER = "submitted", "submitted.json"

@@ -6,12 +6,13 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results import twins
 from mpi_compress.results.files import checkpoint_of, part_of
-from mpi_compress.results.reader import attributes
+from mpi_compress.results.reader import attributes, read
 from mpi_compress.saving.checkpoint import remove_checkpoint
 
 
@@ -37,12 +38,21 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
     for other in others().get(spec.run_id, ()):
-        if _exchange(other) == spec.workers.exchange and watch.is_served_by(other, spec):
+        if _exchange(other) == spec.workers.exchange and watch.is_served_by(other, spec) and _is_whole(other, spec):
             twins.link(other, file, {"label": spec.label, "job": spec.toml()})
             if not quiet:
                 print_line(f"{spec.label}: {other} is the same run; its result is taken")
             return True
     return False
+
+
+def _is_whole(other: Path, spec: RunSpec) -> bool:
+    """True if a result can be read and is of this run; a line says why it cannot be read."""
+    try:
+        return read(other).attrs.get("run_id") == spec.run_id
+    except UserError as error:
+        print_line(f"{spec.label}: {error}; it is not taken")
+        return False
 
 
 def _tidy(file: Path) -> None:

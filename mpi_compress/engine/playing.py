@@ -33,7 +33,8 @@ from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import schema
 from mpi_compress.results.files import checkpoint_of, part_of
-from mpi_compress.results.writer import BeingWritten, LostRows, Mark, Recorder
+from mpi_compress.results.locks import BeingWritten
+from mpi_compress.results.writer import LostRows, Mark, Recorder
 from mpi_compress.saving.checkpoint import Checkpoint, Header, remove_checkpoint, schema_of
 from mpi_compress.saving.saved_states import Expected
 

@@ -1,12 +1,9 @@
 """How much memory a run will need on each rank, before it is run: an estimate on the safe side, and what is free on this host."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import h5py
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import block
@@ -17,7 +14,7 @@ from mpi_compress.preparing.layout import rank_0
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.convert import DENSE_FROM
 from mpi_compress.problem.datasets.known import KNOWN
-from mpi_compress.problem.datasets.store import cached_file
+from mpi_compress.problem.datasets.store import cached_file, described, is_sound
 from mpi_compress.problem.models import Model, Outline, dim_of
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 
@@ -56,14 +53,9 @@ def shape_of(spec: RunSpec) -> Shape | None:
     """The size of a run's set without parsing it, from the cache, its generator or what is published; None if none has it."""
     table = spec.data
     file = cached_file(table, spec.folder, spec.split, spec.labels)
-    try:
-        with h5py.File(file, "r", locking=False) as h5:
-            classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
-            dealt = h5["cuts"][:].tolist() if "cuts" in h5 else None
-            samples, dim, nonzeros = (int(h5.attrs[a]) for a in ("n_samples", "dim", "nonzeros"))
-            return Shape(samples, dim, nonzeros, classes, dealt, json.loads(h5.attrs.get("sizes", "{}")))
-    except (OSError, KeyError):
-        pass
+    if is_sound(file):
+        data = described(file, table.title)
+        return Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
     known, size = KNOWN.get(table.name or ""), None
     if table.generator is not None:
         size = table.build_generator().size()

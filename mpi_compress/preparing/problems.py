@@ -26,7 +26,6 @@ from mpi_compress.problem.rows import Rows
 
 T = TypeVar("T")
 
-SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate: for larger sets x* is computed only where a job needs it
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
 _OF_WORKERS = ("L_max", "L_rms", "L_pm")  # quantities that need all workers' smoothness
 OF_SMOOTHNESS = ("L", "kappa", "L_row", *_OF_WORKERS)
@@ -191,7 +190,7 @@ def _with_optimum(problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
                 'f_star = "lowest seen" gives an upper bound on f*, by a long run'
             )
         return problem
-    if (loss.solver is None or is_large(data)) and not needs:
+    if (loss.solver is None or data.is_large) and not needs:
         return problem
     if not quiet and not optimum_file(data, loss, mu).exists():
         print_line(f"{data.title}: computing x* and f* (kept beside the data)")
@@ -266,11 +265,6 @@ def _penalty(spec: RunSpec, sizes: dict[str, float], loss: Loss | Model) -> Pena
     refuse_smoothness(penalty.weight, sizes["L"], spec, "objective.penalty.weight")
     blocks = loss.blocks if isinstance(loss, Model) else {}
     return checked_at("objective.penalty", lambda: penalty.settled(sizes).within_model(blocks))
-
-
-def is_large(data: DataSet) -> bool:
-    """True if the set is so large that x* is computed only where a job needs it."""
-    return data.nonzeros + 20 * data.dim > SOLVED_UP_TO
 
 
 def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: set[str] | None = None) -> None:

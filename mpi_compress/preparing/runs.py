@@ -25,7 +25,7 @@ from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.memory_needs import Shape, refuse_what_cannot_fit, shape_of
 from mpi_compress.preparing.needs import algorithm_of
-from mpi_compress.preparing.problems import Problem, is_large, key_of, problem_of, start_of
+from mpi_compress.preparing.problems import Problem, key_of, problem_of, start_of
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
@@ -81,7 +81,7 @@ def _problem(spec: RunSpec, ranks: Ranks, quiet: bool, force: bool) -> Problem:
     ranks.on_root(partial(refuse_idle_workers, spec.workers.count, data.n_samples))
     if not force:
         shape = Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
-        refuse(shape, solve=not is_large(data) or not eigenvalues_file(data).exists())
+        refuse(shape, solve=not data.is_large or not eigenvalues_file(data).exists())
     return ranks.on_root(partial(problem_of, spec, data, quiet))
 
 

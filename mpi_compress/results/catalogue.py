@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +11,13 @@ from typing import Any
 
 import h5py
 
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import checkpoint_of, job_name, part_of, result_of, results_below
+from mpi_compress.results.locks import is_being_written
+from mpi_compress.results.probing import crashes
+from mpi_compress.results.reader import read
 from mpi_compress.results.status import State, state_of
-from mpi_compress.results.writer import is_being_written
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,11 @@ class Entry:
     def _seen(self) -> tuple[dict[str, Any], float | None]:
         """The attributes and the last loss, as far as they can be read; unlike `status_of`, this takes no longer for many rows."""
         for file in self.files[:2]:
-            with suppress(OSError, RuntimeError), h5py.File(file, "r", locking=False) as h5:
+            if not self.is_being_written and crashes(file):
+                continue
+            with suppress(Exception), h5py.File(file, "r", locking=False) as h5:  # of a damaged file HDF5 raises many types
                 if attrs := dict(h5.attrs):
-                    with suppress(OSError, KeyError, RuntimeError, IndexError):
+                    with suppress(Exception):
                         return attrs, float(h5["trace/loss"][-1])
                     return attrs, None
         return {}, None
@@ -74,6 +79,19 @@ class Entry:
     def is_being_written(self) -> bool:
         part = part_of(self.result)
         return part.exists() and is_being_written(part)
+
+    def damage(self) -> Iterator[str]:
+        """A line for each of its files that is not as it was written, or has no checksums."""
+        for file in self.files:
+            if file.suffix == ".ckpt":
+                if not seals.holds(file, self.result.stem.rpartition("-")[2]):
+                    yield f"{file}: is damaged, or of another version"
+                continue
+            try:
+                if not read(file).has_checksums:
+                    yield f"{file}: has no checksums: an earlier version wrote this file"
+            except UserError as error:
+                yield str(error)
 
     def remove(self) -> None:
         for file in self.files:

@@ -1,22 +1,17 @@
-"""Checksums of a finished result: of every dataset and every attribute, in an attribute, and of the whole file, behind its end.
+"""Checksums of a result, in an attribute: of every dataset and every other attribute. They hold also after a user has added some.
 
-HDF5 ignores what stands behind the end of a file. The last checksum is looked at first, since a damaged structure can crash HDF5.
+A finished result is sealed too. The seal is looked at first, since a damaged structure can crash HDF5.
 """
 
 import json
-import os
 import zlib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 ATTRIBUTE = "checksums"
-_MAGIC = b"mpi-compress crc32 "
-_END = len(_MAGIC) + 8  # bytes: with the checksum in hexadecimal digits
-_AT_ONCE = 1 << 20  # bytes
 
 
 class Typed(Protocol):
@@ -28,19 +23,32 @@ class Typed(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-def of_file(
-    columns: Mapping[str, Typed], sums: Mapping[str, int], arrays: Mapping[str, NDArray[Any]], attributes: Mapping[str, Any]
-) -> str:
+def of_file(columns: Mapping[str, Typed], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]) -> str:
     """The checksums of a result as JSON text.
 
     Args:
         columns: by "group/name".
         sums: a CRC-32 of the bytes of each column, as they were when they were written.
-        arrays: the other datasets.
+        arrays: the checksums of the other datasets.
+        attributes: those of the attributes.
     """
     texts = {name: _text(columns[name].dtype, columns[name].shape, crc) for name, crc in sums.items()}
-    texts |= {name: _of_array(array) for name, array in arrays.items()}
-    return json.dumps({"datasets": texts, "attributes": of_attributes(attributes)})
+    return json.dumps({"datasets": {**texts, **arrays}, "attributes": attributes})
+
+
+def rows_in(checksums: str) -> dict[str, int]:
+    """How many rows each dataset has by its checksum, by "group/name"; a scalar has one.
+
+    Raises:
+        ValueError, LookupError, TypeError, AttributeError: the text is damaged.
+    """
+    datasets: dict[str, str] = json.loads(checksums)["datasets"]
+    return {name: int(text.split(" ")[1].partition("x")[0] or 1) for name, text in datasets.items()}
+
+
+def of_array(array: NDArray[Any]) -> str:
+    """The checksum of a dataset."""
+    return _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data))
 
 
 def of_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
@@ -62,7 +70,7 @@ def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], 
     for name, expected in stored["datasets"].items():
         if name not in datasets:
             return f"its dataset /{name} is missing"
-        if _of_array(datasets[name]) != expected:
+        if of_array(datasets[name]) != expected:
             return f"its dataset /{name} is not as it was written"
     for name, expected in stored["attributes"].items():
         if name not in attributes:
@@ -72,44 +80,9 @@ def damage(attributes: Mapping[str, Any], datasets: Mapping[str, NDArray[Any]], 
     return ""
 
 
-def seal(opened: int, file: Path) -> None:
-    """Append the checksum of a whole file, which is open under a number for writing."""
-    with file.open("rb") as stored:
-        crc = _crc(_blocks(stored, file.stat().st_size))
-    os.pwrite(opened, _MAGIC + b"%08x" % crc, file.stat().st_size)
-
-
-def seal_is_broken(file: Path) -> bool:
-    """True if a file has the checksum of the whole, and it does not hold. A program that writes to the file removes it."""
-    size = file.stat().st_size - _END
-    if size <= 0:
-        return False
-    with file.open("rb") as stored:
-        stored.seek(size)
-        magic, crc = stored.read(len(_MAGIC)), stored.read()
-        stored.seek(0)
-        return magic == _MAGIC and crc != b"%08x" % _crc(_blocks(stored, size))
-
-
-def _blocks(stored: BinaryIO, size: int) -> Iterator[bytes]:
-    for start in range(0, size, _AT_ONCE):
-        yield stored.read(min(_AT_ONCE, size - start))
-
-
-def _crc(blocks: Iterator[bytes]) -> int:
-    crc = 0
-    for block in blocks:
-        crc = zlib.crc32(block, crc)
-    return crc
-
-
 def _text(dtype: np.dtype[Any], shape: tuple[int, ...], crc: int) -> str:
     """Type and shape belong to the checksum: they say how the bytes are read."""
     return f"{dtype.str} {'x'.join(map(str, shape))} {crc:08x}"
-
-
-def _of_array(array: NDArray[Any]) -> str:
-    return _text(array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).data))
 
 
 def _of_attribute(value: Any) -> str:

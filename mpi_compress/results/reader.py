@@ -2,11 +2,11 @@
 
 import json
 import re
-import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import column_of, named
+from mpi_compress.results.locks import is_being_written
+from mpi_compress.results.probing import complaint_of, is_doubtful
 from mpi_compress.results.targets import Columns, Row, Target
 
 FORMAT = "mpi-compress/1"
@@ -26,7 +29,6 @@ _TRIES = 5
 _NEEDED = ("label", "status")
 _OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
 _TABLES = ("trace", "workers", "timing", "theory")
-_LONGEST = 600  # seconds for a damaged file
 _TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
 
 
@@ -45,7 +47,7 @@ class Run:
     x: Vector | None
     theory: dict[str, NDArray] = field(default_factory=dict)  # where the job asked for it
     split: dict[str, NDArray] = field(default_factory=dict)  # rows (n,); labels (K,) and counts (n, K) of them
-    has_checksums: bool = False  # and they hold; results of earlier versions and unfinished ones have none
+    has_checksums: bool = False  # and they hold; results of earlier versions have none
 
     def __repr__(self) -> str:
         return summary.line(self)
@@ -166,12 +168,14 @@ class Runs(list[Run]):
 
 
 def attributes(file: Path) -> dict[str, Any]:
-    """A result's attributes alone; {} if they cannot be read, which `read` then reports."""
+    """A result's attributes alone, unchecked; {} if they cannot be read, which `read` then reports."""
     try:
-        with h5py.File(file, "r", locking=False) as h5:
-            return dict(h5.attrs)
-    except (OSError, RuntimeError):
-        return {}
+        if seals.holds(file) is not False:  # a damaged file can crash HDF5
+            with h5py.File(file, "r", locking=False) as h5:
+                return dict(h5.attrs)
+    except Exception:  # HDF5 raises errors of many types
+        pass
+    return {}
 
 
 def read(file: str | Path) -> Run:
@@ -181,35 +185,37 @@ def read(file: str | Path) -> Run:
         UserError: no such file, one that is no result of this format, or one whose checksums do not hold.
     """
     path = Path(file)
-    for _ in range(_TRIES if path.suffix == ".part" else 0):  # its writer may be in the middle of a flush
-        try:
-            return _read(path)
-        except (UserError, KeyError):
-            time.sleep(0.1)
-    if path.is_file() and checksums.seal_is_broken(path) and (complaint := _complaint(path)):
+    if path.suffix == ".part" and is_being_written(path):
+        for _ in range(_TRIES):  # its writer may be in the middle of a flush
+            try:
+                return _read(path)
+            except UserError:
+                time.sleep(0.1)
+    elif path.is_file() and is_doubtful(path) and (complaint := complaint_of(path)):
         raise UserError(complaint)
     return _read(path)
 
 
-def _complaint(path: Path) -> str:
-    """Why a damaged file cannot be read, "" if the damage hit nothing that counts; by another process, since it can crash HDF5."""
-    program = f"import sys; from mpi_compress.results import reader; sys.exit(reader.tried({str(path)!r}))"
-    crashed = f"{path}: is damaged: HDF5 fails to read it"
-    try:
-        child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, errors="replace", timeout=_LONGEST)
-    except subprocess.TimeoutExpired:
-        return crashed
-    return "" if child.returncode == 0 else (child.returncode == 1 and child.stdout.strip()) or crashed
+def answer() -> None:
+    """Answer, for each name of a file on the standard input, why it cannot be read, "" if it can."""
+    for line in sys.stdin:
+        path = Path(json.loads(line))
+        with suppress(Exception), h5py.File(path, "r", locking=False) as h5:  # what `_read` would not reach, others may
+            h5.visititems(lambda name, item: None)
+            for group in h5.values():
+                for name in group:
+                    with suppress(Exception):
+                        hdf5.array(group, name, _TIGHTEST * path.stat().st_size)
+        print(json.dumps(why_not(path)), flush=True)
 
 
-def tried(file: str) -> int:
-    """Read a result: 0; or print why it cannot be read: 1."""
+def why_not(path: Path) -> str:
+    """Why a file cannot be read, "" if it can: in this process."""
     try:
-        _read(Path(file))
+        _read(path)
     except UserError as error:
-        print(error)
-        return 1
-    return 0
+        return str(error)
+    return ""
 
 
 def _read(path: Path) -> Run:
@@ -220,13 +226,12 @@ def _read(path: Path) -> Run:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
             most = _TIGHTEST * path.stat().st_size
             tables = [Columns(hdf5.arrays(h5[g], most) if g in h5 else {}) for g in _TABLES]
-            if path.suffix == ".part":  # where a flush is caught halfway some columns are longer
-                whole = min((len(column) for table in tables for column in table.values()), default=0)
-                tables = [Columns({name: column[:whole] for name, column in table.items()}) for table in tables]
             x = hdf5.array(h5, "final/x", most) if "final/x" in h5 else None
             split = hdf5.arrays(h5["split"], most) if "split" in h5 else {}
             attrs = dict(h5.attrs)
             sums = attrs.pop(checksums.ATTRIBUTE, None)
+            if path.suffix == ".part":
+                tables = _up_to_the_last_flush(path, tables, sums)
             run = _whole(Run(path, attrs, tables[0], tables[1], tables[2], x, tables[3], split, sums is not None))
             return _as_written(run, sums)
     except FileNotFoundError:
@@ -243,9 +248,26 @@ def _read(path: Path) -> Run:
         raise UserError(f"{path}: cannot be read as HDF5: {' '.join(str(error).split()) or type(error).__name__}") from None
 
 
+def _up_to_the_last_flush(path: Path, tables: list[Columns], sums: str | None) -> list[Columns]:
+    """The columns of an unfinished result as far as its checksums go; some are longer where a flush is caught halfway."""
+    whole = min((len(column) for table in tables for column in table.values()), default=0)
+    try:
+        rows = None if sums is None else checksums.rows_in(sums)  # an earlier version writes none
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise UserError(f"{path}: is damaged: its checksums cannot be read") from None
+
+    def cut(group: str, table: Columns) -> Columns:
+        lengths = {name: whole if rows is None else rows.get(f"{group}/{name}", 0) for name in table}
+        return Columns({name: table[name][:n] for name, n in lengths.items() if n})
+
+    return list(map(cut, _TABLES, tables))
+
+
 def _as_written(run: Run, sums: str | None) -> Run:
-    """The same run, if its checksums hold, or if it has none; a UserError names what is damaged."""
+    """The same run, if its checksums hold, or if it has none and no broken seal; a UserError names what is damaged."""
     if sums is None:
+        if seals.holds(run.file) is False:
+            raise UserError(f"{run.file}: is damaged: its checksums are missing")
         return run
     datasets = {f"{group}/{name}": array for group in (*_TABLES, "split") for name, array in getattr(run, group).items()}
     try:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.files import part_of
+from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.reader import Run, read
-from mpi_compress.results.writer import is_being_written
 
 _LONG = 60.0  # seconds without a row that a plan tells
 

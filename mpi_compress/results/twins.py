@@ -9,6 +9,7 @@ from pathlib import Path
 
 import h5py
 
+from mpi_compress.core import seals
 from mpi_compress.results import checksums
 from mpi_compress.results.reader import attributes
 
@@ -50,8 +51,4 @@ def _change(file: Path, changed: Mapping[str, str]) -> None:
             return
         stored["attributes"] |= checksums.of_attributes(changed)
         h5.attrs[checksums.ATTRIBUTE] = json.dumps(stored)
-    opened = os.open(file, os.O_RDWR)
-    try:
-        checksums.seal(opened, file)
-    finally:
-        os.close(opened)
+    seals.seal(file)

@@ -1,7 +1,6 @@
 """Writes a result row by row, by one process under a lock; `.part` until it is complete, readable at any time."""
 
 import errno
-import fcntl
 import os
 import shutil
 import time
@@ -16,17 +15,19 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import checksums
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.hdf5 import CHUNK, GrowingDataset
+from mpi_compress.results.locks import lock, locked, sync
+from mpi_compress.results.probing import crashes
 from mpi_compress.results.reader import FORMAT
 
 _BUFFERED_ROWS = 1000
 _FLUSH_SECONDS = 2.0
-_TRIES_TO_LOCK = 5  # whoever looks whether a file is being written holds its lock for a moment
 _ELEMENTS_AT_ONCE = 1_000_000
 _MARGIN = 500_000  # bytes of a file that are no rows
 
@@ -77,12 +78,12 @@ class Recorder:
         self._written = 0  # rows
         self._columns: dict[str, GrowingDataset] = {}
         self._sums: dict[str, int] = {}  # a CRC-32 of each column
-        self._arrays: dict[str, NDArray[Any]] = {}  # written once, by "group/name"
-        self._attributes: dict[str, Any] = {}
+        self._arrays: dict[str, str] = {}  # checksums of what is written once, by "group/name"
+        self._attributes: dict[str, str] = {}  # checksums of the attributes
         new = self.part.with_name(self.part.name + ".new")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(self.part)
+            self._lock = lock(self.part)
             if mark := saved():
                 self._go_on(mark, new)
             else:
@@ -110,6 +111,7 @@ class Recorder:
                 self._reserve(sum(8 * (np.size(block[0]) * len(block) + CHUNK) for block in blocks))
                 for (group, name), block in zip(columns, blocks, strict=True):
                     self._extend(group, name, block)
+                self._say({})
             self._written += len(self._rows)
             self._rows.clear()
             self._h5.flush()
@@ -131,12 +133,7 @@ class Recorder:
             self._reserve(x.nbytes)
             self._keep("final/x", x)
             self._say({**attributes, "status": status, "reason": reason})
-            self._h5.attrs[checksums.ATTRIBUTE] = checksums.of_file(self._columns, self._sums, self._arrays, self._attributes)
-            self._h5.flush()
-            size = self._h5.id.get_filesize()
-            self._h5.close()
-            os.truncate(self._lock, size)
-            checksums.seal(self._lock, self.part)
+            self._close_sealed()
             sync(self.part)
             os.replace(self.part, self.file)
             sync(self.file.parent)
@@ -149,8 +146,16 @@ class Recorder:
         """Keep what there is, as `.part`; on a full disk, what was written before."""
         with suppress(UserError, OSError, RuntimeError):
             self.flush()
-            self._h5.attrs.update({"status": status, "reason": reason})
+            self._say({"status": status, "reason": reason})
+            self._close_sealed()
         self._let_go()
+
+    def _close_sealed(self) -> None:
+        self._h5.flush()
+        size = self._h5.id.get_filesize()
+        self._h5.close()
+        os.truncate(self._lock, size)
+        seals.seal(self.part, opened=self._lock)
 
     def _reserve(self, size: int) -> None:
         """Reserve `size` further bytes on the disk; raises OSError if it is full, which HDF5 does not survive."""
@@ -182,22 +187,25 @@ class Recorder:
 
     def _note(self, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))
-        self._say(attributes)
         for name, values in arrays.items():
             self._keep(name, values)
+        self._say(attributes)
         self._h5.flush()
 
     def _keep(self, name: str, values: NDArray[Any]) -> None:
         self._h5.create_dataset(name, data=values)
-        self._arrays[name] = values
+        self._arrays[name] = checksums.of_array(values)
 
     def _say(self, attributes: Mapping[str, Any]) -> None:
+        """Write attributes, and the checksums of all that is there by now."""
         self._h5.attrs.update(attributes)
-        self._attributes.update(attributes)
+        self._attributes.update(checksums.of_attributes(attributes))
+        text = checksums.of_file(self._columns, self._sums, self._arrays, self._attributes)
+        self._h5.attrs.modify(checksums.ATTRIBUTE, text)  # in its place, so that the file does not grow
 
     def _go_on(self, mark: Mark, new: Path) -> None:
         """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
-        old, self._lock = self._lock, _locked(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        old, self._lock = self._lock, locked(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         try:
             self._begin(new)
             for name, block in _rows_before(mark, self.part):
@@ -218,6 +226,8 @@ def _rows_before(mark: Mark, part: Path) -> Iterator[tuple[str, NDArray]]:
 
     A damaged file makes HDF5 raise errors of many types, so all count.
     """
+    if crashes(part):
+        raise LostRows("HDF5 fails to read it")
     try:
         with h5py.File(part, "r", locking=False) as h5:
             for name in mark.sums:
@@ -238,55 +248,3 @@ def _first_line(error: Exception) -> str:
 
 class LostRows(Exception):
     """The rows that a checkpoint goes with are not there as they were."""
-
-
-class BeingWritten(UserError):
-    """Another process is writing this result."""
-
-
-def is_being_written(part: Path) -> bool:
-    """True if a process holds this file's lock."""
-    for flags in (os.O_RDWR, os.O_RDONLY):  # over NFS only what is open for writing can be locked
-        try:
-            os.close(_locked(part, flags))
-        except BlockingIOError:
-            return True
-        except OSError:
-            continue
-        break
-    return False
-
-
-def sync(path: Path) -> None:
-    """Bring a file, or the names of a folder's files, to the disk."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _lock(part: Path) -> int:
-    """Open a file and lock it until the process ends; BeingWritten if another process holds the lock."""
-    for attempt in range(_TRIES_TO_LOCK):
-        try:
-            opened = _locked(part, os.O_RDWR | os.O_CREAT)
-        except BlockingIOError:
-            time.sleep(0.05 * attempt)
-            continue
-        if part.exists() and os.path.samestat(os.fstat(opened), part.stat()):
-            return opened
-        os.close(opened)  # it has just been completed, and renamed
-    raise BeingWritten(f"{part}: another process is at this run; wait for it, or end it") from None
-
-
-def _locked(part: Path, flags: int) -> int:
-    opened = os.open(part, flags, 0o666)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        raise
-    except OSError:  # a file system without locks
-        pass
-    return opened

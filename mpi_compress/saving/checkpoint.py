@@ -1,8 +1,8 @@
 """A checkpoint: a run's whole state in a file beside its result, from which a stopped run goes on, on any ranks, to the same bytes.
 
 It holds a header, the states of node and master, and each worker's state in worker order, as arrays and JSON. It is never
-part of the HDF5 file, which a kill can damage. It is written, synced and then renamed, so it is always whole. Code whose states
-have other fields, or whose results have other columns, begins the run again.
+part of the HDF5 file, which a kill can damage. It is written, sealed, synced and then renamed, so it is always whole. Code whose
+states have other fields, or whose results have other columns, begins the run again.
 """
 
 import hashlib
@@ -13,8 +13,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
-from mpi_compress.results.writer import Mark, sync
+from mpi_compress.results.locks import sync
+from mpi_compress.results.writer import Mark
 from mpi_compress.saving.frames import Frame, FrameWriter, dump, frames_in
 from mpi_compress.saving.saved_states import UNKNOWN, Damaged, Expected, load
 
@@ -89,13 +91,12 @@ def _being_written(file: Path) -> Path:
 
 
 def read_header(file: Path) -> Header | None:
-    """The header of a checkpoint; None unless the file is there, whole and readable."""
+    """The header of a checkpoint; None unless the file is there, and begins with one."""
     try:
         with file.open("rb") as stored:
-            first, *_ = (_header(frame) if i == 0 else None for i, frame in enumerate(frames_in(stored)))
-    except (OSError, EOFError, ValueError):
+            return _header(next(frames_in(stored)))
+    except (OSError, EOFError, ValueError, StopIteration):
         return None
-    return first
 
 
 def _header(frame: Frame) -> Header:
@@ -127,7 +128,7 @@ class Checkpoint:
             first: states like those that the run begins with; the workers' are those of worker 0 alone.
             n: workers.
         """
-        header = read_header(self.file)
+        header = read_header(self.file) if self._is_whole() else None
         if header is None or (header.schema, header.run_id) != (self.schema, self.run_id) or header.k > last:
             return None
         each = OfWorker(first.workers[0], first.up[0])
@@ -140,6 +141,13 @@ class Checkpoint:
         except (OSError, EOFError, ValueError):
             return None
         return header
+
+    def _is_whole(self) -> bool:
+        """True if the file is as it was written, for this run."""
+        try:
+            return bool(seals.holds(self.file, self.run_id))
+        except OSError:
+            return False
 
     def read(self, frame: Frame, first: Any) -> Any:
         """A saved state; UserError if it does not go with the first one, though rank 0 could read it."""
@@ -165,6 +173,7 @@ class Checkpoint:
                     writer.add(dump(state))
                 add_workers(writer)
                 out.flush()
+                seals.seal(new, self.run_id, out.fileno())
                 os.fsync(out.fileno())
             os.replace(new, self.file)
             sync(self.file.parent)

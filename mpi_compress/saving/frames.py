@@ -1,4 +1,4 @@
-"""The frames of a checkpoint, each with its length and its CRC-32, and how a state is written to one: as data, not as code.
+"""The frames of a checkpoint, each with its length, and how a state is written to one: as data, not as code.
 
 A frame is the length of a JSON text in 8 bytes, the text, and the bytes of all arrays in the order of the text. None, truths, whole
 numbers, finite floats and strings stand in it as they are; anything else is a list that begins with its kind:
@@ -16,13 +16,13 @@ import math
 import os
 import re
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core import seals
 from mpi_compress.saving.state_kinds import attributes, is_savable, name_of
 
 LENGTH = struct.Struct("<Q")  # of the text in a frame, in bytes
@@ -30,7 +30,7 @@ DTYPE = re.compile(r"[<>|=][biufcSUmM][1-9][0-9]{0,8}(\[[0-9A-Za-z]+\])?")
 """The arrays that can be saved."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
-_PREFIX = struct.Struct("<QI")  # bytes of a frame, and their CRC-32
+_PREFIX = struct.Struct("<Q")  # bytes of a frame
 Frame = NDArray[np.uint8]
 
 
@@ -41,22 +41,18 @@ class FrameWriter:
         self._out = out
 
     def add(self, frame: Frame) -> None:
-        self._out.write(_PREFIX.pack(frame.size, zlib.crc32(frame.data)))
+        self._out.write(_PREFIX.pack(frame.size))
         self._out.write(frame.data)
 
 
 def frames_in(stored: BinaryIO) -> Iterator[Frame]:
-    """The frames of a checkpoint; EOFError if the file was cut, ValueError if it was changed."""
-    while prefix := stored.read(_PREFIX.size):
-        if len(prefix) < _PREFIX.size:
+    """The frames of a sealed checkpoint; EOFError if it was cut."""
+    end = os.fstat(stored.fileno()).st_size - seals.SIZE
+    while stored.tell() < end:
+        (size,) = _PREFIX.unpack(prefix) if len(prefix := stored.read(_PREFIX.size)) == _PREFIX.size else (end,)
+        if size > end - stored.tell():
             raise EOFError
-        size, crc = _PREFIX.unpack(prefix)
-        if size > os.fstat(stored.fileno()).st_size - stored.tell():
-            raise EOFError
-        frame = np.fromfile(stored, dtype=np.uint8, count=size)
-        if zlib.crc32(frame.data) != crc:
-            raise ValueError("a frame is damaged")
-        yield frame
+        yield np.fromfile(stored, dtype=np.uint8, count=size)
 
 
 def dump(state: Any) -> Frame:

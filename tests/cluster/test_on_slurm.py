@@ -12,7 +12,7 @@ from helpers.layouts import assert_equal
 from helpers.running import BIN
 
 import mpi_compress as mc
-from mpi_compress.results.writer import is_being_written
+from mpi_compress.results.locks import is_being_written
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(slurm_here.missing()), reason=slurm_here.missing())]
 

@@ -18,6 +18,7 @@ from helpers.running import BIN, PATIENT, After, command, rows_in, wait_for
 import mpi_compress as mc
 from mpi_compress.algorithms.estimators import cat
 from mpi_compress.cli.main import main
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Stopped
 from mpi_compress.engine import counting, observer, playing
@@ -247,6 +248,7 @@ def test_a_checkpoint_of_before_is_begun_again(protocol, small_job, tmp_path, ca
     with saved.open("wb") as out:
         for each in before:
             frames.FrameWriter(out).add(np.frombuffer(pickle.dumps(each, protocol), dtype="u1"))
+    seals.seal(saved, job.runs[0].run_id)
     begins_again_in_one_line(job, tmp_path, capfd)
 
 
@@ -289,6 +291,7 @@ def test_a_checkpoint_of_right_checksums_that_says_what_cannot_be_is_begun_again
     with saved.open("wb") as out:
         for each in changed:
             frames.FrameWriter(out).add(np.frombuffer(lengthened(each), dtype="u1"))
+    seals.seal(saved, job.runs[0].run_id)
     begins_again_in_one_line(job, tmp_path, capfd)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import platformdirs
 
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 
 
 def cache_folder() -> Path:
@@ -43,6 +45,42 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
         part.unlink(missing_ok=True)
 
 
+def keep(file: Path, fill: Callable[[Path], object]) -> None:
+    """`replace` a file of the cache, sealed by its name, which says what it was made from; a line tells of a damaged one."""
+    if file.exists() and not is_kept(file):
+        print_line(f"{file}: was damaged, or of an earlier version, and is made anew")
+
+    def sealed(part: Path) -> None:
+        fill(part)
+        seals.seal(part, file.name)
+
+    replace(file, sealed)
+
+
+def is_kept(file: Path) -> bool:
+    """True if a file is there as `keep` has written it."""
+    try:
+        return bool(seals.holds(file, file.name))
+    except OSError:
+        return False
+
+
+def disbelieve(file: Path) -> None:
+    """Remove a file that is sealed, and that cannot be true of its data; a line says so."""
+    print_line(f"{file}: cannot be true of its data, and is made anew")
+    with contextlib.suppress(OSError):
+        file.unlink()
+
+
+def kept_text(file: Path) -> str | None:
+    """The text that `keep` has written to a file; None if it is not there like that."""
+    try:
+        found = seals.content(file, file.name)
+    except OSError:
+        return None
+    return None if found is None else found.decode()
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder if it is not there; one in the cache gets the permissions of the cache's own folder."""
     if folder.is_dir():
@@ -68,12 +106,12 @@ def digest(file: Path) -> str:
         stat = file.stat()
         place = hashlib.sha256(f"{file.resolve()} {stat.st_size} {stat.st_mtime_ns}".encode()).hexdigest()[:24]
         note = cache_folder() / "digests" / place
-        if note.exists() and len(known := note.read_text()) == 64:
+        if known := kept_text(note):
             return known
         found = hash_of(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    replace(note, lambda part: part.write_text(found))
+    keep(note, lambda part: part.write_text(found))
     return found
 
 

@@ -1,12 +1,11 @@
 """Parsed rows to the file that runs read: labels mapped, rows scaled and dealt out, block by block, never all in memory.
 
 The file is HDF5 with contiguous arrays: labels (N,), and indptr (N+1,), indices (nnz,), values (nnz,), or values (N, d) where dense
-is smaller. It depends only on the rows and their order, and carries a checksum.
+is smaller. It depends only on the rows and their order.
 """
 
 import json
 import shutil
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -98,7 +97,6 @@ class Spool:
 
 Place = tuple[int, tuple[int, ...], str]  # offset in the file, shape, type
 DENSE_FROM = 1 / 3  # share of nonzeros from which on a dense layout is smaller and faster
-_BYTES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def assemble(spool: Spool, recipe: Recipe, file: Path) -> None:
     with h5py.File(file, "r+") as h5:
         h5.attrs.update(
             n_samples=n, dim=dim, nonzeros=nonzeros, normalize=recipe.normalize, plus=np.array(classes.plus),
-            minus=np.array(classes.minus), classes=np.array(classes.each), checksum=checksum(h5),
+            minus=np.array(classes.minus), classes=np.array(classes.each),
             **({"sizes": json.dumps(sizes)} if (sizes := spool.stated()[1]) else {}),
         )  # fmt: skip
 
@@ -183,18 +181,6 @@ def scaled(rows: ParsedRows, how: Normalize, column_norms: Vector | None) -> NDA
         assert column_norms is not None
         values /= np.where(column_norms > 0, column_norms, 1.0)[rows.indices]
     return values
-
-
-def checksum(h5: h5py.File) -> int:
-    """CRC-32 of all arrays in the order of their names, with names and shapes."""
-    crc = 0
-    for name in sorted(h5):
-        dataset = h5[name]
-        crc = zlib.crc32(f"{name} {dataset.shape} {dataset.dtype}".encode(), crc)
-        rows = max(1, _BYTES_AT_ONCE // max(1, dataset.dtype.itemsize * int(np.prod(dataset.shape[1:]))))
-        for start in range(0, dataset.shape[0], rows):
-            crc = zlib.crc32(dataset[start : start + rows], crc)
-    return crc
 
 
 @np.errstate(invalid="ignore")  # an infinite value is refused later

@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,8 +21,8 @@ from numpy.typing import NDArray
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.cache import cache_folder, replace, safe
-from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble, checksum
+from mpi_compress.problem.datasets.cache import cache_folder, is_kept, keep, safe
+from mpi_compress.problem.datasets.convert import Recipe, Spool, assemble
 from mpi_compress.problem.datasets.formats import Reading, format_of
 from mpi_compress.problem.datasets.labels import Classes, Labels
 from mpi_compress.problem.datasets.table import DataTable, Normalize, content_id, test_digest
@@ -31,9 +30,10 @@ from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
+_LARGE = 50_000_000  # nonzeros, and 20 for each coordinate
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
-_sound: set[tuple[Path, int, int]] = set()  # files whose checksum this process has verified
+_sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class DataSet:
     classes: int = 0  # labels are 0 … classes − 1; 0 where they are ±1, or numbers
     dealt: tuple[int, ...] | None = None  # where the workers' shards begin, and N; None: equal slices, but for one row
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)  # that the format states, such as the height of images
+
+    @property
+    def is_large(self) -> bool:
+        """True if x* is computed only where a job needs it, and what is kept of the set is not compared with its rows."""
+        return self.nonzeros + 20 * self.dim > _LARGE
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
@@ -113,12 +118,12 @@ def open_data(table: DataTable, folder: Path, split: Split, labels: Labels, rank
     """
     ranks = ranks or Ranks()
     file = ranks.on_root(lambda: cached_file(table, folder, split, labels))
-    if not ranks.on_root(lambda: _is_sound(file)):
+    if not ranks.on_root(lambda: is_sound(file)):
         recipe = Recipe(table.title, table.normalize, table.dtype, table.known_dim, table.rows, split, table.positive, labels)
         if table.generator is None:
             ranks.first_on_each_host(libsvm.rehearse)
         _build(file, recipe, ranks, partial(_parsed, table, folder))
-    return ranks.on_root(lambda: _described(file, table.title))
+    return ranks.on_root(lambda: described(file, table.title))
 
 
 def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
@@ -127,11 +132,11 @@ def open_test(table: DataTable, folder: Path, data: DataSet) -> DataSet | None:
         return None
     title = f"{table.title}'s test set {table.test}"
     file = data.beside(f"test-{test_digest(table, folder)[:16]}.h5")
-    if not _is_sound(file):
+    if not is_sound(file):
         classes, normalize, norms = data.treatment()
         recipe = Recipe(title, normalize, table.dtype, data.dim, classes=classes, column_norms=norms)
         _build(file, recipe, Ranks(), lambda *_: _test_reading(table, folder, data.dim))
-    return _described(file, title)
+    return described(file, title)
 
 
 def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) -> Path:
@@ -142,16 +147,14 @@ def cached_file(table: DataTable, folder: Path, split: Split, labels: Labels) ->
     return cache_folder() / "data" / f"{safe(table.title)}-{key}.h5"
 
 
-def _is_sound(file: Path) -> bool:
+def is_sound(file: Path) -> bool:
+    """True if a data file is there as it was made; this process looks once at a file that does not change."""
     if not file.exists():
         return False
     stat = file.stat()
     seen = (file, stat.st_size, stat.st_mtime_ns)
-    with suppress(OSError, KeyError, RuntimeError, ValueError):
-        if seen not in _sound:
-            with _opened(file) as h5:
-                if h5.attrs["checksum"] == checksum(h5) and {"n_samples", "dim", "nonzeros", "plus", "minus"} <= set(h5.attrs):
-                    _sound.add(seen)
+    if seen not in _sound and is_kept(file):
+        _sound.add(seen)
     return seen in _sound
 
 
@@ -174,7 +177,7 @@ def _build(file: Path, recipe: Recipe, ranks: Ranks, parsed: Callable[[int, int]
         ranks.on_root(spool.make)
         readers = ranks.that_see(spool.folder)
         ranks.each(parse)
-        ranks.on_root(lambda: replace(file, lambda part: assemble(spool, recipe, part)))
+        ranks.on_root(lambda: keep(file, lambda part: assemble(spool, recipe, part)))
     finally:
         if ranks.is_root:
             spool.remove()
@@ -199,7 +202,8 @@ def _test_reading(table: DataTable, folder: Path, dim: int) -> Reading:
     return table.build_format(folder).read_test(table.file(folder), source, dim)
 
 
-def _described(file: Path, title: str) -> DataSet:
+def described(file: Path, title: str) -> DataSet:
+    """The set in a sound data file."""
     with _opened(file) as h5:
         classes = h5.attrs["classes"].size if "classes" in h5.attrs else 0
         dealt = tuple(h5["cuts"][:].tolist()) if "cuts" in h5 else None

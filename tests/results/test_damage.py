@@ -1,0 +1,141 @@
+"""Unfinished results carry their check too; a damaged result is neither adopted nor passed over."""
+
+import random
+
+import h5py
+import pytest
+from helpers.running import GSPAR, After
+
+import mpi_compress as mc
+from mpi_compress.cli.main import main
+from mpi_compress.core import seals
+from mpi_compress.core.signals import Stopped
+from mpi_compress.results import catalogue, checksums, reader, writer
+from mpi_compress.results.files import checkpoint_of, part_of
+
+TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "stop": {"rounds": 3}}
+
+
+@pytest.fixture
+def part(tmp_path):
+    """What a run has written that was asked to end."""
+    with pytest.raises(Stopped):
+        mc.run({**TABLES, "stop": {"rounds": 4000}, "title": "one"}, out=tmp_path / "out", interrupts=After(2))
+    (file,) = (tmp_path / "out").rglob("*.part")
+    return file
+
+
+def changed(content: bytes, draw: random.Random) -> bytes:
+    at = draw.choice([at for at, byte in enumerate(content) if byte])
+    return content[:at] + bytes([content[at] ^ 1 << draw.randrange(8)]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("times", [20, pytest.param(500, marks=pytest.mark.slow)])
+def test_no_flipped_bit_of_an_unfinished_result_is_read_as_other_numbers(times, is_killed, part):
+    """A kill leaves no seal behind: then checksums alone tell, and some flips crash HDF5 in the process that tries the file."""
+    if is_killed:
+        part.write_bytes(part.read_bytes()[: -seals.SIZE])
+    whole, run, draw, refused = part.read_bytes(), mc.read(part), random.Random(times), 0
+    assert run.has_checksums
+    assert run.rows > 1
+    for _ in range(times):
+        part.write_bytes(changed(whole, draw))
+        try:
+            found = mc.read(part)
+        except mc.UserError as error:
+            said = str(error)
+        else:
+            said = ""
+        if said:
+            assert len(said.splitlines()) == 1
+            refused += 1
+            continue
+        for table in ("trace", "timing", "workers"):
+            ours, theirs = getattr(run, table), getattr(found, table)
+            assert all(column.tobytes() == ours[name][: found.rows].tobytes() for name, column in theirs.items())
+        same = {name for name, value in found.attrs.items() if str(value) == str(run.attrs.get(name))}
+        assert same == run.attrs.keys() or not found.has_checksums
+    assert refused > times // 4
+
+
+def test_rows_beyond_the_last_flush_are_not_shown(part):
+    """A flush that is caught halfway has more rows than its checksums say."""
+    run = mc.read(part)
+    with h5py.File(part, "r+") as h5:
+        h5["trace/loss"].resize(run.rows + 5, axis=0)
+    assert mc.read(part).trace["loss"].tolist() == run.trace["loss"].tolist()
+
+
+def test_an_unfinished_result_of_an_earlier_version_is_read_and_shown_to_have_no_checksums(part, capsys):
+    with h5py.File(part, "r+") as h5:
+        del h5.attrs[checksums.ATTRIBUTE]
+    assert not mc.read(part).has_checksums
+    assert main(["show", str(part)]) == 0
+    assert "  no checksums: an earlier version wrote this file" in capsys.readouterr().out
+
+
+def test_checksums_of_many_flushes_take_no_more_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "_BUFFERED_ROWS", 1)
+    recorder = writer.Recorder(tmp_path / "run.h5", {"label": "a"})
+    sizes = []
+    for k in range(900):
+        recorder.append(writer.Row({"round": k, "loss": 1.0}, {}, {"seconds": float(k)}))
+        sizes.append(recorder.part.stat().st_size)
+    recorder.abandon("stopped", "the test")
+    assert sizes[-1] == sizes[1]
+    assert mc.read(recorder.part).rows == 900
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_damaged_result_of_another_job_is_not_taken(is_sealed, tmp_path):
+    (first,) = mc.run({**TABLES, "title": "one"}, out=tmp_path)
+    with h5py.File(first.file, "r+") as h5:
+        h5["trace/loss"][1] += 1e-3
+    if is_sealed:
+        seals.seal(first.file, "as a flipped bit leaves it")
+    (second,) = mc.run({**TABLES, "title": "one", "name": "other"}, out=tmp_path)
+    assert second.trace["loss"].tolist() == first.trace["loss"].tolist()
+    with pytest.raises(mc.UserError, match="--fresh plays it again"):
+        mc.run({**TABLES, "title": "one"}, out=tmp_path)
+
+
+def test_a_broken_seal_without_checksums_is_damage(tmp_path):
+    (run,) = mc.run({**TABLES, "title": "one"}, out=tmp_path)
+    with h5py.File(run.file, "r+") as h5:
+        del h5.attrs[checksums.ATTRIBUTE]
+    seals.seal(run.file, "another")
+    with pytest.raises(mc.UserError, match="its checksums are missing"):
+        mc.read(run.file)
+
+
+@pytest.mark.parametrize("times", [100, pytest.param(3000, marks=pytest.mark.slow)])
+def test_attributes_of_damaged_files_are_those_that_were_written_or_none(times, tmp_path):
+    """And a listing reads what it can; it never raises."""
+    (run,) = mc.run({**TABLES, "title": "one"}, out=tmp_path)
+    whole, known, draw = run.file.read_bytes(), reader.attributes(run.file), random.Random(0)
+    for _ in range(times):
+        run.file.write_bytes(changed(whole, draw))
+        assert str(reader.attributes(run.file)) in (str(known), "{}")
+        (entry,) = catalogue.entries(tmp_path)
+        assert entry.label
+        assert entry.state
+        assert isinstance(entry.tables, dict)
+
+
+def test_ls_check_reads_all_checksums(part, tmp_path, capsys):
+    out = str(tmp_path / "out")
+    (run,) = mc.run({**TABLES, "title": "two"}, out=out)
+    assert main(["results", "ls", "--check", "--out", out]) == 0
+    assert capsys.readouterr().err == ""
+    saved = checkpoint_of(part.with_suffix(""))
+    assert part_of(part.with_suffix("")) == part
+    for file in (run.file, part, saved):
+        content = bytearray(file.read_bytes())
+        at = content.find(b"one" if file is saved else b"gspar") if file is not saved else len(content) // 2
+        content[at] ^= 1
+        file.write_bytes(content)
+    assert main(["results", "ls", "--check", "--out", out]) == 3
+    told = capsys.readouterr().err.splitlines()
+    assert [line.removeprefix("mpi-compress: ").partition(": ")[0] for line in told] == [str(part), str(saved), str(run.file)]
+    assert all("is damaged" in line for line in told)
