@@ -133,6 +133,7 @@ _OF_SUBMIT = [
     _take("--module", dest="modules", action="append", default=[], metavar="NAME", help="an environment module to load first"),
     _take("--venv", metavar="FOLDER", help="the virtual environment to activate first (default: the one in use)"),
     _take("--sbatch", action="append", default=[], metavar="OPTION", help="a further option of sbatch, such as --sbatch=--mem=8G"),
+    _flag("--fresh", "submit what is done, too; its results are kept as .h5.old"),
     _flag("--dry-run", "print the script, submit nothing"),
 ]
 _BOUNDS = "drawn dashed over the curves: bound, or lower_up,upper_up"
@@ -170,11 +171,12 @@ _OF_SHOW = [
     _take("--bounds", metavar="FIGURE", help="draw CAT's table 1, the bounds on its rounds, likewise"),
 ]
 _OUT, _YES, _SOME = _out("where results are"), _flag("--yes", "do not ask"), "JOB|RESULT.h5"
+_CHECK = _flag("--check", "read all checksums; a line for each file that is damaged (exit 3)")
 _GC = "all the job files, or folders of such (default: ./jobs)"
 _OF_RESULTS = {
     "ls": Command(
         "list results: job, label, settings that vary, status, loss, size, age",
-        [_take("what", nargs="*", metavar=_SOME, help="names of jobs, or files (default: all)"), _OUT],
+        [_take("what", nargs="*", metavar=_SOME, help="names of jobs, or files (default: all)"), _CHECK, _OUT],
     ),
     "rm": Command(
         "remove results, with their checkpoints",

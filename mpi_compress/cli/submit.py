@@ -18,14 +18,14 @@ def act(options: Namespace) -> int:
     asked = Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
     settings = [part for setting in options.set for part in ("--set", setting)]
     run = [options.job, *["--full"] * options.full, "--out", options.out, *settings]
-    todo = to_submit(job, out, options.dry_run)
+    todo = to_submit(job, out, options.dry_run, options.fresh)
     if not todo:
         print("nothing to submit: all runs are done or in the queue")
         return 0
     for spec in job.runs:
         if spec.index in todo and (status := todo[spec.index]).state is State.REFUSED:
             print_line(f"mpi-compress: {spec.where}{status}")
-    submission = Submission(job, Path(options.job), out, run, todo, asked)
+    submission = Submission(job, Path(options.job), out, run, todo, asked, options.fresh)
     text = submission.text()  # refuses wrong options
     if options.dry_run:
         print(text, end="")

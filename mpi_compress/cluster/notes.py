@@ -16,10 +16,12 @@ from typing import Any
 from uuid import uuid4
 
 from mpi_compress.cluster.batch import Array
+from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
+from mpi_compress.problem.datasets.cache import hash_of
 from mpi_compress.results.locks import sync
 
-NOTE = "note.json"
+NOTE, _LIST = "note.json", "frozen.json"
 _FOLDER, _EARLIER = "submitted", "submitted.json"
 
 
@@ -46,6 +48,7 @@ class Note:
         with new.open("w") as opened:
             json.dump([vars(array) for array in self.arrays], opened, indent=1)
             opened.flush()
+            seals.seal(new, opened=opened.fileno())
             os.fsync(opened.fileno())
         new.replace(self.file)
         sync(self.file.parent)
@@ -80,13 +83,38 @@ def notes(folder: Path) -> list[Note]:
 
 
 def read_note(file: Path) -> Note:
-    """A note; a UserError that names it if it cannot be read."""
+    """A note; a UserError that names it if it cannot be read. Those of earlier versions have no seal."""
     try:
-        return Note(file, [_array(table) for table in json.loads(file.read_text())])
+        if (holds := seals.holds(file)) is False:
+            raise ValueError("it is not as it was written")
+        text = seals.content(file) if holds else file.read_bytes()
+        return Note(file, [_array(table) for table in json.loads(text or b"")])
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        remedy = "put it right, or remove it once SLURM's queue has no task of this job"
+        remedy = "remove it once SLURM's queue has no task of this job"
         raise UserError(f"{file}: this note of what was submitted cannot be read ({why}); {remedy}") from None
+
+
+def write_list(folder: Path) -> None:
+    """Note the SHA-256 of each file that a submission has frozen; links, which lead elsewhere, are left out."""
+    frozen = sorted(file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    text = json.dumps({file.relative_to(folder).as_posix(): hash_of(file) for file in frozen}, indent=1)
+    (folder / _LIST).write_text(text, encoding="utf-8", errors="surrogateescape")
+    seals.seal(folder / _LIST)
+
+
+def check_list(folder: Path) -> None:
+    """Refuse a submission whose frozen files are not as they were; those of earlier versions have no list."""
+    file = folder / _LIST
+    if not file.exists():
+        return
+    again = "the job is not as it was frozen; submit it again"
+    text = seals.content(file)
+    if text is None:
+        raise UserError(f"{file}: is damaged, so {again}")
+    for name, digest in json.loads(text.decode(errors="surrogateescape")).items():
+        if not (folder / name).is_file() or hash_of(folder / name) != digest:
+            raise UserError(f"{folder / name}: was changed, so {again}")
 
 
 def remove(note: Note) -> None:

@@ -11,6 +11,7 @@ from mpi_compress.job.loading import Job
 from mpi_compress.preparing.memory_needs import Shapes
 from mpi_compress.preparing.needs import refusal
 from mpi_compress.results.files import part_of, result_file
+from mpi_compress.results.reader import result_of_run
 from mpi_compress.results.status import State, Status, status_of
 
 _WHAT = {
@@ -36,8 +37,10 @@ def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Stat
         yield status
 
 
-def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, Status]:
-    """The status of each run, by its number, that is neither done nor under way nor in SLURM's queue.
+def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[int, Status]:
+    """The status of each run, by its number, that is neither done, unless `fresh`, nor under way nor in SLURM's queue.
+
+    A run whose result cannot be read is not done.
 
     If SLURM does not answer, a dry run takes the queue to be empty; otherwise it is a UserError.
     """
@@ -45,15 +48,13 @@ def to_submit(job: Job, out: Path, dry_run: bool) -> dict[int, Status]:
     silent = [status for status in found.values() if status.state is State.UNKNOWN]
     if silent and not dry_run:
         raise UserError(f"what is queued already is not known: {silent[0].reason}; try again when SLURM answers")
-    return {index: status for index, status in found.items() if status.state not in _NOT_SUBMITTED}
-
-
-_NOT_SUBMITTED = (State.COMPLETE, State.DIVERGED, State.UNREADABLE, State.RUNNING, State.QUEUED)
+    left_alone = [State.RUNNING, State.QUEUED, *([] if fresh else [State.COMPLETE, State.DIVERGED])]
+    return {index: status for index, status in found.items() if status.state not in left_alone}
 
 
 def _status(file: Path, task: slurm.Task | None) -> Status:
     """The status of a run from its files and its task."""
-    own, part = status_of(file), part_of(file)
+    own, part = status_of(file, result_of_run), part_of(file)
     if task is None or file.exists():
         return own
     if own.state is State.RUNNING:

@@ -9,8 +9,10 @@ from mpi_compress.cluster import notes, slurm
 from mpi_compress.cluster.batch import Array, Options, arrays, comment, of_array, script
 from mpi_compress.cluster.states import to_submit
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.job.loading import Job, freeze
-from mpi_compress.results.status import Status
+from mpi_compress.results.files import result_file, set_aside
+from mpi_compress.results.status import State, Status
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Submission:
     run: Sequence[str]  # arguments of `mpi-compress run`, without --index
     todo: Mapping[int, Status]  # number of a run → its status
     options: Options
+    fresh: bool = False  # runs that have been played are played anew
 
     @property
     def folder(self) -> Path:
@@ -47,10 +50,24 @@ class Submission:
         if shutil.which("sbatch") is None:
             raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
         with notes.one_at_a_time(self.folder):
-            now = replace(self, todo=to_submit(self.job, self.out, False))  # somebody else may just have submitted it
+            now = replace(self, todo=to_submit(self.job, self.out, False, self.fresh))  # somebody else may just have submitted it
             if not now.todo:
                 raise UserError(f"{self.job.name}: somebody else has just submitted these runs")
+            now._set_aside()
             return now._submit()
+
+    def _set_aside(self) -> None:
+        """Rename the results of the runs to be played: what cannot be read, and what is done; UserError where that fails."""
+        for spec in self.job.runs:
+            file = result_file(self.job.name, spec.label, spec.run_id, self.out) if spec.index in self.todo else Path()
+            if not file.is_file():
+                continue
+            try:
+                kept = set_aside(file)
+            except OSError as error:
+                raise UserError(f"{file}: cannot be renamed, to play its run again: {error.strerror}") from None
+            why = f"{self.todo[spec.index].reason}; " if self.todo[spec.index].state is State.UNREADABLE else ""
+            print_line(f"mpi-compress: {spec.where}{why}it is kept as {kept}, and its run is submitted")
 
     def _submit(self) -> list[str]:
         parts = arrays(self.todo, slurm.most_tasks())
@@ -60,6 +77,7 @@ class Submission:
             place = note.file.parent
             freeze(self.file, self.job, place)
             (place / "submit.sh").write_text(self._text(parts, place), encoding="utf-8", errors="surrogateescape")
+            notes.write_list(place)
             note.write()
         except OSError as error:
             raise UserError(f"{self.folder}: what is submitted cannot be written there: {error.strerror}") from None

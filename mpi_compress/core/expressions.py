@@ -55,15 +55,24 @@ def names_in(text: str | float) -> set[str]:
 
 
 def _parse(text: str) -> ast.expr:
+    if len(text) <= _LONGEST:  # else `parsed` refuses it
+        text = re.sub(r"(?<![A-Za-z_0-9])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+(?=[A-Za-z_(])", r"\1*", text.strip())
+    try:
+        return parsed(text)
+    except SyntaxError:
+        raise ValueError(f'\'{text}\' cannot be read as a formula, such as "1/L" or "1e-4 L"') from None
+
+
+def parsed(text: str) -> ast.expr:
+    """The formula in a text, by Python's parser; ValueError if it is too long or too deep, SyntaxError if it is none."""
     if len(text) > _LONGEST:
         raise ValueError(f"a formula of {len(text)} characters is too long; up to {_LONGEST} can be read")
-    with_products = re.sub(r"(?<![A-Za-z_0-9])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+(?=[A-Za-z_(])", r"\1*", text.strip())
     try:
-        formula = ast.parse(with_products, mode="eval").body
-    except (SyntaxError, ValueError):
-        raise ValueError(f'\'{text}\' cannot be read as a formula, such as "1/L" or "1e-4 L"') from None
+        formula = ast.parse(text, mode="eval").body
     except (RecursionError, MemoryError):  # Python's parser raises these
         raise ValueError(_too_deep(text)) from None
+    except ValueError as error:  # a zero byte, or a number of thousands of digits
+        raise SyntaxError(str(error)) from None
     level: list[ast.AST] = [formula]
     for _ in range(_DEEPEST):
         level = [inner for node in level for inner in ast.iter_child_nodes(node)]

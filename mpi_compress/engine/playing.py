@@ -1,6 +1,7 @@
 """One run: begun, or continued from its checkpoint, and played to its end."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from mpi_compress.saving.checkpoint import Checkpoint, Header, remove_checkpoint
 from mpi_compress.saving.saved_states import Expected
 
 DONE = "done"
+_IN_A_TASK = 600.0  # seconds that a SLURM task waits for another process, which may be left of it on a node that is lost
 _LOOK_SECONDS = (0.1, 5.0)  # between two looks at what another process is writing: at first, and at most
 AGAIN = "run the same command again to go on"
 
@@ -156,23 +158,28 @@ class _Play:
         return how.keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
 
     def _begin_in_turn(self, attributes: Mapping[str, Any]) -> Begun:
-        """Begin; if another process plays the run, wait for it where runs are shared, else raise BeingWritten. At rank 0."""
+        """Begin; if another process plays the run, wait for it in a SLURM task or where runs are shared, else raise BeingWritten.
+
+        At rank 0.
+        """
         p, how = self.p, self.how
         pause, longest = _LOOK_SECONDS
-        waited = False
+        begun, waited, in_task = time.monotonic(), False, "SLURM_JOB_ID" in os.environ
         while True:
-            if how.shared and (waited or not how.fresh) and how.watch.is_served_by(self.file, p.spec):
+            if (waited or (how.shared and not how.fresh)) and how.watch.is_served_by(self.file, p.spec):
                 return Begun(instead=DONE)
             try:
                 return self._opened(attributes)
             except BeingWritten:
-                if not how.shared:
+                if not (how.shared or in_task):
                     raise
             if not waited and not how.quiet:
-                print_line(f"{p.spec.label}: another process plays this trial; waiting for it")
+                print_line(f"{p.spec.label}: another process plays this {'trial' if how.shared else 'run'}; waiting for it")
             waited = True
             if wish := how.interrupts.wish():
                 return Begun(instead=wish)
+            if not how.shared and time.monotonic() > begun + _IN_A_TASK:
+                return Begun(instead=f"{_IN_A_TASK:g} s of waiting")
             time.sleep(pause)
             pause = min(1.5 * pause, longest)
 

@@ -39,7 +39,7 @@ from mpi_compress.preparing import compiling
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.results.files import new_file, result_file
-from mpi_compress.results.reader import Run, Runs, read
+from mpi_compress.results.reader import Run, Runs, read, result_of_run
 
 _CALL_AGAIN = "call mc.run with the same job again to go on"
 
@@ -118,7 +118,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
         if i in prepared:
             file = play(prepared[i], file, how, rows, wins.get(i), Turn([*prepared].index(i) + 1, len(prepared)))
         if ranks.is_root:
-            found = _read(file, i in prepared)
+            found = read(file) if i in prepared else result_of_run(file)
             results.append(found)
             if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
                 print_line(f"{found.label}: diverged ({found.attrs['reason']}), {file}")
@@ -144,14 +144,6 @@ def _prepare_all(
         how.ranks.on_root(partial(refuse, p))
         how.ranks.on_root(partial(try_metrics, p))
     return prepared
-
-
-def _read(file: Path, is_new: bool) -> Run:
-    """A result; if it cannot be read and is not new, the error says what would do."""
-    try:
-        return read(file)
-    except UserError as error:
-        raise error if is_new else type(error)(f"{error}; --fresh plays it again") from None
 
 
 def _files_of(job: Job, out: Path, fresh: bool) -> list[Path]:

@@ -16,7 +16,7 @@ from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.results.files import JOBS, job_name, part_of, result_file
-from mpi_compress.results.reader import Run, read
+from mpi_compress.results.reader import Run, read, result_of_run
 from mpi_compress.results.status import State, status_of_run
 
 
@@ -214,7 +214,7 @@ def _result_of(spec: RunSpec, job: str, out: Path) -> Run | str | None:
     try:
         result = result_file(job, spec.label, spec.run_id, out)
         if result.exists():
-            return read(result)
+            return result_of_run(result)
         return _begun(result) if part_of(result).exists() else None
     except UserError as error:
         return str(error)
@@ -236,17 +236,17 @@ def result_files(job: Job, out: Path) -> list[Path]:
 
 def results_of(job: Job, out: Path) -> list[Run]:
     """The results of a job; UserError if there are none, or if one cannot be read: claims are about all of them."""
-    return [read(file) for file in result_files(job, out) if file.exists()] or _refuse_none(job, out)
+    return [result_of_run(file) for file in result_files(job, out) if file.exists()] or _refuse_none(job, out)
 
 
 def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]]:
     """The results of a job, and what other runs have written so far; and why some cannot be read. UserError if there are none."""
-    runs, problems = readable(result_files(job, out), begun=True)
+    runs, problems = readable(result_files(job, out), of_job=True)
     return runs or _refuse_none(job, out), problems
 
 
-def readable(files: Sequence[Path], begun: bool = False) -> tuple[list[Run], list[UserError]]:
-    """The results in files, with `begun` what is written so far in place of a file that is not there; and why some cannot be read.
+def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], list[UserError]]:
+    """The results in files, of a job's runs also what is written so far where there is none; and why some cannot be read.
 
     Raises:
         UserError: none can be read.
@@ -255,7 +255,7 @@ def readable(files: Sequence[Path], begun: bool = False) -> tuple[list[Run], lis
     problems: list[UserError] = []
     for file in files:
         try:
-            found = read(file) if file.exists() or not begun else _begun(file)
+            found = read(file) if not of_job else result_of_run(file) if file.exists() else _begun(file)
         except UserError as error:
             problems.append(error)
         else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.expressions import DomainError, calculate, names_in
+from mpi_compress.core.expressions import DomainError, calculate, names_in, parsed
 from mpi_compress.core.registry import checked
 from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
 from mpi_compress.job.tables import Claim
@@ -100,13 +100,11 @@ def value_of(claim: Claim, labels: Sequence[str], answer: Callable[[Question], f
         return answer(_question(node, labels, lambda level: float(calculate(level, {}, call))))
 
     try:
-        return float(calculate(ast.parse(f"({claim.value})", mode="eval").body, {}, call))
+        return float(calculate(parsed(f"({claim.value})"), {}, call))
     except (ZeroDivisionError, OverflowError):
         return math.nan
     except DomainError:
         raise
-    except RecursionError:
-        raise UserError(f"claim {claim.id}: value is too long a formula") from None
     except (ValueError, SyntaxError) as error:
         raise UserError(f'claim {claim.id}: value = "{" ".join(claim.value.split())}": {error}') from None
 

@@ -48,6 +48,11 @@ def checkpoint_of(result: Path) -> Path:
     return result.with_name(result.name + ".ckpt")
 
 
+def set_aside(result: Path) -> Path:
+    """Rename a result to `.h5.old`, so that its run has not been played; OSError if that is not possible."""
+    return result.replace(result.with_name(f"{result.name}.old"))
+
+
 def result_of(file: Path) -> Path | None:
     """The name of the finished result that a file goes with: itself, its `.part` or its checkpoint; None if it goes with none."""
     result = file.with_suffix("") if file.suffix in (".part", ".ckpt") else file

@@ -196,6 +196,14 @@ def read(file: str | Path) -> Run:
     return _read(path)
 
 
+def result_of_run(file: Path) -> Run:
+    """`read` the result of a job's run; the error says what would do."""
+    try:
+        return read(file)
+    except UserError as error:
+        raise type(error)(f"{error}; `run --fresh` plays it again") from None
+
+
 def answer() -> None:
     """Answer, for each name of a file on the standard input, why it cannot be read, "" if it can."""
     for line in sys.stdin:

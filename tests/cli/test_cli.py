@@ -615,7 +615,7 @@ def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
     file.write_bytes(file.read_bytes()[:2000])
     for each in (["--only", "CAT"], ["--only", "CAT", "--set", "cost.model=payload"]):
         status = main([*line, *each])
-        assert status == 0 or "; --fresh plays it again" in capfd.readouterr().err
+        assert status == 0 or "; `run --fresh` plays it again" in capfd.readouterr().err
 
 
 def test_a_report_is_a_page(small_job, tmp_path, capfd):

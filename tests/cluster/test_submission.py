@@ -53,6 +53,11 @@ def job(slurm):
     return Path("mine.toml")
 
 
+def noted(file: Path):
+    """What a note says before its seal."""
+    return json.JSONDecoder().raw_decode(file.read_text())[0]
+
+
 def small(slurm) -> Path:
     Path("small.toml").write_text(SMALL_JOB)
     return Path("small.toml")
@@ -82,6 +87,28 @@ def test_a_task_whose_run_is_no_longer_what_was_submitted_refuses_in_one_line(sl
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("mpi-compress: "))
     assert "was submitted: its data, or another file that it names, has changed since; submit it again" in line
     assert not list(Path("results").rglob("*.h5*"))
+
+
+@pytest.mark.parametrize("what", ["job.toml", "part_of_mine.py", "half_of.py", "frozen.json"])
+def test_a_frozen_file_that_was_changed_is_named_and_no_plugin_is_imported(what, job, slurm):
+    assert main(["submit", str(job), "--launcher", "srun"]) == 0
+    (file,) = Path("results/mine/submitted/1").rglob(what)
+    content = file.read_bytes()
+    file.write_bytes(b"#" + content[1:] if what != "job.toml" else content.replace(b"rounds = 4", b"rounds = 5"))
+    done = slurm.task("1001", 0)
+    assert done.returncode == 2
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("mpi-compress: "))
+    assert what in line
+    assert line.endswith("so the job is not as it was frozen; submit it again")
+    assert not list(Path("results").rglob("*.h5*"))
+
+
+def test_a_damaged_note_is_refused_where_its_text_can_still_be_read(job, slurm, capsys):
+    assert main(["submit", str(job), "--launcher", "srun"]) == 0
+    note = Path("results/mine/submitted/1/note.json")
+    note.write_bytes(note.read_bytes().replace(b'"job": "1001"', b'"job": "1003"'))
+    assert main(["plan", str(job)]) == 2
+    assert "note.json: this note of what was submitted cannot be read (ValueError: it is not as it was written)" in capsys.readouterr().err
 
 
 def test_a_package_of_plugins_is_frozen_whole_and_files_beside_a_module_that_looks_for_them_are_linked(slurm, monkeypatch):
@@ -121,7 +148,7 @@ def test_a_note_is_there_before_sbatch_is_called(slurm):
     (slurm.folder / "after").write_text('cp results/small/submitted/1/note.json "$STUB/seen"\n')
     assert main(["submit", str(job)]) == 0
     (before,), (after,) = (
-        json.loads(file.read_text()) for file in (slurm.folder / "seen", Path("results/small/submitted/1/note.json"))
+        noted(file) for file in (slurm.folder / "seen", Path("results/small/submitted/1/note.json"))
     )
     assert before == {**after, "job": None}
     assert after["job"] == "1001"
@@ -145,7 +172,7 @@ def test_what_was_queued_while_the_disk_filled_is_found_and_not_queued_again(slu
     assert "queued (Resources), SLURM 1001_0" in capsys.readouterr().out
     assert main(["submit", str(job), "--only", "GD"]) == 0
     assert capsys.readouterr().out == "nothing to submit: all runs are done or in the queue\n"
-    assert json.loads((place / "note.json").read_text())[0]["job"] == "1001"
+    assert noted(place / "note.json")[0]["job"] == "1001"
     assert len(slurm.submitted) == 1
 
 
@@ -153,7 +180,7 @@ def test_a_submission_that_was_killed_before_sbatch_keeps_nobody_from_submitting
     job = small(slurm)
     assert main(["submit", str(job)]) == 0
     note = Path("results/small/submitted/1/note.json")
-    (array,) = json.loads(note.read_text())
+    (array,) = noted(note)
     note.write_text(json.dumps([{**array, "job": None, "mark": "of-nothing"}]))
     slurm.queue()
     assert main(["submit", str(job)]) == 0

@@ -96,7 +96,7 @@ def test_a_damaged_result_of_another_job_is_not_taken(is_sealed, tmp_path):
         seals.seal(first.file, "as a flipped bit leaves it")
     (second,) = mc.run({**TABLES, "title": "one", "name": "other"}, out=tmp_path)
     assert second.trace["loss"].tolist() == first.trace["loss"].tolist()
-    with pytest.raises(mc.UserError, match="--fresh plays it again"):
+    with pytest.raises(mc.UserError, match="`run --fresh` plays it again"):
         mc.run({**TABLES, "title": "one"}, out=tmp_path)
 
 
