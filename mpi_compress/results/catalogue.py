@@ -13,6 +13,7 @@ import h5py
 
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
+from mpi_compress.results import hdf5
 from mpi_compress.results.files import checkpoint_of, job_name, part_of, result_of, results_below
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import crashes
@@ -50,7 +51,7 @@ class Entry:
             with suppress(Exception), h5py.File(file, "r", locking=False) as h5:  # of a damaged file HDF5 raises many types
                 if attrs := dict(h5.attrs):
                     with suppress(Exception):
-                        return attrs, float(h5["trace/loss"][-1])
+                        return attrs, float(hdf5.array(hdf5.within(h5, "trace"), "loss", 8 * self.size)[-1])
                     return attrs, None
         return {}, None
 

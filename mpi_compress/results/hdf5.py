@@ -6,14 +6,14 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5d, h5p, h5s, h5t
+from h5py import h5d, h5l, h5p, h5s, h5t
 from numpy.typing import NDArray
 
 CHUNK = 1024  # elements: what a column of few rows takes on the disk
 
 
-class TooLarge(Exception):
-    """A dataset is larger than the file can hold."""
+class Refused(Exception):
+    """A dataset is larger than the file can hold, or lies elsewhere."""
 
 
 class GrowingDataset:
@@ -60,23 +60,39 @@ def _with_groups() -> Any:
 
 
 def arrays(group: Any, most: int) -> dict[str, NDArray[Any]]:
-    """The arrays of a group's datasets by their names.
+    """The arrays of a group's datasets by their names; none of None.
 
     Args:
         most: the bytes that the file can hold.
 
     Raises:
-        TooLarge: a dataset is larger.
+        Refused: a dataset is larger, or the group or a dataset leads to another file.
     """
-    return {name: array(group, name, most) for name in group}
+    return {name: array(group, name, most) for name in group or ()}
+
+
+def within(group: Any, path: str) -> Any:
+    """A member of a group, by its path; None if there is none; Refused if it is a link, which may lead to another file."""
+    for name in path.split("/"):
+        if not group.id.links.exists(name.encode()):
+            return None
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise Refused(f"its {group.name.rstrip('/')}/{name} is a link")
+        group = group[name]
+    return group
 
 
 def array(group: Any, name: str, most: int) -> NDArray[Any]:
     """The array of one of a group's datasets, as in `arrays`."""
+    if group.id.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+        raise Refused(f"its dataset {group.name.rstrip('/')}/{name} is a link")
     dataset = h5d.open(group.id, name.encode())
+    how = dataset.get_create_plist()
+    if how.get_layout() == h5d.VIRTUAL or how.get_external_count():
+        raise Refused(f"its dataset {group.name.rstrip('/')}/{name} lies in another file")
     shape, dtype = dataset.shape, dataset.dtype
     if prod(shape) * dtype.itemsize > most:
-        raise TooLarge(f"its dataset {group.name.rstrip('/')}/{name} has shape {shape}, more than the file holds")
+        raise Refused(f"its dataset {group.name.rstrip('/')}/{name} has shape {shape}, more than the file holds")
     if dtype.kind not in "fiub" or not shape:
         return h5py.Dataset(dataset)[:]
     found: NDArray[Any] = np.empty(shape, dtype)

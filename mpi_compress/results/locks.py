@@ -51,7 +51,7 @@ def lock(part: Path) -> int:
 
 
 def locked(part: Path, flags: int) -> int:
-    opened = os.open(part, flags, 0o666)
+    opened = os.open(part, flags | os.O_NOFOLLOW, 0o666)  # somebody's link there may lead anywhere
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

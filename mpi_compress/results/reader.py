@@ -209,11 +209,9 @@ def answer() -> None:
     for line in sys.stdin:
         path = Path(json.loads(line))
         with suppress(Exception), h5py.File(path, "r", locking=False) as h5:  # what `_read` would not reach, others may
-            h5.visititems(lambda name, item: None)
-            for group in h5.values():
-                for name in group:
-                    with suppress(Exception):
-                        hdf5.array(group, name, _TIGHTEST * path.stat().st_size)
+            for group in (*_TABLES, "split", "final"):
+                with suppress(Exception):
+                    hdf5.arrays(hdf5.within(h5, group), _TIGHTEST * path.stat().st_size)
         print(json.dumps(why_not(path)), flush=True)
 
 
@@ -233,9 +231,9 @@ def _read(path: Path) -> Run:
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
             most = _TIGHTEST * path.stat().st_size
-            tables = [Columns(hdf5.arrays(h5[g], most) if g in h5 else {}) for g in _TABLES]
-            x = hdf5.array(h5, "final/x", most) if "final/x" in h5 else None
-            split = hdf5.arrays(h5["split"], most) if "split" in h5 else {}
+            tables = [Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in _TABLES]
+            x = hdf5.arrays(hdf5.within(h5, "final"), most).get("x")
+            split = hdf5.arrays(hdf5.within(h5, "split"), most)
             attrs = dict(h5.attrs)
             sums = attrs.pop(checksums.ATTRIBUTE, None)
             if path.suffix == ".part":
@@ -248,7 +246,7 @@ def _read(path: Path) -> Run:
         raise UserError(f"{path}: is a folder; a result file is wanted") from None
     except UserError:
         raise
-    except hdf5.TooLarge as error:
+    except hdf5.Refused as error:
         raise UserError(f"{path}: is damaged: {error}") from None
     except Exception as error:  # a damaged file makes HDF5 raise errors of many types
         if path.suffix in _OTHERS:

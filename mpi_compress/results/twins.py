@@ -36,6 +36,7 @@ def link(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
             os.link(other, file)
             return
     new = file.with_name(file.name + ".new")
+    new.unlink(missing_ok=True)  # it may be a link
     shutil.copyfile(other, new)
     if changed:
         _change(new, changed)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.results import checksums
+from mpi_compress.results import checksums, hdf5
 from mpi_compress.results.columns import dtype_of
 from mpi_compress.results.files import part_of
 from mpi_compress.results.hdf5 import CHUNK, GrowingDataset
@@ -231,7 +231,7 @@ def _rows_before(mark: Mark, part: Path) -> Iterator[tuple[str, NDArray]]:
     try:
         with h5py.File(part, "r", locking=False) as h5:
             for name in mark.sums:
-                dataset = h5[name]
+                dataset = hdf5.within(h5, name)
                 if len(dataset) < mark.rows or dataset.nbytes > part.stat().st_size:
                     raise ValueError(f"{name} is cut")
                 at_once = max(1, _ELEMENTS_AT_ONCE // max(1, int(np.prod(dataset.shape[1:]))))

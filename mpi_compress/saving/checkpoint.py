@@ -167,7 +167,8 @@ class Checkpoint:
         new = _being_written(self.file)
         try:
             header = Header(self.schema, self.run_id, k, mark(), received)
-            with new.open("wb") as out:
+            new.unlink(missing_ok=True)  # it may be a link
+            with new.open("xb") as out:
                 writer = FrameWriter(out)
                 for state in (header, *states):
                     writer.add(dump(state))

@@ -90,7 +90,7 @@ def test_a_task_waits_for_a_process_of_before_and_then_ends_to_be_queued_again(o
 
 def test_a_task_goes_on_when_the_process_of_before_has_ended(other, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    line = [BIN / "mpi-compress", "run", "small.toml", "--set", "stop.rounds=100000000", *LINE, "--time-limit", "40 s"]
+    line = [BIN / "mpi-compress", "run", "small.toml", "--set", "stop.rounds=100000000", *LINE]
     process = subprocess.Popen([str(part) for part in line], stderr=subprocess.PIPE, text=True)
     assert process.stderr
     for said in process.stderr:

@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mpi_compress.results.hdf5 import GrowingDataset, TooLarge, array, arrays
+from mpi_compress.results.hdf5 import GrowingDataset, Refused, array, arrays
 
 NAME = "‖x‖ of é"
 
@@ -37,5 +37,5 @@ def test_what_a_user_adds_is_read_as_h5py_reads_it(tmp_path):
 def test_an_array_that_the_file_cannot_hold_is_refused_before_memory_is_taken(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as h5:
         h5.create_dataset("trace/loss", (2**60,), "f8", chunks=(1024,))
-        with pytest.raises(TooLarge, match=r"its dataset /trace/loss has shape \(1152921504606846976,\)"):
+        with pytest.raises(Refused, match=r"its dataset /trace/loss has shape \(1152921504606846976,\)"):
             array(h5["trace"], "loss", most=10**6)
