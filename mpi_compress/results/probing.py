@@ -12,7 +12,7 @@ from mpi_compress.core import seals
 
 _LONGEST = 600  # seconds for a file
 _CRASHES = "is damaged: HDF5 fails to read it"
-_PROGRAM = "from mpi_compress.results import reader; reader.answer()"
+_PROGRAM = "from mpi_compress.results import trying; trying.answer()"
 
 
 def is_doubtful(path: Path) -> bool:

@@ -2,11 +2,9 @@
 
 import json
 import re
-import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +26,8 @@ FORMAT = "mpi-compress/1"
 _TRIES = 5
 _NEEDED = ("label", "status")
 _OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
-_TABLES = ("trace", "workers", "timing", "theory")
-_TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
+TABLES = ("trace", "workers", "timing", "theory")
+TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,12 +186,12 @@ def read(file: str | Path) -> Run:
     if path.suffix == ".part" and is_being_written(path):
         for _ in range(_TRIES):  # its writer may be in the middle of a flush
             try:
-                return _read(path)
+                return read_here(path)
             except UserError:
                 time.sleep(0.1)
     elif path.is_file() and is_doubtful(path) and (complaint := complaint_of(path)):
         raise UserError(complaint)
-    return _read(path)
+    return read_here(path)
 
 
 def result_of_run(file: Path) -> Run:
@@ -204,34 +202,15 @@ def result_of_run(file: Path) -> Run:
         raise type(error)(f"{error}; `run --fresh` plays it again") from None
 
 
-def answer() -> None:
-    """Answer, for each name of a file on the standard input, why it cannot be read, "" if it can."""
-    for line in sys.stdin:
-        path = Path(json.loads(line))
-        with suppress(Exception), h5py.File(path, "r", locking=False) as h5:  # what `_read` would not reach, others may
-            for group in (*_TABLES, "split", "final"):
-                with suppress(Exception):
-                    hdf5.arrays(hdf5.within(h5, group), _TIGHTEST * path.stat().st_size)
-        print(json.dumps(why_not(path)), flush=True)
-
-
-def why_not(path: Path) -> str:
-    """Why a file cannot be read, "" if it can: in this process."""
-    try:
-        _read(path)
-    except UserError as error:
-        return str(error)
-    return ""
-
-
-def _read(path: Path) -> Run:
+def read_here(path: Path) -> Run:
+    """`read` without asking another process first."""
     try:
         with h5py.File(path, "r", locking=False) as h5:
             found = h5.attrs.get("format")
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
-            most = _TIGHTEST * path.stat().st_size
-            tables = [Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in _TABLES]
+            most = TIGHTEST * path.stat().st_size
+            tables = [Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in TABLES]
             x = hdf5.arrays(hdf5.within(h5, "final"), most).get("x")
             split = hdf5.arrays(hdf5.within(h5, "split"), most)
             attrs = dict(h5.attrs)
@@ -266,7 +245,7 @@ def _up_to_the_last_flush(path: Path, tables: list[Columns], sums: str | None) -
         lengths = {name: whole if rows is None else rows.get(f"{group}/{name}", 0) for name in table}
         return Columns({name: table[name][:n] for name, n in lengths.items() if n})
 
-    return list(map(cut, _TABLES, tables))
+    return list(map(cut, TABLES, tables))
 
 
 def _as_written(run: Run, sums: str | None) -> Run:
@@ -275,7 +254,7 @@ def _as_written(run: Run, sums: str | None) -> Run:
         if seals.holds(run.file) is False:
             raise UserError(f"{run.file}: is damaged: its checksums are missing")
         return run
-    datasets = {f"{group}/{name}": array for group in (*_TABLES, "split") for name, array in getattr(run, group).items()}
+    datasets = {f"{group}/{name}": array for group in (*TABLES, "split") for name, array in getattr(run, group).items()}
     try:
         damage = checksums.damage(run.attrs, datasets if run.x is None else {**datasets, "final/x": run.x}, sums)
     except (ValueError, LookupError, TypeError, AttributeError):

@@ -20,7 +20,7 @@ from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.evidence.lines import by_seed, last_points, levels, lines
 from mpi_compress.figures import plotting as figures
-from mpi_compress.results import reader
+from mpi_compress.results import trying
 from mpi_compress.results.difference import difference
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.writer import Recorder, Row, part_of
@@ -269,7 +269,7 @@ def test_a_value_changed_in_any_dataset_is_one_line_that_names_it(small_job, tmp
             with pytest.raises(mc.UserError) as error:
                 mc.read(run.file)
             assert str(error.value) == expected
-        assert reader.why_not(run.file) == expected
+        assert trying.why_not(run.file) == expected
         run.file.write_bytes(whole)
         changed += 1
     assert changed > 20
