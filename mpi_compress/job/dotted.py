@@ -3,14 +3,37 @@
 import copy
 import itertools
 import json
+import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.job.tables import OF_A_RUN
 
+_MOST_POINTS = 100_000  # of a grid
+_DEEPEST = 50
+_CHAIN = re.compile(rf"(?:[\w\"'-]{{1,99}}\s*\.\s*){{{_DEEPEST}}}")  # the time that Python's parser takes grows with its square
 INTERNAL = ("stand_in_for",)
 """Keys that jobs as they are kept in results have, and nobody writes."""
+
+
+def tables_in(text: str) -> dict[str, Any]:
+    """The tables of a TOML text; ValueError if it is none, or has what no job means, hundreds of levels or digits."""
+    if _CHAIN.search(text):
+        raise ValueError(f"a key has more than {_DEEPEST} names")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it has too many levels, one inside the other") from None
+    inner: list[Any] = [tables]
+    while inner:
+        value = inner.pop()
+        if isinstance(value, int) and abs(value) >= 2**64:
+            raise ValueError(f"{str(value)[:20]}… is a whole number of more than 64 bits")
+        inner += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return tables
 
 
 def put(run: dict[str, Any], key: str, value: Any) -> None:
@@ -101,4 +124,6 @@ def points_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise UserError(f"grid.{key}: {values!r} was given; it should be a list of values, at least one")
         if (head := key.partition(".")[0]) not in OF_A_RUN:
             raise UserError(f"grid: {nearest(head, OF_A_RUN, 'table')}")
+    if (points := prod(len(values) for values in axes.values())) > _MOST_POINTS:
+        raise UserError(f"grid: {points} runs are too many for one job; up to {_MOST_POINTS} can be played")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

@@ -3,7 +3,6 @@
 import copy
 import re
 import shutil
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -17,7 +16,7 @@ from mpi_compress.core.plugins import freeze_plugin, frozen_places, import_plugi
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.job import claims
-from mpi_compress.job.dotted import grid_of, leaves, list_of_tables, plain, points_of, put, put_part, refuse_unknown
+from mpi_compress.job.dotted import grid_of, leaves, list_of_tables, plain, points_of, put, put_part, refuse_unknown, tables_in
 from mpi_compress.job.from_python import as_toml, named_tables
 from mpi_compress.job.labels import label_of, one_line, refuse_one_label_for_two, table_of
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
@@ -114,12 +113,12 @@ def load_job(
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tables_in(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such job file{like(path)}") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a job file is wanted") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UserError(f"{path}: is no TOML: {error}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
