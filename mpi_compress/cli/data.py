@@ -18,13 +18,13 @@ from mpi_compress.core.tables import plain
 from mpi_compress.job.loading import load_job, parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import ObjectiveTable
-from mpi_compress.preparing.problems import SOLVED_UP_TO, Problem, solve
+from mpi_compress.preparing.problems import Problem, solve
 from mpi_compress.problem.datasets import Generator, fetch, generators, libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest, replace
 from mpi_compress.problem.datasets.data import read_csv, save
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, how_to_get
 from mpi_compress.problem.datasets.labels import listed
-from mpi_compress.problem.datasets.store import open_data
+from mpi_compress.problem.datasets.store import SOLVED_UP_TO, open_data
 from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file, find_set
 from mpi_compress.problem.optimum import Optimum, solver_of
 from mpi_compress.problem.partitions import Split

@@ -30,7 +30,7 @@ from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 
 _FORMAT = 2
-_LARGE = 50_000_000  # nonzeros, and 20 for each coordinate
+SOLVED_UP_TO = 50_000_000  # nonzeros, and 20 for each coordinate
 _MOST_LABELS = 1000  # whose numbers are kept with a result
 _KIND = {"sign": False, "number": True, "class": "class"}  # as the keys of cached files have it
 _sound: set[tuple[Path, int, int]] = set()  # files whose seal this process has seen to hold
@@ -52,7 +52,7 @@ class DataSet:
     @property
     def is_large(self) -> bool:
         """True if x* is computed only where a job needs it, and what is kept of the set is not compared with its rows."""
-        return self.nonzeros + 20 * self.dim > _LARGE
+        return self.nonzeros + 20 * self.dim > SOLVED_UP_TO
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows start … stop − 1."""
