@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ATTRIBUTE = "checksums"
+SLOTS = ATTRIBUTE, "checksums of the other flush"  # an unfinished result has two: a kill may damage the one that is written
 
 
 class Typed(Protocol):

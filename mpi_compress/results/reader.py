@@ -5,7 +5,8 @@ import re
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +215,9 @@ def read_here(path: Path) -> Run:
             x = hdf5.arrays(hdf5.within(h5, "final"), most).get("x")
             split = hdf5.arrays(hdf5.within(h5, "split"), most)
             attrs = dict(h5.attrs)
-            sums = attrs.pop(checksums.ATTRIBUTE, None)
-            if path.suffix == ".part":
-                tables = _up_to_the_last_flush(path, tables, sums)
-            run = _whole(Run(path, attrs, tables[0], tables[1], tables[2], x, tables[3], split, sums is not None))
-            return _as_written(run, sums)
+            sums = [attrs.pop(name) for name in checksums.SLOTS if name in attrs]
+            run = Run(path, attrs, tables[0], tables[1], tables[2], x, tables[3], split, bool(sums))
+            return _up_to_a_flush(run, sums) if path.suffix == ".part" else _as_written(_whole(run), sums[0] if sums else None)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:
@@ -233,19 +232,31 @@ def read_here(path: Path) -> Run:
         raise UserError(f"{path}: cannot be read as HDF5: {' '.join(str(error).split()) or type(error).__name__}") from None
 
 
-def _up_to_the_last_flush(path: Path, tables: list[Columns], sums: str | None) -> list[Columns]:
-    """The columns of an unfinished result as far as its checksums go; some are longer where a flush is caught halfway."""
-    whole = min((len(column) for table in tables for column in table.values()), default=0)
-    try:
-        rows = None if sums is None else checksums.rows_in(sums)  # an earlier version writes none
-    except (ValueError, LookupError, TypeError, AttributeError):
-        raise UserError(f"{path}: is damaged: its checksums cannot be read") from None
+def _up_to_a_flush(run: Run, sums: list[str]) -> Run:
+    """An unfinished result up to the last flush whose checksums hold; some columns are longer where a flush is caught halfway."""
+    lengths = {f"{group}/{name}": len(column) for group in TABLES for name, column in getattr(run, group).items()}
+    each: list[tuple[dict[str, int], str]] = []
+    for text in sums:
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            each.append((checksums.rows_in(text), text))
+    complaints = [] if each or not sums else [UserError(f"{run.file}: is damaged: its checksums cannot be read")]
+    for rows, text in sorted(each, key=lambda pair: pair[0].get("trace/round", 0), reverse=True):
+        try:
+            return _as_written(_whole(_cut(run, rows)), text)
+        except UserError as error:
+            complaints.append(error)
+    if complaints:
+        raise complaints[0]
+    return _whole(_cut(run, dict.fromkeys(lengths, min(lengths.values(), default=0))))  # of an earlier version
 
-    def cut(group: str, table: Columns) -> Columns:
-        lengths = {name: whole if rows is None else rows.get(f"{group}/{name}", 0) for name in table}
-        return Columns({name: table[name][:n] for name, n in lengths.items() if n})
 
-    return list(map(cut, TABLES, tables))
+def _cut(run: Run, rows: Mapping[str, int]) -> Run:
+    """The same run with so many rows of each column, by "group/name"; without those of none."""
+    tables: dict[str, Any] = {
+        group: Columns({name: column[:n] for name, column in getattr(run, group).items() if (n := rows.get(f"{group}/{name}", 0))})
+        for group in TABLES
+    }
+    return replace(run, **tables)
 
 
 def _as_written(run: Run, sums: str | None) -> Run:

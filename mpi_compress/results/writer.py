@@ -80,6 +80,7 @@ class Recorder:
         self._sums: dict[str, int] = {}  # a CRC-32 of each column
         self._arrays: dict[str, str] = {}  # checksums of what is written once, by "group/name"
         self._attributes: dict[str, str] = {}  # checksums of the attributes
+        self._slot = 1  # of `checksums.SLOTS`, the last one written
         new = self.part.with_name(self.part.name + ".new")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -133,6 +134,9 @@ class Recorder:
             self._reserve(x.nbytes)
             self._keep("final/x", x)
             self._say({**attributes, "status": status, "reason": reason})
+            if self._slot != 0:
+                self._say({})
+            self._h5.attrs.pop(checksums.SLOTS[1], None)
             self._close_sealed()
             sync(self.part)
             os.replace(self.part, self.file)
@@ -201,7 +205,8 @@ class Recorder:
         self._h5.attrs.update(attributes)
         self._attributes.update(checksums.of_attributes(attributes))
         text = checksums.of_file(self._columns, self._sums, self._arrays, self._attributes)
-        self._h5.attrs.modify(checksums.ATTRIBUTE, text)  # in its place, so that the file does not grow
+        self._slot = 1 - self._slot
+        self._h5.attrs.modify(checksums.SLOTS[self._slot], text)  # in its place, so that the file does not grow
 
     def _go_on(self, mark: Mark, new: Path) -> None:
         """Copy the rows before a mark to a new file, which becomes `.part`: what a kill left of the old one is never written to."""
