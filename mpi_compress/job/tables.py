@@ -17,6 +17,9 @@ def _require(right: object, text: str) -> None:
         raise ValueError(text)
 
 
+_MOST_WORKERS = 1_000_000
+
+
 @dataclass(frozen=True)
 class Stop:
     """A job's [stop]: whichever comes first. Levels are looked at in logged rounds."""
@@ -119,7 +122,7 @@ class WorkersTable:
     patience: int | float | str = "30 min"  # for a rank that does not answer in the rounds: seconds, or time; 0: for ever
 
     def __post_init__(self) -> None:
-        _require(self.count >= 1, f"count = {self.count} must be at least 1")
+        _require(1 <= self.count <= _MOST_WORKERS, f"count = {self.count} must be at least 1, and at most {_MOST_WORKERS}")
         given = self.participate
         right = given is None or (1 <= given <= self.count if isinstance(given, int) else 0 < given <= 1)
         _require(right, f"participate = {given} should be from 1 to the {self.count} workers, or a share such as 0.1")

@@ -13,9 +13,9 @@ BOMBS = {
     "a key of names": (".".join("a" * 20_000) + " = 1", "a key has more than 50 names"),
     "a key of quoted names": (".".join(['"a"'] * 20_000) + " = 1", "a key has more than 50 names"),
     "digits": (HEAD + "seed = " + "9" * 100_000, "is no TOML"),
-    "a large number": (HEAD + "workers = { count = 1" + "0" * 30 + " }", "100000000… is a whole number of more than 64 bits"),
+    "a large number": (HEAD + "workers = { count = 1" + "0" * 30 + " }", "0000… is a whole number of more than 64 bits"),
     "a large number in a run": (HEAD + "[[run]]\nseed = 1" + "0" * 400, "is a whole number of more than 64 bits"),
-    "a billion workers": (HEAD + "workers = { count = 1000000000 }", ""),
+    "a billion workers": (HEAD + "workers = { count = 1000000000 }", "must be at least 1, and at most 1000000"),
     "a grid": (HEAD + "[grid]\n" + "".join(f'"{key}" = {list(range(1, 100))}\n' for key in ("seed", "workers.count", "stop.rounds", "data.dim")), "96059601 runs are too many for one job"),
     "a claim": (HEAD + "[[claim]]\nid = \"a\"\nsays = \"b\"\nholds = \">= 1\"\nvalue = \"" + "-" * 5000 + "1\"", "is too long"),
 }  # fmt: skip
@@ -27,7 +27,7 @@ def test_a_bomb_is_one_line_in_no_time(command, what, tmp_path, capfd):
     text, says = BOMBS[what]
     (tmp_path / "bomb.toml").write_text(text)
     begun = time.process_time()
-    assert main([command, str(tmp_path / "bomb.toml"), "--out", str(tmp_path)]) == (2 if says or command == "run" else 0)
+    assert main([command, str(tmp_path / "bomb.toml"), "--out", str(tmp_path)]) == 2
     assert time.process_time() < begun + 5
     (line,) = (line for line in "".join(capfd.readouterr()).splitlines() if "bomb" in line)
     assert says in line

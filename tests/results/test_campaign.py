@@ -85,7 +85,7 @@ def test_unfinished_results_and_checkpoints(suffix, place, capfd):
     job, counts, draw = mc.load_job("small.toml", only="CAT"), Counter(), random.Random(suffix)
     wanted = numbers(mc.run(job, out="whole")[0])
     with pytest.raises(Stopped):
-        mc.run(job, out="out", interrupts=After(5))
+        mc.run(job, out="out", interrupts=After(2))
     files = {file: file.read_bytes() for file in Path("out").rglob("*.h5.*")}
     (file,) = (file for file in files if file.suffix == suffix)
     (part,) = (file for file in files if file.suffix == ".part")
