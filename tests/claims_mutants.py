@@ -12,10 +12,10 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from helpers import mutant_parts
 from helpers.copies import ROOT
 from helpers.judged import sentences
 
@@ -24,7 +24,6 @@ from mpi_compress.evidence.sentences import text_of
 from mpi_compress.job.loading import load_job
 
 JOBS = ROOT / "jobs"
-PARTS = mutant_parts.__name__  # its import registers them
 
 
 class Short(NamedTuple):
@@ -108,6 +107,7 @@ def seen(before: str, after: str) -> bool:
 
 def play(mutants: Sequence[Mutant], folder: Path) -> Iterator[list[str]]:
     """A row for each mutant and sentence."""
+    import_module("helpers.mutant_parts")  # registers them: not before, since this module is imported with all tests
     as_they_are: dict[str, dict[str, str]] = {}
     for i, m in enumerate(mutants):
         file = JOBS / f"{m.short.job}.toml"
