@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -47,9 +48,10 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
         NotMet: a compressor or a method that does not state what the formula names.
         ValueError: a formula without a value.
     """
-    named, known = names_of(value, theory), {*numbers, *OF_COMPRESSORS, *COMPUTED_WHERE_NAMED, THEORY}
+    named, known = names_of(value, theory), {*numbers, *COMPUTED_WHERE_NAMED}
     for name in named - known:
-        raise ValueError(nearest(name, known, "quantity"))
+        if get_close_matches(name, COMPUTED_WHERE_NAMED):
+            raise ValueError(nearest(name, known, "quantity"))
     for name in named & OF_COMPRESSORS.keys() - numbers.keys():
         way, (what, such) = OF_COMPRESSORS[name]
         raise NotMet(f"{key} = '{value}' needs {what} and the {way}link's compressor states none; one with it is wanted, {such}")

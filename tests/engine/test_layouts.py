@@ -132,9 +132,11 @@ def too_fine(way: str) -> dict[str, Any]:
     }
 
 
-ONE_EACH = {run["algorithm"]["name"]: (label, run) for label, run in ALGORITHMS.items()}.values()
+LONG = {label: run for label, run in ALGORITHMS.items() if label != "ship-data"}  # runs of several rounds, which can be stopped
+ONE_EACH = {run["algorithm"]["name"]: (label, run) for label, run in LONG.items()}.values()
 JOBS: dict[str, str] = {
-    "algorithms": tomli_w.dumps({**GENERATED, "run": runs(ALGORITHMS)}),
+    "algorithms": tomli_w.dumps({**GENERATED, "run": runs(LONG)}),
+    "one-round": tomli_w.dumps({**GENERATED, "run": runs({"ship-data": ALGORITHMS["ship-data"]})}),
     "one-each": tomli_w.dumps({**GENERATED, "run": runs(dict(ONE_EACH))}),
     "small": SMALL_JOB,
     "theory": tomli_w.dumps(THEORY),
@@ -146,7 +148,7 @@ JOBS: dict[str, str] = {
     "shared-memory": tomli_w.dumps({**GENERATED, "run": runs(SHARED_MEMORY)}),
 }
 ON_RANKS = tuple(name for name in JOBS if name not in ("shared-memory", "one-each"))
-FEW = ("one-each", "small", "tree", "own-part", "too-fine-up", "too-fine-down")
+FEW = ("one-each", "one-round", "small", "tree", "own-part", "too-fine-up", "too-fine-down")
 
 MASTER_WORKS, APART = {"workers.master": "worker"}, {"workers.master": "dedicated"}
 ALLGATHER = {"workers.exchange": "allgather"}
