@@ -106,7 +106,9 @@ def test_a_task_goes_on_when_the_process_of_before_has_ended(other, monkeypatch)
             break
     other.kill()
     wait_for(lambda: other.poll() is not None)
-    wait_for(lambda: has_rows(next(Path("results").rglob("*.part"))))
+    part = next(Path("results").rglob("*.part"))
+    left = part.stat().st_mtime_ns
+    wait_for(lambda: part.exists() and part.stat().st_mtime_ns != left and has_rows(part))
     process.terminate()
     assert "stopped by SIGTERM, and saved" in process.communicate()[1]
     assert process.returncode == 75
