@@ -103,6 +103,8 @@ def _read_places(r: Reader, lines: int, across: int, nonzeros: int) -> tuple[NDA
         major, minor = np.nonzero(held)
     else:
         lengths = _taken(r, lines, _least(across + 1), "lengths").astype(np.int64)
+        if lengths.sum() != nonzeros:
+            raise CorruptMessage(f"lines of {lengths.sum()} entries, where there are {nonzeros}")
         minor = _taken(r, nonzeros, _least(across), "places").astype(np.int64)
         major = np.repeat(np.arange(lines), lengths)
     if major.size != nonzeros or (nonzeros and int(minor.max()) >= across):

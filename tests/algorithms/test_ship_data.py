@@ -1,6 +1,8 @@
 """ship-data: the rows that arrive are those that were sent, x is the minimiser, and bits are those of the bytes."""
 
+import lzma
 import os
+import tracemalloc
 from contextlib import suppress
 
 import numpy as np
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.codecs.fields import count_bytes
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import Samples
 from mpi_compress.messages.link import LENGTH_BYTES, Link
-from mpi_compress.messages.samples import SamplesLink
+from mpi_compress.messages.samples import _FILTERS, SamplesLink, _numbers, _raw
 
 DATA = {"generator": "gspar", "samples": 90, "dim": 40}
 SHIP = {"name": "ship-data"}
@@ -78,6 +81,20 @@ def test_damaged_bytes_are_refused_or_rows(seed):
         c, end = link.read(data[: rng.integers(data.size // 2, data.size + 1)])
         assert dense(c).shape == (c.labels.size, 9)
         assert end <= data.size
+
+
+def test_lengths_that_add_up_to_more_than_the_entries_take_no_memory():
+    dim, lines = 2**16, 400
+    body = [count_bytes(1), np.full(dim // 8, 255, np.uint8), _numbers(np.ones(lines)), _raw(np.full(lines, dim), "<u4"), _raw([0], "<u2"), _numbers(np.ones(1))]
+    packed = lzma.compress(np.concatenate(body).tobytes(), lzma.FORMAT_RAW, filters=_FILTERS)
+    data = np.concatenate([_raw([0], "<u1"), count_bytes(lines), count_bytes(len(packed)), np.frombuffer(packed, np.uint8)])
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptMessage, match="lines of 26214400 entries, where there are 1"):
+            link_of(dim).read(data)
+        assert tracemalloc.get_traced_memory()[1] < 2**25, "26 million places would take 200 MB; LZMA takes 8"
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
