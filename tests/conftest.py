@@ -70,10 +70,10 @@ def real_data() -> Path:
 
 @contextmanager
 def _without_new_parts() -> Iterator[None]:
-    before = [dict(registry._parts) for registry in registries]
+    before = [(dict(registry._parts), dict(registry._of_modules)) for registry in registries]
     yield
-    for registry, parts in zip(registries, before, strict=True):
-        registry._parts = parts
+    for registry, (parts, of_modules) in zip(registries, before, strict=True):
+        registry._parts, registry._of_modules = parts, of_modules
 
 
 @pytest.fixture

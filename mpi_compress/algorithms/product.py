@@ -108,7 +108,7 @@ class Estimator(Verbs):
     def heard_by(self, by: Any) -> Self:
         """This estimator with the downlink of a job's table, or of its name."""
         with_downlink = replace(self)
-        object.__setattr__(with_downlink, "by", downlinks.build(by, "by"))
+        object.__setattr__(with_downlink, "by", by if isinstance(by, Downlink) else downlinks.build(by, "by"))
         return with_downlink
 
     @property

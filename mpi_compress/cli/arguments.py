@@ -106,7 +106,7 @@ _OF_RUN = [
     _take("--submitted", type=Path, metavar="FOLDER", help="play the job as `submit` has frozen it in this folder"),
 ]
 _OF_CHECK_PART = [
-    _take("name", metavar="NAME", help="a compressor, codec, cost model, loss, penalty or model; with --job any part"),
+    _take("name", metavar="NAME", help="a part of any kind; a format with --job alone"),
     _take("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as k=3, without --job"),
     _take("--job", type=named, metavar="JOB", help=f"as its runs have it, its plugins included: {_A_JOB}"),
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mpi_compress.core.blame import place_in_part
 
 SEED = 20261124  # of everything that checks draw
+IN_A_JOB = "--job JOB checks it as a job has it"  # what to do where made-up data do not suit a part
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,25 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from mpi_compress.algorithms import Algorithm, algorithms
+from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.core import global_draws
 from mpi_compress.core.errors import UserError
 from mpi_compress.guard import hidden_state
-from mpi_compress.guard.findings import Finding, tried
+from mpi_compress.guard.findings import IN_A_JOB, Finding, tried
+from mpi_compress.guard.of_algorithms import of_algorithm
+from mpi_compress.guard.of_data import made_up_view, of_generator, of_metric, of_partition
 from mpi_compress.guard.of_functions import made_up_rows, of_loss, of_model, of_penalty
 from mpi_compress.guard.of_messages import of_codec, of_compressor, usual
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.costs.base import check_cost
+from mpi_compress.problem.datasets.generators import Generator
 from mpi_compress.problem.losses import Loss
+from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model
+from mpi_compress.problem.partitions import Partition
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
@@ -26,7 +33,7 @@ def check(part: Any, rows: Rows | None = None) -> list[Finding]:
     """Check a part against what it states.
 
     Args:
-        part: a compressor, codec, cost model, loss, penalty or model, or its class. A method is checked in a job: `mc.verify`.
+        part: any part but a format, or its class. `mc.verify` compares the rounds of a method on ranks of a job.
         rows: data for a model that made-up rows do not suit.
 
     Raises:
@@ -56,11 +63,6 @@ def findings(part: Any, rows: Rows | None = None) -> list[Finding]:
     return list(kept.values())
 
 
-def states_something(part: Any) -> bool:
-    """True for a part that can be checked by itself."""
-    return isinstance(part, Compressor | Codec | CostModel | Loss | Penalty | Model)
-
-
 def _of(part: Any, rows: Rows | None) -> Iterator[Finding]:
     match part:
         case Compressor():
@@ -74,9 +76,28 @@ def _of(part: Any, rows: Rows | None) -> Iterator[Finding]:
         case Penalty():
             yield from of_penalty(part)
         case Model():
-            yield from of_model(*((part, rows) if rows is not None else made_up_rows(part)))
+            yield from of_model(*((part, rows) if rows is not None else _with_rows(part)))
+        case Algorithm():
+            yield from of_algorithm(part)
+        case Server():
+            yield from of_algorithm(algorithms.shipped("gd")(server=part, step="0.1/L"))
+        case Downlink():
+            yield from of_algorithm(algorithms.shipped("gd")(step="0.1/L").heard_by(part))
+        case Partition():
+            yield from tried("rows", partial(of_partition, part))
+        case Metric():
+            yield from of_metric(part, *made_up_view())
+        case Generator():
+            yield from tried("rows", partial(of_generator, part))
         case _:
-            raise UserError(f"{getattr(part, 'name', part)}: states nothing that is checked by itself; run JOB --verify plays it")
+            raise UserError(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself; {IN_A_JOB}")
+
+
+def _with_rows(model: Model) -> tuple[Model, Rows]:
+    try:
+        return made_up_rows(model)
+    except ValueError as error:
+        raise UserError(f"{model.name}: {error}; {IN_A_JOB}") from None
 
 
 def _cost(cost: CostModel) -> Iterator[Finding]:

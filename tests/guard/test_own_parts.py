@@ -166,7 +166,9 @@ STATEFUL = compressor(SORTED).replace("v, t):", "v, t, state):") + "\n    def st
 
 def test_the_state_of_a_compressor_is_its_own(tmp_path):
     """Two runs of one job have the same bytes, and their state begins anew."""
-    body = STATEFUL.replace("return {}", "return np.zeros(3)").replace("        i = np.sort", "        state += 1; v = v / state[0]; i = np.sort")
+    body = STATEFUL.replace("return {}", "return np.zeros(3)").replace(
+        "        i = np.sort", "        state += 1; v = v / state[0]; i = np.sort"
+    )
     file = written(tmp_path, body)
     one, other = (mc.run(mc.load_job(file), out=tmp_path / name)[0] for name in "ab")
     assert one.status == "complete"
@@ -448,7 +450,9 @@ class Memory:
 
 def test_states_that_grow_and_change_their_kinds_are_resumed_to_the_same_bytes(tmp_path, capfd):
     source = GROWING + ALGORITHM.format(sends="worker.sizes = np.arange(float(t.k)); " + SENDS, answers=ANSWERS)
-    source = source.replace("def worker_sends", "def start_worker(self, node, f):\n        return Memory([])\n\n    def worker_sends")
+    source = source.replace(
+        "def worker_sends", "def start_worker(self, node, f):\n        return Memory([])\n\n    def worker_sends"
+    )
     source = source.replace("    x: np.ndarray\n", "    x: np.ndarray\n    past: object = None\n")
     source = source.replace("return Node(x0.copy())", "return Node(x0.copy(), Memory([]))")
     source = source.replace(
@@ -791,7 +795,10 @@ def test_a_plugin_whose_name_the_package_has_taken_runs_on_and_means_itself(name
         assert type(part).__module__.startswith("mpi_compress.")
     (run,) = mc.run(job, out=tmp_path, quiet=False)
     assert run.status == "complete"
-    assert capfd.readouterr().err.count(f"{name}: is the {TAKEN[name]} of {file.stem}, which the job names, and not this package's") == 1
+    assert (
+        capfd.readouterr().err.count(f"{name}: is the {TAKEN[name]} of {file.stem}, which the job names, and not this package's")
+        == 1
+    )
     again = written(tmp_path, source.replace("mine", name) + "# changed", **parts)
     assert mc.load_job(again).runs[0].run_id != job.runs[0].run_id
 
@@ -872,9 +879,15 @@ def test_a_method_of_ones_own_that_is_called_may_have_any_name(tmp_path):
 
 
 FAULTS = {
-    "the other link": ("return self.down.pack(f.gradient(node.x), t)", "mine, worker_sends: its receivers cannot read what was sent"),
+    "the other link": (
+        "return self.down.pack(f.gradient(node.x), t)",
+        "mine, worker_sends: its receivers cannot read what was sent",
+    ),
     "a wrong shape": ("return self.up.pack(f.gradient(node.x)[:5], t)", "pack: coordinates have shape (5,)"),
-    "no step": ("return self.up.pack(self.gamma(t.k) * f.gradient(node.x), t)", "step = None is no number; a class with steps has the field"),
+    "no step": (
+        "return self.up.pack(self.gamma(t.k) * f.gradient(node.x), t)",
+        "step = None is no number; a class with steps has the field",
+    ),
 }
 
 
@@ -897,7 +910,9 @@ def test_a_parameter_that_is_not_declared_is_told_with_the_line_and_the_type(key
 
 
 def test_a_node_whose_type_drifts_is_refused_in_the_first_round(tmp_path):
-    source = ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')")
+    source = ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace(
+        "down.add_to(node.x, -0.1)", "node.x = (node.x - 0.1 * down.dense()).astype('f4')"
+    )
     says = r"mine, all_hear: the node's x was an array of float64 \(20,\), and is an array of float32 \(20,\)"
     with pytest.raises(UserError, match=says):
         mc.run(mc.load_job(written(tmp_path, source, **TOP)), out=tmp_path)

@@ -7,33 +7,91 @@ import re
 import numpy as np
 import pytest
 from helpers.running import command
-from helpers.unseen_parts import ALGORITHMS, COMPRESSORS, DEPENDENT, HELPER, NAMED, REFUSED, WRONG, job_of_twelve
+from helpers.unseen_parts import (
+    ALGORITHMS,
+    COMPRESSORS,
+    DEPENDENT,
+    HELPER,
+    NAMED,
+    NAMED_DATA,
+    REFUSED,
+    WRONG,
+    WRONG_DATA,
+    job_of_twelve,
+)
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.checking import findings_in_job
+from mpi_compress.core.registry import is_ours, registries
+from mpi_compress.engine.checking import findings_by_name, findings_in_job
 from mpi_compress.engine.verifying import verify
+from mpi_compress.guard.of_data import of_format
 from mpi_compress.guard.of_messages import usual
+from mpi_compress.problem.datasets.formats import Format, Reading
 
 pytestmark = pytest.mark.usefixtures("registered_for_one_test_only")
 BY_THEMSELVES = [
-    (kind, name) for kind in ("compressors", "codecs", "costs", "losses", "penalties", "models") for name in getattr(mc, kind)
+    (registry.kind, name)
+    for registry in registries
+    if registry.kind != "format"
+    for name, part in registry.items()
+    if is_ours(part)
 ]
-PARAMETERS = {"affine": {"c0": 8.0}, "packet": {"c1": 128.0, "c0": 8.0, "pmax": 128.0}, "trace": {"rows": [[0, "5 ms", "20 kbit/s"]]}}
+PARAMETERS = {
+    "affine": {"c0": 8.0},
+    "packet": {"c1": "128 B", "c0": "8 B", "pmax": "128 B"},
+    "trace": {"rows": [[0, "5 ms", "20 kbit/s"]]},
+}
 IN_A_JOB = {"table", "quadratic", "matrix-factorisation", "gspar-cnn", "lstm", "ncf", "resnet-8", "resnet-18"}
+IN_A_JOB |= {"cat", "kimad", "power-sgd", "hit-rate", "perplexity", "async-sgd"}
 
 
 @pytest.mark.slow  # 25 s of sampling; those of one kind each are checked below
 @pytest.mark.parametrize(("kind", "name"), [each for each in BY_THEMSELVES if each[1] not in IN_A_JOB])
 def test_the_packages_parts_are_what_they_state(kind, name):
-    part = getattr(mc, kind)[name]
-    assert mc.testing.check(part(**PARAMETERS[name]) if name in PARAMETERS else part)
+    (registry,) = (each for each in registries if each.kind == kind)
+    assert mc.testing.check(registry[name](**PARAMETERS[name]) if name in PARAMETERS else registry[name])
 
 
-@pytest.mark.parametrize("part", ["compressors random-k", "codecs rice", "costs wire", "losses huber", "penalties group", "penalties ratio"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("compressors random-k", "codecs rice", "costs wire", "losses huber", "penalties group", "penalties ratio"),
+        *("algorithms diana", "algorithms marina-p", "partitions dirichlet", "metrics nonzeros", "generators tridiagonal"),
+    ],
+)
 def test_a_part_of_each_kind_is_what_it_states(part):
     kind, name = part.split()
     assert mc.testing.check(getattr(mc, kind)[name])
+
+
+@pytest.mark.parametrize("name", ["kimad", "lstm", "hit-rate", "power-sgd", "libsvm", "affine"])
+def test_a_part_that_cannot_be_checked_by_itself_is_refused_in_one_line(name):
+    with pytest.raises(UserError, match=f"^{name}.*(is missing|--job JOB checks it as a job has it)$"):
+        findings_by_name(name, {})
+
+
+def test_parts_are_checked_as_a_job_has_them(tmp_path):
+    (tmp_path / "rows").write_text("".join(f"{(-1) ** i} {1 + i % 3}:1 {4 + i % 5}:{i}\n" for i in range(1, 40)))
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'data = { path = "rows", format = "libsvm" }\nworkers = { count = 5, partition = "shuffled" }\nstop = { rounds = 2 }\n'
+        'algorithm = { name = "cat" }\nlog = { metrics = ["accuracy"] }\n'
+    )
+    for name in ("libsvm", "shuffled", "cat", "accuracy"):
+        (found,) = findings_in_job(name, mc.load_job(job)).values()
+        assert found
+        assert [each for each in found if not each.holds] == []
+
+
+def test_a_format_that_reads_its_shares_wrong_is_named(tmp_path):
+    class LosesRows(Format):
+        def read(self, path, dim, part, parts):
+            return Reading(iter([(part, np.eye(2), np.ones(2))] if part < 2 else []))
+
+    found = [str(each) for each in of_format(LosesRows(), tmp_path, None)]
+    assert found[-1] == "WRONG  shares: 3 shares, each block in the place of its number, are other rows than the whole"
+    assert sum("WRONG" in each for each in found) == 1
 
 
 def test_a_model_is_checked_on_the_data_of_a_job(tmp_path):
@@ -52,17 +110,16 @@ def test_a_model_is_checked_on_the_data_of_a_job(tmp_path):
 
 @pytest.fixture
 def wrong_parts(tmp_path, monkeypatch):
-    (tmp_path / "wrong_parts.py").write_text(WRONG)
+    (tmp_path / "wrong_parts.py").write_text(WRONG + WRONG_DATA)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("wrong_parts")
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", [*NAMED, *NAMED_DATA])
 @pytest.mark.usefixtures("wrong_parts")
 def test_a_part_that_is_not_what_it_states_is_named(name):
-    kinds = ("losses", "models", "compressors", "penalties", "codecs")
-    (part,) = (getattr(mc, kind)[name] for kind in kinds if name in getattr(mc, kind))
-    with pytest.raises(AssertionError, match=f"WRONG  {NAMED[name]}: "):
+    (part,) = (registry[name] for registry in registries if name in registry)
+    with pytest.raises(AssertionError, match="WRONG  " + (f"{NAMED[name]}: " if name in NAMED else NAMED_DATA[name])):
         mc.testing.check(part)
 
 
@@ -119,7 +176,9 @@ def test_the_command_verifies_and_keeps_nothing(twelve, tmp_path):
     said = command("run", twelve(("steady", "hash-of-text")), "--verify", "4", "--out", tmp_path / "out", timeout=400)
     assert said.returncode == 1
     steady, other = said.stdout.splitlines()
-    assert steady.startswith("steady: 4 rounds are the same with another PYTHONHASHSEED and the workers in the opposite order, on 3 ranks, on from")
+    assert steady.startswith(
+        "steady: 4 rounds are the same with another PYTHONHASHSEED and the workers in the opposite order, on 3 ranks, on from"
+    )
     assert "worker 0's message differs in round 0, played with another PYTHONHASHSEED" in other
     assert not (tmp_path / "out").exists()
 

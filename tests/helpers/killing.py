@@ -28,8 +28,8 @@ def marked(mark: str) -> dict[int, int]:
 
 
 def ranks_of(mark: str) -> dict[int, int]:
-    """Rank → process."""
-    return {rank: process for process, rank in marked(mark).items() if rank >= 0}
+    """Rank → process; a rank's own children, such as git, carry its number too and came later."""
+    return {rank: process for process, rank in sorted(marked(mark).items(), reverse=True) if rank >= 0}
 
 
 def states(*processes: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 HELPER = "CALLS = {'count': 0}\n"
 
-DEPENDENT = '''
+DEPENDENT = """
 import random
 import threading
 import time
@@ -141,7 +141,7 @@ class ChangesNode(Descent):
     def worker_sends(self, node, worker, f, t):
         node.x *= 1.01
         return self.up.pack(f.gradient(node.x), t)
-'''
+"""
 COMPRESSORS = (
     "np-choice", "random-sample", "clock", "hash-of-text", "sum-of-set", "seeded-once", "helper-counts", "mutable-default", "unpicklable",
     "from-round-5",
@@ -174,11 +174,13 @@ def job_of_twelve(names=("steady", *COMPRESSORS, *ALGORITHMS)):
     for name in names:
         own = name in ALGORITHMS
         method, up = (name, "identity") if own else ("ef", name)
-        runs.append(f'[[run]]\nlabel = "{name}"\nalgorithm = {{ name = "{method}", step = "0.5/L" }}\nup = {{ compressor = "{up}" }}\n')
+        runs.append(
+            f'[[run]]\nlabel = "{name}"\nalgorithm = {{ name = "{method}", step = "0.5/L" }}\nup = {{ compressor = "{up}" }}\n'
+        )
     return JOB + "\n".join(runs)
 
 
-WRONG = '''
+WRONG = """
 import numpy as np
 import mpi_compress as mc
 
@@ -252,9 +254,94 @@ class ABitMore(mc.Codec):
         if end > data.size:
             raise mc.CorruptMessage("it is cut short")
         return mc.Dense(data[at:end].copy().view("<f8")), end
-'''
+"""
 NAMED = {
     "wrong-sign": "slope", "small-curvature": "curvature", "no-mean": "gradient", "wrong-delta": "δ", "biased": "unbiased",
     "no-weight": "prox", "a-bit-more": "round trip",
 }  # fmt: skip
 """What is wrong with each; the eighth, `worker_send` for `worker_sends`, is refused where it is registered."""
+
+WRONG_DATA = """
+from dataclasses import dataclass
+
+import numpy as np
+import mpi_compress as mc
+
+
+@mc.partitions.register("not-seeded")
+class NotSeeded(mc.Partition):
+    seeded = False
+
+    def order(self, labels, seed):
+        return np.random.default_rng(seed).permutation(labels.size)
+
+
+@mc.partitions.register("loses-rows")
+class LosesRows(mc.Partition):
+    def deal(self, labels, n, rng):
+        return np.array_split(rng.permutation(labels.size)[1:], n)
+
+
+@mc.metrics.register("infinite")
+class Infinite(mc.Metric):
+    def value(self, x, problem):
+        return np.log(np.abs(x).min()) if x.any() else -np.inf
+
+
+@mc.metrics.register("writes")
+class Writes(mc.Metric):
+    def value(self, x, problem):
+        problem.rows.matrix[0][0] *= 2.0
+        return float(problem.rows.matrix[0][0] @ x)
+
+
+@mc.generators.register("any-rows")
+class AnyRows(mc.Generator):
+    samples: int = 9
+
+    def make(self):
+        rng = np.random.default_rng()
+        return rng.random((self.samples, 3)), np.ones(self.samples)
+
+
+@dataclass
+class Node:
+    x: np.ndarray
+    e: np.ndarray
+
+
+class Descent(mc.Algorithm):
+    def start(self, x0):
+        return Node(x0.copy(), np.zeros(x0.size))
+
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x), t)
+
+    def all_hear(self, node, down, t):
+        down.add_to(node.x, -0.1)
+
+
+@mc.algorithms.register("shares-error")
+class SharesError(Descent):
+    def worker_sends(self, node, worker, f, t):
+        node.e += f.gradient(node.x)
+        return self.up.pack(node.e.copy(), t)
+
+
+@mc.algorithms.register("by-chance")
+class ByChance(Descent):
+    def worker_sends(self, node, worker, f, t):
+        return self.up.pack(f.gradient(node.x) * np.random.default_rng().random(), t)
+
+
+@mc.algorithms.register("needs-two")
+class NeedsTwo(Descent):
+    def master_answers(self, node, master, ups, t):
+        return self.down.pack(sum(u.dense() for u in ups[1:]) / int(len(ups) - 1), t)
+"""
+NAMED_DATA = {
+    "not-seeded": "seed: seeded = False is stated", "loses-rows": "rows: .*leaves out 1 of 120 rows", "infinite": "value: at 4 points: -inf",
+    "writes": "arguments", "any-rows": "calls", "shares-error": "n = 3: UserError: shares-error, worker_sends: changes the node",
+    "by-chance": "n = 1: worker 0's message differs in round 0", "needs-two": "n = 1: ",
+}  # fmt: skip
+"""What is wrong with parts of the other kinds."""

@@ -1,0 +1,138 @@
+"""Partitions, metrics, generators and formats against what they state."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy  # which loads sparse where it is first used
+
+from mpi_compress.core import arrays
+from mpi_compress.core.errors import UserError
+from mpi_compress.guard.findings import IN_A_JOB, SEED, Finding
+from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.datasets.formats import Format
+from mpi_compress.problem.datasets.generators import Generator
+from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.problem.losses import losses
+from mpi_compress.problem.metrics import Metric, ProblemView
+from mpi_compress.problem.partitions import Partition, Split
+from mpi_compress.problem.rows import Rows
+
+_ROWS, _DIM = 120, 6  # of made-up data
+_WORKERS = (1, 3, 7)
+_ENTRIES = 4_000_000  # of a generator, from which on no further chunk is looked at
+_PARTS = 3  # of a file that is read in shares
+
+
+def of_partition(part: Partition) -> Iterator[Finding]:
+    """Every row goes to one worker, and the seed decides which, or nothing does where it says so."""
+    rng = np.random.default_rng(SEED)
+    kinds = (rng.choice([-1.0, 1.0], _ROWS), rng.integers(0, 4, _ROWS) * 1.0, rng.random(_ROWS))
+    dealt, refused = [], ""
+    for kind, y in zip(("two classes", "classes", "numbers"), kinds, strict=True):
+        y.flags.writeable = False
+        for n in _WORKERS:
+            try:
+                part.check(n)
+                once, again, other = (_dealt(Split(part, n, seed), y) for seed in (1, 1, 2))
+            except (ValueError, UserError) as error:
+                if isinstance(error, UserError) and not isinstance(error.__cause__, ValueError):
+                    yield Finding("rows", False, str(error))
+                refused = refused or str(error)
+                continue
+            dealt.append(f"{n} workers with {kind}")
+            if once != again:
+                yield Finding("seed", False, f"the same seed deals other rows the second time, for {dealt[-1]}")
+            if once != other and not part.drawn:
+                yield Finding("seed", False, f"seeded = False is stated, and another seed deals other rows, for {dealt[-1]}")
+    text = f"each goes to one worker, for {', '.join(dealt)}" if dealt else f"none are dealt: {refused}"
+    yield Finding("rows", bool(dealt), text)
+
+
+def _dealt(split: Split, labels: Vector) -> tuple[list[int], Any]:
+    rows, cuts = split.deal(labels)
+    return rows.tolist(), None if cuts is None else cuts.tolist()
+
+
+def made_up_view() -> tuple[ProblemView, int]:
+    """A logistic regression on made-up rows, whose metrics can be asked, and its d."""
+    rng = np.random.default_rng(SEED)
+    data = DataSet(Path("made-up"), "made-up rows", _ROWS, _DIM, _ROWS * _DIM)
+    view = ProblemView(data, losses.shipped("logistic")(), 0.1, None, rng.standard_normal(_DIM), 0.5)
+    vars(view)["rows"] = Rows((rng.standard_normal((_ROWS, _DIM)),), rng.choice([-1.0, 1.0], _ROWS), _DIM)
+    return view, _DIM
+
+
+def of_metric(metric: Metric, view: ProblemView, dim: int) -> Iterator[Finding]:
+    """A finite number of the point and the problem alone, which changes neither."""
+    rng = np.random.default_rng(SEED)
+    before = _content(view.rows)
+    points = [np.zeros(dim), *(rng.standard_normal(dim) * scale for scale in (1e-3, 1.0, 30.0))]
+    try:
+        values = [[arrays.number(metric.value(arrays.read_only(x, dim), view), "the value") for x in points] for _ in range(2)]
+    except ValueError as error:
+        raise UserError(f"{metric.name}: {error}; {IN_A_JOB}") from None
+    finite = bool(np.isfinite(values).all())
+    yield Finding("value", finite, f"at {len(points)} points: {', '.join(f'{value:.6g}' for value in values[0])}")
+    same = values[0] == values[1]
+    yield Finding("calls", same, "give the same when asked again" if same else f"give {values[1]} when asked again at these points")
+    kept = _content(view.rows) == before
+    yield Finding("arguments", kept, "are left as they are" if kept else "the problem's rows are changed")
+
+
+def of_generator(generator: Generator) -> Iterator[Finding]:
+    """The same rows each time, finite, and as many as it says."""
+    once, again = (_rows_of(_first_chunks(generator)) for _ in range(2))
+    yield _same("calls", once, again, "give the same rows when asked again", "give other rows when asked again")
+    yield _finite(once)
+    if once[0].nnz < _ENTRIES and (size := generator.size()) is not None:
+        yield Finding("size", once[0].shape == size[:2], f"{size[0]} rows of {size[1]} are stated, and {once[0].shape} are made")
+
+
+def _first_chunks(generator: Generator) -> Iterator[tuple[int, Any, Vector]]:
+    """The chunks, as far as they have so many entries in all."""
+    entries = 0
+    for i, (samples, labels) in enumerate(generator.chunks()):
+        yield i, samples, labels
+        entries += samples.nnz if scipy.sparse.issparse(samples) else samples.size
+        if entries >= _ENTRIES:
+            return
+
+
+def of_format(how: Format, path: Path, dim: int | None) -> Iterator[Finding]:
+    """A file's rows: the same each time, and in shares those of the whole."""
+    whole, again = (_rows_of(how.read(path, dim, 0, 1).blocks) for _ in range(2))
+    yield _same("calls", whole, again, "read the same rows again", "read other rows the second time")
+    yield _finite(whole)
+    if how.in_shares:
+        shares = (block for i in range(_PARTS) for block in how.read(path, dim, i, _PARTS).blocks)
+        text = f"{_PARTS} shares, each block in the place of its number,"
+        yield _same("shares", whole, _rows_of(shares), f"{text} are the whole", f"{text} are other rows than the whole")
+
+
+def _rows_of(blocks: Any) -> tuple[Any, Vector]:
+    """All samples (N, d), sparse, and labels (N,) of numbered blocks."""
+    in_order = sorted(blocks, key=lambda block: block[0])
+    found = [(scipy.sparse.csr_matrix(samples), np.asarray(labels)) for _, samples, labels in in_order]
+    width = max((samples.shape[1] for samples, _ in found), default=0)
+    for samples, _ in found:
+        samples.resize(samples.shape[0], width)
+    return scipy.sparse.vstack([samples for samples, _ in found]).tocsr(), np.concatenate([labels for _, labels in found])
+
+
+def _same(what: str, one: Any, other: Any, yes: str, no: str) -> Finding:
+    same = one[0].shape == other[0].shape and (one[0] != other[0]).nnz == 0 and np.array_equal(one[1], other[1])
+    return Finding(what, same, yes if same else no)
+
+
+def _finite(rows: tuple[Any, Vector]) -> Finding:
+    samples, labels = rows
+    right = bool(np.isfinite(samples.data).all() and np.isfinite(labels).all()) and samples.shape[0] == labels.size
+    return Finding("rows", right, f"{samples.shape} with {labels.shape} labels, {'all' if right else 'not all'} finite")
+
+
+def _content(rows: Rows) -> Sequence[str]:
+    return [blake2b(array.tobytes()).hexdigest() for array in (*rows.matrix, rows.labels)]
+
