@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.messages.measuring import measure
     from mpi_compress.messages.pairs import PairLink
     from mpi_compress.preparing.alone import problem
+    from mpi_compress.preparing.later import with_suboptimality
     from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.datasets.formats import Format
@@ -75,7 +76,7 @@ __all__ = [
     "Partition", "Penalty", "ProblemView", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse", "Sized",
     "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder",
     "compressors", "costs", "data", "datasets", "generators", "kinds", "load", "load_job", "losses", "measure", "metrics",
-    "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at", "testing", "verify",
+    "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at", "testing", "verify", "with_suboptimality",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
@@ -106,6 +107,7 @@ _MODULES = {
         "messages.link": "SILENT Link Message",
         "messages.pairs": "PairLink",
         "preparing.alone": "problem",
+        "preparing.later": "with_suboptimality",
         "problem.datasets.formats": "Format",
         "problem.datasets": "datasets generators Generator",
         "problem.datasets.data": "data",

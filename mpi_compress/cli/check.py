@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
+from mpi_compress.cli.results_of import with_gaps
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.outcomes import results_of
 from mpi_compress.evidence.verdicts import answerable, check
@@ -18,7 +19,8 @@ def act(options: Namespace) -> int:
         job = replace(job, claims=answerable(job))
         if not job.claims:
             raise UserError(f"{options.job}: no claim is about {' and '.join(map(repr, options.only))} alone; leave --only out")
-    verdicts = check(job, results_of(job, Path(options.out)))
+    asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
+    verdicts = check(job, with_gaps(results_of(job, Path(options.out)), asked, job.runs))
     for stand_in in job.stand_ins:
         print(f"on {stand_in}:")
     for verdict in verdicts:

@@ -37,10 +37,11 @@ def act(options: Namespace) -> int:
 
 def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     """The results to draw, how, and where to by default."""
-    runs, first = found(options), Path(options.what[0])
+    first, asked = Path(options.what[0]), set(axes_of(options).values())
     if first.suffix != ".toml":
-        return runs, FigureTable(), first.with_suffix(".png")
+        return found(options, asked), FigureTable(), first.with_suffix(".png")
     jobs = [load_one(file, options) for file in dict.fromkeys(options.what)]
+    runs = found(options, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
     target = Path(options.out) / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
     if len(jobs) == 1:
         return runs, jobs[0].titled_figure, target

@@ -3,13 +3,15 @@
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from mpi_compress.cli.parsing import load_one
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.evidence.outcomes import readable, readable_results_of, result_files
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import part_of
 from mpi_compress.results.reader import Run
 
@@ -29,8 +31,11 @@ def ask_for_results_alone(options: Namespace) -> None:
         raise UserError(f"{shlex.join(options.what)}: --set, --only and --full are about a job, and results were given")
 
 
-def found(options: Namespace) -> list[Run]:
+def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
     """The results of jobs, or those in files. What has no result is one line on stderr.
+
+    Args:
+        columns: what is asked of them; f* is computed for a gap that was left out.
 
     Raises:
         UserError: there are none, or both kinds are given.
@@ -41,10 +46,10 @@ def found(options: Namespace) -> list[Run]:
         ask_for_results_alone(options)
         runs, problems = readable([Path(name) for name in what])
         _tell(problems, "; the others go on")
-        return runs
+        return with_gaps(runs, columns)
     if len(jobs) < len(what):
         raise UserError(f"{shlex.join(what)}: jobs are wanted, or results, not both")
-    runs, problems = [], []
+    runs, problems, specs = [], [], []
     for file in dict.fromkeys(jobs):
         job = load_one(file, options)
         try:
@@ -53,6 +58,7 @@ def found(options: Namespace) -> list[Run]:
             problems.append(error)
             continue
         runs += new
+        specs += job.runs
         _tell(unread, "; the others go on")
         begun = {run.file for run in new if run.rows}
         n, having = len(job.runs), [f for f in result_files(job, out) if f.exists() or part_of(f) in begun]
@@ -61,7 +67,16 @@ def found(options: Namespace) -> list[Run]:
     if problems and not runs:
         raise problems[0]
     _tell(problems)
-    return runs
+    return with_gaps(runs, columns, specs)
+
+
+def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec] = ()) -> list[Run]:
+    """The results; if their suboptimality is among these columns, and was left out, with it."""
+    if "suboptimality" not in columns or all(run.attrs.get("f_star_source") != LEFT_OUT for run in runs):
+        return runs
+    from mpi_compress.preparing.later import with_suboptimality  # which imports all that runs need
+
+    return with_suboptimality(runs, specs, quiet=False)
 
 
 def _tell(problems: Sequence[UserError], then: str = "") -> None:

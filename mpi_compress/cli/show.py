@@ -16,7 +16,7 @@ from mpi_compress.core.tables import plain
 from mpi_compress.evidence.comparison import ENDINGS, amount, endings
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.results import bounds, split
-from mpi_compress.results.columns import named
+from mpi_compress.results.columns import LEFT_OUT, named
 from mpi_compress.results.difference import difference
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
@@ -114,7 +114,8 @@ def _problem(run: Run) -> Iterator[Line]:
     L = f"L = {a['L']:.9g}" + (", an estimate" if a.get("L_source") == "estimate" else "")
     sources = {"lowest seen": "the lowest seen", "given": "given by the job"}
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
-    optimum = "f* is not known" if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
+    unknown = "f* was left out; a table of suboptimality computes it" if a.get("f_star_source") == LEFT_OUT else "f* is not known"
+    optimum = unknown if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
     yield "problem", f"{L}, mu = {a['mu']:.6g}, {optimum}"
     if "condition" in a:
         yield "theory", a["condition"]

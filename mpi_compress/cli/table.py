@@ -19,7 +19,7 @@ def act(options: Namespace) -> int:
         raise UserError(f"-o {options.table}: --to is needed too, such as --to loss=0.4")
     if options.table and Path(options.table).suffix not in WRITERS:
         raise UserError(f"-o {options.table}: a table is written as one of {', '.join(WRITERS)}")
-    runs = found(options)
+    runs = found(options, [target.column for target in targets])
     warn_of_mixtures(runs)
     if not targets:
         print(*plain(comparison.ENDINGS, comparison.endings(runs)), sep="\n")

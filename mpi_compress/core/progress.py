@@ -76,6 +76,35 @@ class Progress:
         return f", about {time_text(left + whole * (self._turn.of - self._turn.number))} for all" if whole else ""
 
 
+class Digits:
+    """Reports how far a computation is whose result gains digits: a bar, or lines, each with the time that may be left."""
+
+    def __init__(self, label: str, quiet: bool):
+        self._label, self._quiet = label, quiet
+        self._bar: Any = None
+        self._begun = self._reported = time.monotonic()
+
+    def __enter__(self) -> "Digits":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, share: float) -> None:
+        """So much of the digits is there, from 0 to 1."""
+        if self._quiet or share <= 0:
+            return
+        if has_bar():
+            form = "{desc}: {percentage:.0f} %|{bar}| {elapsed}<{remaining}"
+            self._bar = self._bar or bar(total=100, desc=self._label, bar_format=form)
+            self._bar.update(max(0.0, 100 * min(share, 1.0) - self._bar.n))
+        elif time.monotonic() - self._reported > _SECONDS_BETWEEN_LINES:
+            self._reported = time.monotonic()
+            left = (self._reported - self._begun) * (1 / share - 1)
+            print_line(f"{self._label}: {share:.0%} of the digits, about {time_text(left)} left")
+
+
 def time_text(seconds: float) -> str:
     """A time in a readable unit."""
     for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
@@ -96,6 +125,10 @@ def bits_text(bits: float) -> str:
 def count_text(n: int, what: str) -> str:
     """A count of things: "1 run", "2 runs"."""
     return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def ignore(*_: Any) -> None:
+    """Takes whatever it is given, and does nothing."""
 
 
 def print_line(text: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted
+from mpi_compress.core.progress import ignore
 from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
@@ -26,10 +27,6 @@ Refusals = Mapping[str, OverflowError | None]
 
 _LONGEST = 300  # letters of the reason that an error gives
 _SMALLER = "a smaller step size may help"
-
-
-def ignore(*_: Any) -> None:
-    """Takes whatever it is given, and does nothing."""
 
 
 def never(*_: Any) -> bool:

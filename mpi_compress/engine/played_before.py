@@ -10,7 +10,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.preparing.wanted import OF_OPTIMUM
 from mpi_compress.results import twins
+from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.reader import attributes, read
 from mpi_compress.saving.checkpoint import remove_checkpoint
@@ -27,7 +29,7 @@ def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet
 
 def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], watch: Watch, quiet: bool) -> bool:
     if file.exists():
-        if not watch.is_served_by(file, spec):
+        if not _serves(file, spec, watch):
             return False
         if (before := _exchange(file)) not in ("", spec.workers.exchange):
             if not quiet:
@@ -38,12 +40,18 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
     for other in others().get(spec.run_id, ()):
-        if _exchange(other) == spec.workers.exchange and watch.is_served_by(other, spec) and _is_whole(other, spec):
+        if _exchange(other) == spec.workers.exchange and _serves(other, spec, watch) and _is_whole(other, spec):
             twins.link(other, file, {"label": spec.label, "job": spec.toml()})
             if not quiet:
                 print_line(f"{spec.label}: {other} is the same run; its result is taken")
             return True
     return False
+
+
+def _serves(file: Path, spec: RunSpec, watch: Watch) -> bool:
+    """True if a result has the columns that its job and the caller ask for now."""
+    left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attributes(file).get("f_star_source") == LEFT_OUT
+    return not left_out and watch.is_served_by(file, spec)
 
 
 def _is_whole(other: Path, spec: RunSpec) -> bool:

@@ -13,14 +13,14 @@ from typing import Any
 from mpi_compress.core.blame import place_in_part, text_of
 from mpi_compress.core.clock import Laps
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.progress import Progress, Turn, bits_text, print_line
+from mpi_compress.core.progress import Progress, Turn, bits_text, ignore, print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.hosting import HostedRows, evaluator_of, first_states, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
-from mpi_compress.engine.observer import Log, Observer, ignore
+from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.guard import hidden_state
@@ -32,7 +32,7 @@ from mpi_compress.preparing.layout import rank_0
 from mpi_compress.preparing.runs import Prepared, attributes_of
 from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
-from mpi_compress.results.columns import schema
+from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
 from mpi_compress.results.writer import LostRows, Mark, Recorder
@@ -136,7 +136,8 @@ class _Play:
             **({} if tuned is None else {"tuned": json.dumps(tuned)}),
             **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),
         }
-        columns = schema_of([schema(), *p.algorithm.logs, *how.watch.columns_of(p.spec)])
+        left_out = [LEFT_OUT] * (p.problem.f_star_source == LEFT_OUT)  # as then rows have no distance
+        columns = schema_of([schema(), *p.algorithm.logs, *how.watch.columns_of(p.spec), *left_out])
         kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))
         at_root(how.ranks, partial(first_states, p, self.sample))  # refuses users' states before the result is begun
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))

@@ -23,10 +23,9 @@ from typing import Any
 from mpi_compress.core.clock import Laps
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import prefer
-from mpi_compress.core.progress import Turn, print_line
+from mpi_compress.core.progress import Turn, ignore, print_line
 from mpi_compress.core.signals import BEGUN, Interrupted, Interrupts, Stopped
 from mpi_compress.engine.hosting import HostedRows, try_metrics
-from mpi_compress.engine.observer import ignore
 from mpi_compress.engine.played_before import done as played_before
 from mpi_compress.engine.playing import AGAIN, How, play
 from mpi_compress.engine.tuning import tune
@@ -36,6 +35,7 @@ from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing import compiling
+from mpi_compress.preparing.later import with_suboptimality
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.results.files import new_file, result_file
@@ -119,6 +119,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
             file = play(prepared[i], file, how, rows, wins.get(i), Turn([*prepared].index(i) + 1, len(prepared)))
         if ranks.is_root:
             found = read(file) if i in prepared else result_of_run(file)
+            found = with_suboptimality([found], [job.runs[i]], quiet)[0] if "suboptimality" in job.runs[i].asked else found
             results.append(found)
             if found.status == "diverged" and not how.shared and (quiet or i not in prepared):
                 print_line(f"{found.label}: diverged ({found.attrs['reason']}), {file}")

@@ -148,6 +148,9 @@ def parse_job(
     for own in list_of_tables(tables, "run") or [{"label": title}]:
         runs += _runs(tables, own, len(runs), folder, changed)
     refuse_one_label_for_two(runs)
+    shown = [tables.get("figure"), [claim.get("value") for claim in list_of_tables(tables, "claim")]]
+    asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
+    runs = [replace(run, asked=asked) for run in runs]
     labels = [r.label for r in runs]
     figure = _figure(tables.get("figure", {}), labels)
     job = Job(name, title, paper, runs, figure, claims.of_job(list_of_tables(tables, "claim"), labels))

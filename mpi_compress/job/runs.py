@@ -64,6 +64,7 @@ class RunSpec:
     tune: TuneTable | None
     where: str  # for error lines
     overridden: Mapping[str, Any] = field(default_factory=dict)  # by dotted key, what was set from outside the job, as by --set
+    asked: frozenset[str] = frozenset()  # words of the job's figures and claims, columns among them
 
     def __repr__(self) -> str:
         return f"RunSpec({self.label!r}, {self.algorithm.name}, {self.up.compressor.name}, seed {self.seed})"
@@ -143,7 +144,8 @@ class RunSpec:
         written = copy.deepcopy({k: v for k, v in self.written.items() if k != without})
         for key, value in values.items():
             put(written, key, value)
-        return replace(run_spec(label, self.index, written, self.folder, False), where=self.where)
+        asked = self.asked | ({self.tune.column} if self.tune else set())
+        return replace(run_spec(label, self.index, written, self.folder, False), where=self.where, asked=asked)
 
     def toml(self) -> str:
         """A job of this run alone."""

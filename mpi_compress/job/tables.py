@@ -97,7 +97,7 @@ class ObjectiveTable:
     lambda2: Expression | None = None  # λ2‖x‖², GSpar's form
     regularizer: Literal["worker", "master"] = "worker"  # in the f_i, or applied by every node on its own
     smoothness: float | Literal["estimate"] | None = None  # L, or the largest that trial rounds see; None: what is stated
-    f_star: float | Literal["lowest seen", "skip"] | None = None  # None: by the solver that the loss states, if it does
+    f_star: float | Literal["lowest seen", "skip", "solve"] | None = None  # None: solved, where it is asked for or soon done
 
     def __post_init__(self) -> None:
         smoothness, f_star = self.smoothness, self.f_star

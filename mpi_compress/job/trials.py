@@ -75,7 +75,7 @@ def possible(spec: RunSpec) -> list[RunSpec]:
 def check_trials(spec: RunSpec) -> None:
     """Refuse a value that cannot be tried before any is tried, and a gap to an f* that is not known."""
     tune = table_of(spec)
-    key, column = ("merit", tune.merit) if tune.target is None else ("to", tune.target.column)
+    key, column = "merit" if tune.target is None else "to", tune.column
     if column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
         why = f"log.evaluate = {spec.log.evaluate}" if spec.log.evaluate is not None else 'objective.f_star = "skip"'
         would_do = 'merit = "loss" or "squared_grad_norm"' if key == "merit" else "to = { squared_grad_norm = 1e-4 }"

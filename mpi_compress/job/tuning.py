@@ -99,6 +99,11 @@ class TuneTable:
         return Target(*next(iter(self.to.items())))
 
     @property
+    def column(self) -> str:
+        """The column by which trials are compared."""
+        return self.merit if self.target is None else self.target.column
+
+    @property
     def descends(self) -> bool:
         """True if a trial that ends above the loss that it starts with counts as none."""
         return self.to is not None if self.descent is None else self.descent

@@ -31,8 +31,9 @@ from mpi_compress.messages.link import Message
 from mpi_compress.messages.mean import Averager
 from mpi_compress.messages.tree import Sum, Tree
 from mpi_compress.preparing.needs import algorithm_of
-from mpi_compress.preparing.problems import Problem, Wanted
+from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
+from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 

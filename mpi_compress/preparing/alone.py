@@ -12,11 +12,12 @@ from mpi_compress.core.patterns import Choice
 from mpi_compress.core.sums import added
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.preparing.problems import Problem, problem_of, start_of, unsolved_of
+from mpi_compress.preparing.problems import Problem, problem_of, start_of, unsolved_of, with_optimum
 from mpi_compress.problem.constants import stated
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
+from mpi_compress.results.columns import LEFT_OUT
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +45,17 @@ class Functions:
 
     @property
     def x_star(self) -> Vector | None:
-        """(d,) the minimiser; None where no solver is known, or the set is large and the job does not need it."""
-        return self.problem.x_star
+        """(d,) the minimiser; None where no solver is known."""
+        return self._solved.x_star
 
     @property
     def f_star(self) -> float:
         """f(x*); NaN where it is not known."""
-        return self.problem.f_star
+        return self._solved.f_star
+
+    @cached_property
+    def _solved(self) -> Problem:
+        return with_optimum(self.problem) if self.problem.f_star_source == LEFT_OUT else self.problem
 
     @cached_property
     def rows(self) -> Rows:

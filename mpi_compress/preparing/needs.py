@@ -24,7 +24,8 @@ from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.link import Link
 from mpi_compress.preparing.memory_needs import Shape
-from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, Wanted, names_in_objective, refuse_smoothness, unsolved_of
+from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, names_in_objective, refuse_smoothness, unsolved_of
+from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.models import Model

@@ -1,6 +1,5 @@
 """The problem of a run: its data and its loss or model, with the regulariser, the smoothness and the minimiser."""
 
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -9,26 +8,27 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.core.progress import print_line
+from mpi_compress.core.progress import Digits, print_line
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Streams
 from mpi_compress.core.sums import added
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.preparing.wanted import OF_WORKERS, Wanted
 from mpi_compress.problem.constants import Smoothness, estimated, gram_eigenvalues, stated
 from mpi_compress.problem.datasets.store import DataSet, open_data, open_test
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, Outline, dim_of
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import Optimum, lowest, optimum, optimum_file, solver_of
+from mpi_compress.problem.optimum import Optimum, is_soon_solved, lowest, optimum, optimum_file, solver_of
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
+from mpi_compress.results.columns import LEFT_OUT
 
 T = TypeVar("T")
 
 _SOLVED = 1e-8  # the largest ‖∇f(x)‖/‖∇f(0)‖ at which f(x) is called f*
-_OF_WORKERS = ("L_max", "L_rms", "L_pm")  # quantities that need all workers' smoothness
-OF_SMOOTHNESS = ("L", "kappa", "L_row", *_OF_WORKERS)
+OF_SMOOTHNESS = ("L", "kappa", "L_row", *OF_WORKERS)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Problem:
     x_star: Vector | None = None
     f_star: float = math.nan
     f_star_accuracy: float = math.nan
-    f_star_source: str = ""  # "solver", "given" by the job, or "lowest seen", which is an upper bound; "": not known
+    f_star_source: str = ""  # "solver", "given" by the job, "lowest seen", an upper bound, or LEFT_OUT; "": not known
     test: DataSet | None = None
 
     @property
@@ -60,6 +60,11 @@ class Problem:
     def block_shapes(self) -> list[tuple[int, ...]]:
         """The shape of each block of the model, in order; none for a loss of a margin."""
         return [*self.loss.blocks.values()] if isinstance(self.loss, Model) else []
+
+    @property
+    def is_soon_solved(self) -> bool:
+        """True if x* takes seconds, by what one gradient takes."""
+        return is_soon_solved(self.data.nonzeros, self.data.dim, self.dim)
 
     @property
     def is_convex(self) -> bool:
@@ -93,29 +98,6 @@ class Problem:
         return Objective(rows, self.loss, n / self.data.n_samples, mu, penalty)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Constants that a job needs, and that are costly."""
-
-    each: bool  # L_max, L_rms or L_pm
-    row: bool  # L_row
-    optimum: bool  # x*
-    f_star: bool  # f*
-
-    @classmethod
-    def by(cls, spec: RunSpec) -> "Wanted":
-        names, stop = spec.algorithm.names(), spec.stop
-        optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or stop.relative_distance is not None
-        return cls(not names.isdisjoint(_OF_WORKERS), "L_row" in names, optimum, stop.suboptimality is not None)
-
-
-def key_of(spec: RunSpec) -> str:
-    """Runs of equal keys have one problem."""
-    start = spec.written.get("start") if spec.objective.f_star == "lowest seen" else None
-    tables = [*(spec.written.get(t) for t in ("data", "objective", "workers", "seed")), start]
-    return json.dumps([*tables, vars(Wanted.by(spec))], default=str)
-
-
 def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
     """The problem of a run on its data, with the test set. At rank 0."""
     problem = _unsolved(spec, data)
@@ -126,7 +108,7 @@ def problem_of(spec: RunSpec, data: DataSet, quiet: bool) -> Problem:
         return problem if wish == "skip" else replace(problem, f_star=float(wish), f_star_source="given")
     if wish == "lowest seen":
         return _with_lowest(spec, problem, wanted, quiet)
-    return _with_optimum(problem, wanted, quiet)
+    return with_optimum(problem, wanted.optimum or wanted.f_star, wanted.asked, quiet)
 
 
 def _unsolved(spec: RunSpec, data: DataSet) -> Problem:
@@ -179,10 +161,13 @@ def _smoothness(spec: RunSpec, data: DataSet, loss: Loss | Model, n: int, wanted
     return estimated(data, loss, n, wanted.each) if given == "estimate" else Smoothness(math.nan)
 
 
-def _with_optimum(problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
-    """The problem with x* and f* by the solver that its loss states, unless it is large and no job needs them."""
-    data, loss, mu = problem.data, problem.loss, problem.mu
-    needs = wanted.optimum or wanted.f_star
+def with_optimum(problem: Problem, needs: bool = False, asked: bool = True, quiet: bool = True) -> Problem:
+    """The problem with x* and f* by the solver that its loss states, unless that takes long and nothing asks for them.
+
+    Args:
+        needs: whether a problem without them is refused.
+    """
+    loss = problem.loss
     if problem.penalty is not None:
         if needs:
             raise UserError(
@@ -190,11 +175,11 @@ def _with_optimum(problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
                 'f_star = "lowest seen" gives an upper bound on f*, by a long run'
             )
         return problem
-    if (loss.solver is None or data.is_large) and not needs:
+    if loss.solver is None and not needs:
         return problem
-    if not quiet and not optimum_file(data, loss, mu).exists():
-        print_line(f"{data.title}: computing x* and f* (kept beside the data)")
-    best = optimum(data, loss, mu)
+    if not (needs or asked or problem.is_soon_solved):
+        return replace(problem, f_star_source=LEFT_OUT)
+    best = _solved(problem, quiet)
     if best.reached > _SOLVED:
         if needs:
             raise UserError(
@@ -203,6 +188,16 @@ def _with_optimum(problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
             )
         return problem
     return replace(problem, x_star=best.x, f_star=best.f, f_star_accuracy=best.accuracy, f_star_source="solver")
+
+
+def _solved(problem: Problem, quiet: bool) -> Optimum:
+    """x* and f*, from the file beside the data if it is there."""
+    data, loss, mu = problem.data, problem.loss, problem.mu
+    title = f"{data.title}: computing x* and f*"
+    if not quiet and not optimum_file(data, loss, mu).exists():
+        print_line(f"{title} (kept beside the data)")
+    with Digits(title, quiet) as tell:
+        return optimum(data, loss, mu, tell)
 
 
 def _with_lowest(spec: RunSpec, problem: Problem, wanted: Wanted, quiet: bool) -> Problem:
@@ -236,7 +231,7 @@ def solve(spec: RunSpec) -> tuple[Problem, Optimum]:
     """A run's problem with its minimiser, however large it is; in this process."""
     data = open_data(spec.data, spec.folder, spec.split, spec.labels)
     problem = problem_of(spec, data, quiet=True)
-    return problem, optimum(data, problem.loss, problem.mu)
+    return problem, _solved(problem, quiet=False)
 
 
 def names_in_objective(spec: RunSpec) -> set[str]:
@@ -271,7 +266,7 @@ def refuse_smoothness(formula: Any, L: float, spec: RunSpec, where: str, names: 
     """Refuse a formula in L where that is not known; `names` are what it names, if it names more than it says."""
     named = set() if formula is None else (names_in(formula) if names is None else names) & set(OF_SMOOTHNESS)
     given = spec.objective.smoothness
-    unknown = named & {"L_row", *(() if given == "estimate" else _OF_WORKERS)}
+    unknown = named & {"L_row", *(() if given == "estimate" else OF_WORKERS)}
     if given is not None and not math.isnan(L) and unknown:
         raise UserError(f"{where}: '{formula}' needs {min(unknown)}, and objective.smoothness = {given!r} leaves it unknown")
     if not named or not math.isnan(L):

@@ -203,6 +203,9 @@ COLUMNS = (
 )
 """Where two tables have a column of one name, the first is the one that figures draw."""
 
+LEFT_OUT = "left out"
+"""The attribute f_star_source of a result whose f* can be computed and was not, since that takes long and nothing asked for it."""
+
 TAKEN = frozenset(c.name for c in COLUMNS if c.table == "trace" and c.since != "algorithm")
 """Columns of a trace that no algorithm may add."""
 

@@ -18,7 +18,7 @@ from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary
-from mpi_compress.results.columns import column_of, named
+from mpi_compress.results.columns import LEFT_OUT, column_of, named
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
 from mpi_compress.results.targets import Columns, Row, Target
@@ -115,6 +115,9 @@ class Run:
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
         if name in named("convention"):
             raise UserError(f"{self.file}: '{name}' is a way of counting, which this run was not asked for: [log] count names them")
+        if name in ("distance", "relative_distance") and self.attrs.get("f_star_source") == LEFT_OUT:
+            how = '[objective] f_star = "solve", or a figure or claim that names it, computes x* before the rounds'
+            raise UserError(f"{self.file}: '{name}' needs x*, which nothing asked for: {how}")
         there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *settled, *curves]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 

@@ -51,7 +51,7 @@ class DataSet:
 
     @property
     def is_large(self) -> bool:
-        """True if x* is computed only where a job needs it, and what is kept of the set is not compared with its rows."""
+        """True if what is kept of the set is not compared with its rows."""
         return self.nonzeros + 20 * self.dim > SOLVED_UP_TO
 
     def read(self, start: int, stop: int) -> Rows:

@@ -15,6 +15,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import source_of
+from mpi_compress.core.progress import ignore
 from mpi_compress.core.registry import parameters
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
@@ -24,19 +25,19 @@ from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import base, hinge, newton
-from mpi_compress.problem.optimum.base import Optimum
+from mpi_compress.problem.optimum.base import Optimum, Tell, is_soon_solved
 from mpi_compress.problem.optimum.lowest import lowest_seen
 from mpi_compress.problem.penalties import Penalty
 
 _ROUNDING = 1e-5  # of f and of ‖∇f‖/‖∇f(0)‖, also in float32 and on another processor
 
-__all__ = ["SOLVERS", "Optimum", "lowest", "minimize", "optimum", "optimum_file", "solved", "solver_of"]
+__all__ = ["SOLVERS", "Optimum", "is_soon_solved", "lowest", "minimize", "optimum", "optimum_file", "solved", "solver_of"]
 
 
 class Solver(NamedTuple):
     """A way to compute x*."""
 
-    minimize: Callable[[Objective], Optimum]  # of the whole objective, weight 1/N
+    minimize: Callable[[Objective, Tell], Optimum]  # of the whole objective, weight 1/N
     measure: str  # what it brings to zero, `Optimum.reached`
 
 
@@ -59,9 +60,9 @@ def solver_of(loss: Loss | Model) -> Solver:
     raise UserError(f"objective: x* cannot be computed: {complaint}")
 
 
-def minimize(f: Objective) -> Optimum:
+def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     """x* and f* of the whole objective, weight 1/N; UserError if its loss states no solver."""
-    return solver_of(f.loss).minimize(f)
+    return solver_of(f.loss).minimize(f, tell)
 
 
 def solved(f: Objective, x0: Vector, apart: Penalty | None = None) -> Vector:
@@ -77,9 +78,9 @@ def optimum_file(data: DataSet, loss: Loss | Model, mu: float, suffix: str = "")
     return data.beside(f"optimum-{safe(loss.name)}{mark}-{float(mu).hex()}.h5")
 
 
-def optimum(data: DataSet, loss: Loss | Model, mu: float) -> Optimum:
+def optimum(data: DataSet, loss: Loss | Model, mu: float, tell: Tell = ignore) -> Optimum:
     """The minimiser of the mean loss + (µ/2)‖x‖², from the file beside the data if it is there; UserError if there is no solver."""
-    return _kept(optimum_file(data, loss, mu), data, partial(_whole, data, loss, mu), minimize)
+    return _kept(optimum_file(data, loss, mu), data, partial(_whole, data, loss, mu), partial(minimize, tell=tell))
 
 
 def lowest(data: DataSet, loss: Loss | Model, mu: float, x0: Vector, penalty: Penalty | None) -> Optimum:

@@ -6,17 +6,19 @@
 D(α) ≤ f* ≤ P(x) for any α and x, so P − D bounds the error of P, whatever method found them.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # which loads linalg where it is first used
 
+from mpi_compress.core.progress import ignore
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import EPS, Optimum
+from mpi_compress.problem.optimum.base import EPS, Optimum, Tell
 from mpi_compress.problem.second_order import dense_hessian
 
 GAP = 1e-10  # of P(0) = 1
@@ -26,13 +28,13 @@ _PASSES = 20_000
 _LOOK_EVERY = 10
 
 
-def minimize(f: Objective) -> Optimum:
+def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     """x* and f*, by an interior-point method for small d, then dual coordinate ascent; with µ = 0 the gap stays at 1."""
     best = _Bracket(np.zeros(f.dim), 1.0, 1.0)
     if f.mu > 0:
         x, alpha = _interior_point(f) if f.dim <= _INTERIOR_UP_TO else (np.zeros(f.dim), np.full(len(f.rows), f.weight / 2))
         best = _bracket(f, alpha, x)
-        best = best if best.gap <= GAP else _coordinate_ascent(f, alpha, best)
+        best = best if best.gap <= GAP else _coordinate_ascent(f, alpha, best, tell)
     return Optimum(best.x, best.value, best.gap + 4 * EPS * best.value, best.gap)
 
 
@@ -53,7 +55,7 @@ def _bracket(f: Objective, alpha: Vector, other: Vector | None = None) -> _Brack
     return _Bracket(x, value, max(0.0, value - dual))
 
 
-def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket) -> _Bracket:
+def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket, tell: Tell) -> _Bracket:
     """Passes in random order, until the gap is small or the passes are used up."""
     matrix, labels = f.rows.matrix, f.rows.labels
     squares = np.empty(len(f.rows))
@@ -67,6 +69,7 @@ def _coordinate_ascent(f: Objective, alpha: Vector, best: _Bracket) -> _Bracket:
             best = min(best, _bracket(f, alpha), key=lambda b: b.gap)
             if still or best.gap <= GAP:
                 break
+            tell(math.log(best.gap) / math.log(GAP))
             x = _combined(f, alpha) / f.mu  # without the rounding of many small steps
     return best
 

@@ -1,38 +1,45 @@
 """x* and f* of a smooth convex objective by Newton's method: exact for small d, with conjugate gradients otherwise."""
 
+import math
 import warnings
 from contextlib import suppress
 
 import numpy as np
 import scipy  # which loads linalg and sparse where they are first used
 
+from mpi_compress.core.progress import ignore
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum.base import EPS, Optimum, value_and_gradient
+from mpi_compress.problem.optimum.base import EPS, Optimum, Tell, is_soon_solved, value_and_gradient
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_at
 
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
+_STEPS_OF_START, _PAIRS, _START = 300, 20, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SHORTEST = 1e-10  # share of a step
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
 
 
-def minimize(f: Objective) -> Optimum:
+def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     """x* and f*, until ‖∇f(x)‖ ≤ 1e-12 ‖∇f(0)‖ or rounding stops it.
 
     The accuracy is the square of the Newton decrement: twice f(x) − f* where f is quadratic, and all of it on an exponential tail,
     where f* is not attained.
     """
     x = np.zeros(f.dim)
+    first = norm(f.value_and_gradient(x)[1])
+    if not is_soon_solved(f.rows.matrix[-1].size, f.rows.dim, f.dim):
+        x = _near(f, first, tell)
     value, g = value_and_gradient(f, x)
-    first = size = norm(g)
+    size = norm(g)
     decrement = 0.0
     for _ in range(_STEPS):
         if size <= GRADIENT_TOLERANCE * first:
             break
+        tell(math.log(size / first) / math.log(GRADIENT_TOLERANCE))
         step = _newton_step(f, x, g, size / first)
         decrement = -float(step @ g)
         lower = _search(f, x, step, value, size, decrement)
@@ -43,6 +50,18 @@ def minimize(f: Objective) -> Optimum:
     if size > 0:
         decrement = -float(_newton_step(f, x, g, 1e-8) @ g)
     return Optimum(x, value, abs(decrement) + 4 * EPS * abs(value), size / first if first else 0.0)
+
+
+def _near(f: Objective, first: float, tell: Tell) -> Vector:
+    """A point (d,) by L-BFGS, from which Newton's steps converge at once; from 0 they may overshoot many times."""
+
+    def said(x: Vector) -> tuple[float, Vector]:
+        value, g = value_and_gradient(f, x)
+        tell(math.log(max(norm(g) / first, GRADIENT_TOLERANCE)) / math.log(GRADIENT_TOLERANCE) if first else 1.0)
+        return value, g
+
+    options = {"maxiter": _STEPS_OF_START, "maxcor": _PAIRS, "ftol": 0.0, "gtol": _START * first / math.sqrt(f.dim)}
+    return scipy.optimize.minimize(said, np.zeros(f.dim), jac=True, method="L-BFGS-B", options=options).x
 
 
 def _search(

@@ -1,0 +1,37 @@
+"""What a run asks of its problem that takes long to compute."""
+
+import json
+from dataclasses import dataclass
+
+from mpi_compress.core.registry import is_ours
+from mpi_compress.job.runs import RunSpec
+
+OF_WORKERS = ("L_max", "L_rms", "L_pm")  # quantities that need all workers' smoothness
+OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that need x* while a run is played
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Constants that a job needs, and that are costly."""
+
+    each: bool  # L_max, L_rms or L_pm
+    row: bool  # L_row
+    optimum: bool  # x*
+    f_star: bool  # f*
+    asked: bool  # x* or f*, if they can be computed
+
+    @classmethod
+    def by(cls, spec: RunSpec) -> "Wanted":
+        names, stop = spec.algorithm.names(), spec.stop
+        optimum = spec.start.at == "optimum" or spec.algorithm.needs_optimum or stop.relative_distance is not None
+        own = not all(map(is_ours, (spec.algorithm, *spec.metrics)))  # they may look at x*, if it is known
+        named = not spec.asked.isdisjoint((*OF_OPTIMUM, "suboptimality"))
+        asked = own or named or spec.log.theory or spec.objective.f_star == "solve"
+        return cls(not names.isdisjoint(OF_WORKERS), "L_row" in names, optimum, stop.suboptimality is not None, asked)
+
+
+def key_of(spec: RunSpec) -> str:
+    """Runs of equal keys have one problem."""
+    start = spec.written.get("start") if spec.objective.f_star == "lowest seen" else None
+    tables = [*(spec.written.get(t) for t in ("data", "objective", "workers", "seed")), start]
+    return json.dumps([*tables, vars(Wanted.by(spec))], default=str)
