@@ -1,5 +1,6 @@
 """`mpi-compress run JOB|FIG.zip`. Signals are caught before what takes long is imported."""
 
+import gc
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +21,12 @@ def act(options: Namespace) -> int:
     if options.verify is not None:
         return _verify(options)
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
+        gc.disable()  # what is imported stays
         from mpi_compress.cli.parsing import load
         from mpi_compress.engine.runner import run
         from mpi_compress.exchange.ranks import Ranks, launched
 
+        gc.enable()
         ranks = Ranks() if options.one_process else launched()
         archived = _unpacked(options, ranks) if options.job.endswith(".zip") else None
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job

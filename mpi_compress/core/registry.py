@@ -197,10 +197,15 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
         raise UserError(f"{where}: {error}") from None
 
 
-def import_all(package: str) -> None:
-    """Import every module of a package, so that the parts in them register themselves; the package is then a `PartsModule`."""
+def import_all(package: str, but: Collection[str] = ()) -> None:
+    """Import every module of a package, so that the parts in them register themselves; the package is then a `PartsModule`.
+
+    Args:
+        but: modules without parts, which take long to import.
+    """
     module = importlib.import_module(package)
     if hasattr(module, "register"):
         module.__class__ = PartsModule
     for info in pkgutil.iter_modules(module.__path__, module.__name__ + "."):
-        importlib.import_module(info.name)
+        if info.name.rpartition(".")[2] not in but:
+            importlib.import_module(info.name)

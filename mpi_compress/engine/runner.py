@@ -33,6 +33,7 @@ from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.kernels import get_ready
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing import compiling
 from mpi_compress.preparing.later import with_suboptimality
@@ -134,6 +135,8 @@ def _prepare_all(
     """The runs as they can be played. The error of one that cannot says how to play the others of its job."""
     problems: dict[str, Problem] = {}
     prepared = {}
+    if specs and not how.ranks.is_root:
+        get_ready()  # while rank 0 looks at the problem
     for i, spec in specs.items():
         try:
             prepared[i] = prepare(spec, how.ranks, problems, how.quiet, how.force)

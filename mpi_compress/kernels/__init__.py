@@ -14,11 +14,12 @@ To import Numba takes longer than many commands take. It is imported when a kern
 for each kernel, and for what their files use of Numba; they import it from here: `types`, `cgutils`, `ir`, `intrinsic`, `overload`.
 """
 
+import gc
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, partial, update_wrapper
+from functools import cache, lru_cache, partial, update_wrapper
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
@@ -26,9 +27,10 @@ from typing import Any
 
 
 class Deferred:
-    """Stands for an object of Numba's, such as a compiled kernel, until a kernel is first called.
+    """Stands for an object of Numba's, such as a compiled kernel, until it is first called.
 
-    Then all of them are made, and replace their stand-ins in the modules of this package: later calls take no detour.
+    Then it is made, and replaces its stand-in in the modules of this package: later calls take no detour. If a kernel has to be
+    compiled, all of them are.
 
     Args:
         make: makes the object.
@@ -50,8 +52,8 @@ class Deferred:
         return getattr(self._made(), name)
 
     def _made(self) -> Any:
-        if _waiting:
-            _make_all()
+        if self._object is None:
+            _make([self])
         return self._object
 
 
@@ -60,18 +62,62 @@ _registrations: list[Callable[[], Any]] = []  # which make code known to Numba t
 _making = RLock()
 
 
+def _make(waiting: Sequence[Deferred]) -> None:
+    """Make the objects that wait for Numba, and put each in the place of its stand-in."""
+    with _making, _fewer_searches():
+        places = _places(len(sys.modules))
+        for deferred in waiting:
+            if deferred._object is None:
+                deferred._object = deferred._make()
+            for names, name in places.get(deferred, ()):
+                names[name] = deferred._object
+
+
+@lru_cache(1)
+def _places(modules: int) -> dict[Deferred, list[tuple[dict[str, Any], str]]]:
+    """Where each stand-in is, once so many modules are imported: the names of a module, and its own."""
+    found: dict[Deferred, list[tuple[dict[str, Any], str]]] = {}
+    package = __name__.partition(".")[0] + "."
+    for names in [vars(module) for name, module in sys.modules.items() if name.startswith(package)]:
+        for name, value in names.items():
+            if type(value) is Deferred:
+                found.setdefault(value, []).append((names, name))
+    return found
+
+
+def get_ready() -> None:
+    """Import Numba now, so that the first kernel needs not wait for it."""
+    with _making, _fewer_searches():
+        import_module("numba.core.runtime").rtsys.initialize(import_module("numba.core.registry").cpu_target.target_context)
+
+
 def _make_all() -> None:
-    """Import Numba, make the objects that wait for it, and put each in the place of its stand-in."""
-    with _making:
+    """Make everything ready that compiling needs: Numba's functions, all that waits for it, and what kernels call."""
+    with _making, _fewer_searches():
         _import_arraymath()
-        for deferred in _waiting:
-            deferred._object = deferred._make()
-        package = __name__.partition(".")[0] + "."
-        for names in [vars(module) for name, module in sys.modules.items() if name.startswith(package)]:
-            names.update({name: value._object for name, value in names.items() if type(value) is Deferred})
+        _make(_waiting)
         while _registrations:
             _registrations.pop()()
         _waiting.clear()
+
+
+@contextmanager
+def _fewer_searches() -> Iterator[None]:
+    """Leave out what takes a quarter of Numba's start: the search for cycles among its objects, which stay, and coverage's import.
+
+    Numba reports to coverage what it compiles, where that measures.
+    """
+    collects, unused = gc.isenabled(), "coverage" not in sys.modules
+    gc.disable()
+    if unused:
+        sys.modules["coverage"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if unused:
+            del sys.modules["coverage"]
+        if collects:
+            gc.enable()
 
 
 def _import_arraymath() -> None:
@@ -108,8 +154,24 @@ def _compiled(function: Callable, options: dict[str, Any]) -> Any:
 
     made = njit(cache=True, nogil=True, **options)(function)
     if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function
-        made._cache._cache_file._source_stamp = _sources()  # type: ignore[attr-defined]
+        cache: Any = made._cache  # type: ignore[attr-defined]
+        cache._cache_file._source_stamp, cache.load_overload = _sources(), partial(_loaded, cache)
     return made
+
+
+def _loaded(cache: Any, signature: Any, context: Any) -> Any:
+    """A kernel from Numba's cache; if it is not there, None, and all that compiling it needs is ready.
+
+    Numba makes its types and functions ready first, which takes longer than to load a kernel, and which compiling alone needs.
+    """
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(context)
+    with cache._guard_against_spurious_io_errors():
+        found = cache._load_overload(signature, context)
+    if found is None:
+        _make_all()
+    return found
 
 
 kernel = _decorator(error_model="numpy", fastmath=False)
