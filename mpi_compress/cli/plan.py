@@ -1,6 +1,7 @@
 """`mpi-compress plan JOB…`"""
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,11 @@ from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import plain
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.trials import trials
 from mpi_compress.planning import scale
+from mpi_compress.planning.estimates import trial_files
 from mpi_compress.planning.parts import PartTimer
 from mpi_compress.preparing import memory_needs
 from mpi_compress.problem.models.base import Model
-from mpi_compress.results.files import result_file
 from mpi_compress.results.status import State
 
 _SUFFIXES = (".csv", ".png", ".pdf", ".svg")
@@ -48,23 +48,26 @@ def _tell(job: Job, options: Namespace, shapes: memory_needs.Shapes) -> None:
     """A line for each run of a job, and what comes before them."""
     rows: list[list[str]] = []
     left: list[RunSpec] = []
+    several = Counter(spec.label for spec in job.runs)
     for spec, status in zip(job.runs, statuses(job, Path(options.out), shapes), strict=True):
         run_id, memory = "–", "–"
         if not spec.missing:
             memory = memory_needs.text(spec, options.ranks, shapes) if options.ranks else memory_needs.short_text(spec, shapes)
             run_id = spec.run_id
             left += [] if status.state is State.COMPLETE else [spec]
-        rows.append([str(spec.index), spec.label, run_id, memory, str(status)])
+        label = f"{spec.label}, seed {spec.seed}" if several[spec.label] > 1 else spec.label
+        rows.append([str(spec.index), label, run_id, memory, str(status)])
     print(*plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
+    if any(row[3] == memory_needs.UNKNOWN for row in rows):
+        print(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
     _tell_trials(job, left, Path(options.out))
     _warn_of_what_is_missing(left)
 
 
 def _tell_trials(job: Job, left: Sequence[RunSpec], out: Path) -> None:
     """A line on the trials of [tune] that come before the runs that are left."""
-    first = {trial.toml(): trial for spec in left if spec.tune for trial in trials(spec)}.values()
-    if first:
-        done = sum(result_file(f"{job.name}/tuning", t.label, t.run_id, out).exists() for t in first)
+    if first := trial_files(replace(job, runs=[*left]), out):
+        done = sum(file.exists() for file in first)
         stages = any(spec.tune and spec.tune.target for spec in left)
         print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
 

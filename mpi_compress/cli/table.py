@@ -6,7 +6,7 @@ from pathlib import Path
 from mpi_compress.cli.parsing import ask_for_folder
 from mpi_compress.cli.results_of import found, warn_of_mixtures
 from mpi_compress.core.errors import UserError, writing
-from mpi_compress.core.tables import WRITERS, plain
+from mpi_compress.core.tables import WRITERS, latex, plain
 from mpi_compress.evidence import comparison
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.results.reader import Run
@@ -28,7 +28,7 @@ def act(options: Namespace) -> int:
     table = comparison.compare(runs, targets, options.by)
     print(f"{table.caption}:")
     print(*plain(table.heads, table.cells), sep="\n")
-    for line in statements(runs, targets[0]):
+    for line in (*table.notes, *statements(runs, targets[0])):
         print(line)
     if options.table:
         _write(table, Path(options.table))
@@ -43,7 +43,11 @@ def _example(runs: list[Run]) -> str:
 
 def _write(table: comparison.Comparison, file: Path) -> None:
     ask_for_folder(file)
-    heads, rows = table.numbers if file.suffix == ".csv" else (table.heads, table.cells)
+    if file.suffix == ".tex":
+        heads, rows, notes = table.in_paper
+        text = latex(heads, rows, table.caption, notes)
+    else:
+        text = WRITERS[file.suffix](*(table.numbers if file.suffix == ".csv" else (table.heads, table.cells)), table.caption)
     with writing(file):
-        file.write_text(WRITERS[file.suffix](heads, rows, table.caption), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     print(file)

@@ -19,10 +19,12 @@ from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import Interrupts
 from mpi_compress.core.tables import plain
 from mpi_compress.job.tables import FigureTable
+from mpi_compress.planning.estimates import trial_files
 from mpi_compress.results.files import result_file
 from mpi_compress.results.live import HEADS, Live, Seen, results_in
 
 _HOME, _REST = "\x1b[H", "\x1b[J"  # a terminal goes to its first letter, and clears what follows
+_TRIAL = "trial "
 _NAP = 0.1  # seconds
 
 
@@ -42,7 +44,7 @@ def act(options: Namespace) -> int:
         while not interrupts.wish():
             seen = live.look()
             if (cells := [each.cells for each in seen]) != before:
-                runs = [each.run for each in seen if each.run and each.status.last]
+                runs = [each.run for each in seen if each.run and each.status.last and not each.label.startswith(_TRIAL)]
                 problem = redraw(runs, figure, target) if target else ""
                 _print(seen, cells, problem, first=before is None)
                 before = cells
@@ -60,19 +62,30 @@ def act(options: Namespace) -> int:
 
 
 def _what(options: Namespace) -> tuple[Callable[[], Mapping[Path, str]], FigureTable]:
-    """What finds the result files by now, with their labels; and how to draw them."""
+    """What finds the result files by now, with their labels, those of trials as they are played; and how to draw them."""
     asked = axes_of(options)
     if any(name.endswith(".toml") for name in options.what):
         if len(options.what) > 1:
             raise UserError(f"watch {shlex.join(options.what)}: takes one job, or results of any number, not both")
         job, out = load_one(options.what[0], options), Path(options.out)
         runs = [(spec.label, spec.run_id) for spec in job.runs if not spec.missing]
-        return lambda: {result_file(job.name, *run, out): run[0] for run in runs}, job.titled_figure.changed(**asked)
+        files = {result_file(job.name, *run, out): run[0] for run in runs}
+        trials = trial_files(job, out)
+        return lambda: {**_trials_now(trials), **files}, job.titled_figure.changed(**asked)
     ask_for_results_alone(options)
     for name in options.what:
         if not os.path.exists(name) and not os.path.exists(f"{name}.part"):
             raise UserError(f"{name}: there is no such job, result or folder")
     return lambda: results_in(options.what), FigureTable().changed(**asked)
+
+
+def _trials_now(first: Sequence[Path]) -> Mapping[Path, str]:
+    """The trials of [tune] that are being played, with their number among those of the first stage, or of all so far."""
+    folders = dict.fromkeys(file.parent for file in first)
+    played = [part.with_suffix("") for folder in folders for part in folder.glob("*.h5.part")]
+    done = sum(file.exists() for file in first)
+    of = f"{_TRIAL}{done + 1} of {len(first)}" if done < len(first) else f"{_TRIAL}of a later stage"
+    return {file: f"{of}: {file.stem.rpartition('-')[0]}" for file in played}
 
 
 def _print(seen: Sequence[Seen], cells: list[list[str]], problem: str, first: bool) -> None:

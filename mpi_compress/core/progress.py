@@ -44,7 +44,7 @@ class Progress:
 
     def __call__(self, k: int, loss: float | None, wire_bits_up: float) -> None:
         if self._first is None:
-            self._first = k
+            self._first, self._begun = k, time.monotonic()  # what was compiled before is no part of the pace
             if self._bar is not None:  # rounds of an earlier process are none of this one's
                 self._bar.initial = self._bar.n = self._bar.last_print_n = k
         self._loss = self._loss if loss is None else loss

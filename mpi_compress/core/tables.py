@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import zip_longest
@@ -11,7 +12,7 @@ Rows = Sequence[Sequence[str]]
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "<": "$<$", ">": "$>$", "|": "$|$",
-    "µ": r"$\mu$", "×": r"$\times$", "−": "$-$", "…": r"\dots{}", "–": "--",
+    "µ": r"$\mu$", "×": r"$\times$", "‖": r"$\|$", "∇": r"$\nabla $", "γ": r"$\gamma$", "−": "$-$", "…": r"\dots{}", "–": "--",
 }  # fmt: skip
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
@@ -37,11 +38,28 @@ def markdown(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
     return (f"{caption}\n\n" if caption else "") + "".join(f"| {line} |\n" for line in lines)
 
 
-def latex(heads: Sequence[str], rows: Rows, caption: str = "") -> str:
-    r"""A tabular of LaTeX with the rules of the package booktabs; its first line says so, and its second one is the caption."""
-    lines = [" & ".join("".join(_LATEX.get(letter, letter) for letter in c) for c in row) + r" \\" for row in (heads, *rows)]
+def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[str] = ()) -> str:
+    r"""A tabular of LaTeX with the rules of the package booktabs; its first line says so, and its second one is the caption.
+
+    Args:
+        notes: lines at its foot.
+    """
+    lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in (heads, *rows)]
+    below = [rf"\multicolumn{{{len(heads)}}}{{l}}{{\footnotesize {_in_latex(note)}}} \\" for note in notes]
     begin = [r"% \usepackage{booktabs}", f"% {caption}", rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule"]
-    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}", ""])
+    return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", *below, r"\end{tabular}", ""])
+
+
+def _in_latex(text: str) -> str:
+    """A text with what has a meaning in LaTeX escaped, and signs, f(x), f*, x* and raised numbers in math."""
+    parts = re.split(r"(f\(x\)|\b[fx]\*|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", text)
+    found = [_in_math(part) if i % 2 else "".join(_LATEX.get(letter, letter) for letter in part) for i, part in enumerate(parts)]
+    return "".join(found).replace("$$", "")
+
+
+def _in_math(part: str) -> str:
+    raised = part.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
+    return f"$^{{{raised}}}$" if raised != part else f"${part.replace('*', '^*')}$"
 
 
 def comma_separated(heads: Sequence[str], rows: Rows, caption: str = "") -> str:

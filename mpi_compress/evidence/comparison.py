@@ -4,9 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
@@ -16,12 +17,15 @@ from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
-from mpi_compress.results.targets import Target, first_rows
+from mpi_compress.results.targets import RAISED, Target, first_rows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.units import unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")
 """Columns by which methods are mostly compared."""
+
+
+_LATE = 0.1  # of what was spent
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Cell:
     end: str = ""  # how the runs that do not reach it ended, with what they had spent
     unknown: str = ""  # why it cannot be said
     unit: str | None = None  # the column's unit; None: what `columns` says
+    late: float = 0.0  # the largest share of it that was spent since the row before, where rounds lie between the two
 
     @property
     def median(self) -> float:
@@ -92,6 +97,29 @@ class Comparison:
         return ["method", *map(str, self.targets)]
 
     @property
+    def notes(self) -> list[str]:
+        """What is to be said below the table: whose rows are so far apart that its numbers may be too large."""
+        late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
+        those = [label for label, share in late.items() if share > _LATE]
+        return [f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}"] if those else []
+
+    @property
+    def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`."""
+        feet: dict[str, str] = {}
+
+        def cell(text: str) -> str:
+            number, found, note = text.partition("not reached")
+            if not found:
+                return text
+            mark = feet.setdefault(found + note, str(len(feet) + 1)).translate(RAISED)
+            return f"{number.rstrip(' ;') or '–'}{mark}"
+
+        rows = [[method.label, *(cell(str(each)) for each in method.cells)] for method in self.methods]
+        below = [f"{mark.translate(RAISED)} {text}" for text, mark in feet.items()]
+        return ["method", *(target.in_signs for target in self.targets)], rows, [*below, *self.notes]
+
+    @property
     def cells(self) -> list[list[str]]:
         """The rows as text."""
         return [[method.label, *map(str, method.cells)] for method in self.methods]
@@ -108,7 +136,8 @@ class Comparison:
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
     """What each method took to reach the targets, by a column such as `wire_bits_up`.
 
-    Methods are sorted by what they took to the first target; those that do not reach it come last, the nearest first.
+    Methods are sorted by their number of workers, and then by what they took to the first target; those that do not reach it come
+    last, the nearest first.
 
     Raises:
         UserError: no run has one of the columns.
@@ -124,7 +153,8 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
     labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
     took = [[cells(group, [target], by)[0] for target in targets] for group in groups]
     methods = [Method(*method) for method in zip(labels, groups, took, strict=True)]
-    return Comparison(targets, by, sorted(methods, key=lambda method: _order(method, targets)))
+    methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), _order(method, targets)))
+    return Comparison(targets, by, methods)
 
 
 def names_apart(runs: Sequence[Run], several_seeds: bool = False) -> list[str]:
@@ -168,7 +198,15 @@ def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]
     late = (tuple(np.flatnonzero(np.less(row, 0)).tolist()) for row in zip(*rows, strict=True))
     judged = [targets[0]] * len(targets) if column_of(column).falls else [*targets]
     ends = [end(those, target) for those, target in zip(late, judged, strict=True)]
-    return [Cell([*map(float, each)], by, own, unit=unit) for each, own in zip(zip(*took, strict=True), ends, strict=True)]
+    each = zip(zip(*took, strict=True), ends, zip(*map(partial(_late, by), runs, rows), strict=True), strict=True)
+    return [Cell([*map(float, spent)], by, own, unit=unit, late=max(late)) for spent, own, late in each]
+
+
+def _late(by: str, run: Run, rows: Sequence[int] | NDArray[np.intp]) -> list[float]:
+    """For each row the share of what was spent there that was spent since the row before, 0 where no round lies between."""
+    spent, rounds = run.column(by), run.column("round")
+    apart = [row > 0 and spent[row] > 0 and rounds[row] - rounds[row - 1] > 1 for row in rows]
+    return [float(1 - spent[row - 1] / spent[row]) if is_apart else 0.0 for row, is_apart in zip(rows, apart, strict=True)]
 
 
 def _end(runs: Sequence[Run], target: Target, by: str) -> str:

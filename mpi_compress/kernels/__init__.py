@@ -203,8 +203,11 @@ def overload(called: Callable, **options: Any) -> Callable:
 
 
 @contextmanager
-def compilations(begun: Callable[[], None], ended: Callable[[], None]) -> Iterator[None]:
-    """Call these before and after each kernel that is compiled, for Numba's cache lacks it; those that it calls are within it."""
+def compilations(begun: Callable[[str], None], ended: Callable[[], None]) -> Iterator[None]:
+    """Call these before, with its name, and after each kernel that is compiled, for Numba's cache lacks it.
+
+    Those that it calls are within it.
+    """
     listening: list[tuple[Any, Any]] = []
 
     def listen() -> None:
@@ -212,7 +215,8 @@ def compilations(begun: Callable[[], None], ended: Callable[[], None]) -> Iterat
 
         class Listener(events.Listener):
             def on_start(self, event: Any) -> None:
-                begun()
+                function = event.data["dispatcher"].py_func
+                begun(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
 
             def on_end(self, event: Any) -> None:
                 ended()

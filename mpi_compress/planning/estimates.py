@@ -15,6 +15,7 @@ from mpi_compress.core.progress import time_text
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
+from mpi_compress.job.trials import trials
 from mpi_compress.preparing import memory_needs
 from mpi_compress.problem.datasets.store import cached_file
 from mpi_compress.results.files import part_of, result_file
@@ -61,6 +62,12 @@ def text(found: Sequence[Estimate]) -> Iterator[str]:
     most, disk = max((e.memory for e in found if e.runs), default=0.0), fsum(e.disk for e in found)
     room = f"{memory_needs.gib(most)} of memory at most, {memory_needs.gib(disk)} of disk"
     yield f"together {', '.join([*time, room])}" if time else "all is done"
+
+
+def trial_files(job: Job, out: Path) -> list[Path]:
+    """Where the results of the trials of [tune] are, or would be, those of the first stage where there are several."""
+    found = {trial.toml(): trial for spec in job.runs if spec.tune and not spec.missing for trial in trials(spec)}.values()
+    return [result_file(f"{job.name}/tuning", trial.label, trial.run_id, out) for trial in found]
 
 
 def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:

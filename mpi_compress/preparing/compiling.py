@@ -21,15 +21,16 @@ class Compiling:
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
-        self.count, self.seconds = 0, 0.0
+        self.count, self.seconds, self._name = 0, 0.0, ""
         self._depth, self._begun, self._said = 0, 0.0, -_SECONDS_BETWEEN_LINES
         self._bar: Any = None
 
-    def begun(self) -> None:
+    def begun(self, name: str) -> None:
         """A kernel is about to be compiled."""
         self._depth += 1
         if self._depth > 1:
             return
+        self._name = name
         clock.stand_still()
         self._begun = time.monotonic()
         if self._quiet or self.seconds < _WORTH_SAYING:
@@ -38,7 +39,7 @@ class Compiling:
             self._show()
         elif self._begun - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = self._begun
-            print_line(f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}")
+            print_line(self._text)
 
     def ended(self) -> None:
         """It is compiled."""
@@ -59,7 +60,11 @@ class Compiling:
     def _show(self) -> None:
         if self._bar is None:
             self._bar = bar(bar_format="{desc}")
-        self._bar.set_description_str(f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}")
+        self._bar.set_description_str(self._text)
+
+    @property
+    def _text(self) -> str:
+        return f"{TEXT}: {self.count} so far, in {time_text(self.seconds)}; now {self._name}"
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 PROCESS = 200 * 2**20  # Python with its libraries
 _VECTORS_OF_A_NODE = 8  # (d,) arrays of float64, about: x, x0, x*, the answer as it is decoded and added
 _VECTORS_OF_A_WORKER = 5  # its gradient, a memory, the message, what it decodes to, a report
-_VECTORS_OF_A_SOLVER = 12
+_VECTORS_OF_A_SOLVER = 32
+UNKNOWN = "? GiB"
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,9 @@ def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
 
 
 def short_text(spec: RunSpec, shapes: Shapes | None = None) -> str:
-    """A run's memory in one process, for a plan of one line a run; "? GiB" before its data are parsed."""
+    """A run's memory in one process, for a plan of one line a run; UNKNOWN before its data are parsed."""
     shape = (shapes or Shapes()).of(spec)
-    return "? GiB" if shape is None else gib(PROCESS + needs(spec, shape, 1)[0])
+    return UNKNOWN if shape is None else gib(PROCESS + needs(spec, shape, 1)[0])
 
 
 def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) -> str:

@@ -18,6 +18,9 @@ _GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
 }  # fmt: skip
 
 
+RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
 def grows(column: str) -> bool:
     """True if a column grows in every run, as what is spent does."""
     return column in _GROWING
@@ -58,6 +61,16 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.column} {'≥' if self.rising else '≤'} {self.level:g}"
+
+    @property
+    def in_signs(self) -> str:
+        """As papers write it: "‖∇f(x)‖² ≤ 10⁻⁵"."""
+        label = column_of(self.column).label
+        signs = re.search(r"(‖|f\(x\)).*", label)
+        factor, _, power = f"{self.level:e}".partition("e")
+        short = f"{float(factor):.6g}×".removeprefix("1×") + "10" + str(int(power)).translate(RAISED)
+        level = f"{self.level:g}" if self.level == 0 or -3 < int(power) < 5 else short
+        return f"{signs[0] if signs else label} {'≥' if self.rising else '≤'} {level}"
 
     def row_of(self, run: Result) -> int | None:
         """The number of the first row that reaches the target, None if no row does.

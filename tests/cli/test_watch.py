@@ -142,3 +142,13 @@ def test_rows_that_are_read_in_the_middle_of_a_flush_are_those_of_before(job, tm
     assert live.look() == [whole]
     (begun,) = Live(lambda: {tmp_path / "none.h5": "x"}).look()
     assert (begun.status.state, begun.run, begun.cells[1:]) == (State.TO_DO, None, ["to do", "", "", "", ""])
+
+
+def test_a_trial_of_tune_says_which_of_them_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tuned = JOB + 'tune = { parameter = "algorithm.step", values = ["1/L", "2/L"], merit = "loss" }\n'
+    (tmp_path / "job.toml").write_text(tuned)
+    with pytest.raises(Stopped):
+        mc.run(mc.load_job("job.toml", only="later"), interrupts=After(2))
+    assert main(["watch", "job.toml", "--once"]) == 0
+    assert "trial 1 of 2: later-algorithm.step=1-L" in capsys.readouterr().out

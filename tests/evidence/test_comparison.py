@@ -4,6 +4,7 @@ import csv
 
 import pytest
 from helpers.losses import written
+from helpers.running import run_of
 
 from mpi_compress import UserError
 from mpi_compress.cli.main import main
@@ -138,3 +139,24 @@ def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, 
     run.attrs["overridden"] = '{"stop.rounds": 3, "seed": 2}'
     assert names_apart([run]) == ["GD, rounds = 3"]
     assert ("--set", "stop.rounds = 3, seed = 2") in [*shown_settings(run)]
+
+
+def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_path):
+    run = run_of(tmp_path, {"name": "gd"}, rounds=40, log={"every": 10})
+    squares = run.column("squared_grad_norm")
+    targets = [Target("squared_grad_norm", float(squares[2])), Target("squared_grad_norm", 1e-30)]
+    found = compare([run], targets)
+    heads, ((_, first, second),), notes = found.in_paper
+    assert heads[2] == "‖∇f(x)‖² ≤ 10⁻³⁰"
+    assert (str(found.methods[0].cells[0]), "–¹") == (first, second)
+    assert notes[0].startswith("¹ not reached in")
+    assert "up to 50% too much (log.every)" in notes[1]  # 20 rounds, of rows that are 10 rounds apart
+    text = latex(heads, [["gd", first, second]], "bits", notes)
+    assert r"$\|\nabla f(x)\|^{2}$ $\le$ 10$^{-30}$ \\" in text
+    assert r"\multicolumn{3}{l}{\footnotesize $^{1}$ not reached in" in text
+
+
+def test_several_numbers_of_workers_stand_in_groups(tmp_path):
+    runs = [run_of(tmp_path, {"name": "gd", "step": step}, rounds=20, count=n) for n in (4, 2) for step in ("0.1/L", "1/L")]
+    found = compare(runs, [Target("loss", float(runs[0].trace["loss"][10]))])
+    assert [method.runs[0].attrs["n_workers"] for method in found.methods] == [2, 2, 4, 4]

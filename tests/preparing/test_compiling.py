@@ -21,7 +21,7 @@ def test_what_is_compiled_is_noticed_and_what_was_is_not():
         return inner(x) * 2
 
     seen = []
-    with compilations(lambda: seen.append("begun"), lambda: seen.append("ended")):
+    with compilations(lambda name: seen.append("begun"), lambda: seen.append("ended")):
         assert outer(1) == 4
         assert seen[:2] == ["begun", "begun"]  # one within the other
         assert seen.count("begun") == seen.count("ended") == 2
@@ -40,8 +40,8 @@ def now(monkeypatch):
 
 def compile_kernels(seen, now, count, seconds):
     for _ in range(count):
-        seen.begun()
-        seen.begun()  # one that it calls
+        seen.begun("file.kernel")
+        seen.begun("file.kernel")  # one that it calls
         now[0] += seconds
         seen.ended()
         seen.ended()
@@ -53,15 +53,15 @@ def test_lines_come_once_it_takes_a_second_and_then_once_a_minute(now, capsys):
     assert capsys.readouterr().err == ""
     compile_kernels(seen, now, 20, 5.0)
     text = "compiling kernels (once on this machine)"
-    assert capsys.readouterr().err.splitlines() == [f"{text}: 6 so far, in 6 s", f"{text}: 30 so far, in 1.1 min"]
+    assert capsys.readouterr().err.splitlines() == [f"{text}: 6 so far, in 6 s; now file.kernel", f"{text}: 30 so far, in 1.1 min; now file.kernel"]
 
 
 def test_a_bar_is_there_while_kernels_are_compiled(now, capsys, monkeypatch):
     monkeypatch.setattr(compiling, "has_bar", lambda: True)
     seen = compiling.Compiling()
     compile_kernels(seen, now, 3, 2.0)
-    seen.begun()
-    assert capsys.readouterr().err.rstrip().endswith("compiling kernels (once on this machine): 6 so far, in 6 s")
+    seen.begun("file.kernel")
+    assert capsys.readouterr().err.rstrip().endswith("compiling kernels (once on this machine): 6 so far, in 6 s; now file.kernel")
     seen.ended()
     assert capsys.readouterr().err.strip("\r ") == ""  # and gone
     seen.close()

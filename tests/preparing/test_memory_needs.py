@@ -107,7 +107,9 @@ def test_a_set_that_nobody_has_counted_is_not_guessed(tmp_path, capsys):
     job = tmp_path / "job.toml"
     job.write_text('[data]\npath = "data"\n[algorithm]\nname = "gd"\n[stop]\nrounds = 1\n')
     assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
-    assert "  ? GiB  to do" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "  ? GiB  to do" in out
+    assert "? GiB: not known before the data are parsed" in out
     assert main(["run", str(job), "--out", str(tmp_path / "out"), "--quiet"]) == 0
     capsys.readouterr()
     assert main(["plan", str(job), "--out", str(tmp_path / "out")]) == 0

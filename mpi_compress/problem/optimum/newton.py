@@ -18,7 +18,7 @@ from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessi
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
-_STEPS_OF_START, _PAIRS, _START = 300, 20, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
+_STEPS_OF_START, _PAIRS, _START = 300, 10, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SHORTEST = 1e-10  # share of a step
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
 
