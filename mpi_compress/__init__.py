@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.algorithms.contract import AnswersEach
     from mpi_compress.algorithms.sampling import Batches
     from mpi_compress.algorithms.steps import Step, step_at
+    from mpi_compress.algorithms.tuning.outside import best_size
     from mpi_compress.core.errors import CorruptMessage, UserError
     from mpi_compress.core.expressions import Expression
     from mpi_compress.core.registry import Registry
@@ -49,7 +50,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.preparing.later import with_suboptimality
     from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
-    from mpi_compress.problem.datasets.formats import Format
+    from mpi_compress.problem.datasets.formats import Format, formats
     from mpi_compress.problem.losses import Loss, losses
     from mpi_compress.problem.metrics import Metric, ProblemView, metrics
     from mpi_compress.problem.models import Model, Outline, models
@@ -74,9 +75,10 @@ __all__ = [
     "CorruptMessage", "CostModel", "Dense", "Drawn", "Estimator", "Expression", "Format", "Generator", "Hybrid", "Job",
     "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Network", "Objective", "Outline", "PairLink",
     "Partition", "Penalty", "ProblemView", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse", "Sized",
-    "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "codecs", "coder",
-    "compressors", "costs", "data", "datasets", "generators", "kinds", "load", "load_job", "losses", "measure", "metrics",
-    "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at", "testing", "verify", "with_suboptimality",
+    "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "best_size", "codecs",
+    "coder", "compressors", "costs", "data", "datasets", "formats", "generators", "kinds", "load", "load_job", "losses", "measure",
+    "metrics", "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at", "testing", "verify",
+    "with_suboptimality",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
@@ -89,6 +91,7 @@ _MODULES = {
         "algorithms.contract": "AnswersEach",
         "algorithms.sampling": "Batches",
         "algorithms.steps": "Step step_at",
+        "algorithms.tuning.outside": "best_size",
         "core.errors": "CorruptMessage UserError",
         "core.expressions": "Expression",
         "core.signals": "Stopped",
@@ -108,7 +111,7 @@ _MODULES = {
         "messages.pairs": "PairLink",
         "preparing.alone": "problem",
         "preparing.later": "with_suboptimality",
-        "problem.datasets.formats": "Format",
+        "problem.datasets.formats": "formats Format",
         "problem.datasets": "datasets generators Generator",
         "problem.datasets.data": "data",
         "problem.losses": "losses Loss",

@@ -18,6 +18,7 @@ from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT
+from mpi_compress.results.reader import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +81,17 @@ class Functions:
         return total / len(self.f_i)
 
 
-def problem(job: Job | Mapping[str, Any] | str | Path, only: Choice = None) -> Functions:
+def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None) -> Functions:
     """The problem of a job's first run, in this process.
 
     Args:
-        job: a job, or what `load_job` takes.
+        job: a job, or what `load_job` takes; or a result, whose problem it is.
         only: the label of a run, where runs have several problems.
 
     Raises:
         UserError: as `load_job`; data that cannot be read.
     """
+    job = job.written if isinstance(job, Run) else job
     spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0]
     data, n = open_data(spec.data, spec.folder, spec.split, spec.labels), spec.workers.count
     of_run = problem_of(spec, data, quiet=True)

@@ -20,8 +20,9 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
     """All rows of many results as one table.
 
     Its columns are `job`, `label` and `seed`; the settings in which the results differ, by dotted key (`algorithm.step`,
-    `up.compressor.k`, `up.compressor.name`), as their jobs write them; all columns of their traces, and `seconds`. What a result
-    does not have is null (None in a dict). Trials of [tune] are results as others are; results that are being written are left out.
+    `up.compressor.k`, `up.compressor.name`), as their jobs write them; what [tune] found, `tuned`, and the numbers
+    that formulas came to, such as `step`; all columns of their traces, `squared_grad_norm` and `seconds`. What a result does not
+    have is null (None in a dict). Trials of [tune] are results as others are; results that are being written are left out.
 
     Args:
         results: a pattern such as ``"results/**"``, a folder, a file, a result that was read; or several of these.
@@ -52,11 +53,14 @@ def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     named = list(runs)
     settings = [settings_of(run) for _, run in named]
     differing = varying(settings)
-    measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["seconds"]))
-    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(["job", "label", "seed", *differing, *measured])}
-    for (job, run), setting in zip(named, settings, strict=True):
-        fixed = {"job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in differing}}
+    measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["squared_grad_norm", "seconds"]))
+    found = [run.settled | ({"tuned": run.tuned["value"]} if run.tuned else {}) for _, run in named]
+    names = ["job", "label", "seed", *differing, *(name for numbers in found for name in numbers), *measured]
+    columns: dict[str, list[Any]] = {name: [] for name in dict.fromkeys(names)}
+    for (job, run), setting, numbers in zip(named, settings, found, strict=True):
+        fixed = {**numbers, "job": job, "label": run.label, "seed": setting["seed"], **{key: setting.get(key) for key in differing}}
         held = {**run.trace, **({"seconds": run.timing["seconds"]} if "seconds" in run.timing else {})}
+        held |= {"squared_grad_norm": run.column("squared_grad_norm")} if "grad_norm" in run.trace else {}
         for name, column in columns.items():
             column += held[name].tolist() if name in held else [fixed.get(name)] * run.rows
     return columns

@@ -474,3 +474,15 @@ def refuses(description, complaint, tmp_path):
     with pytest.raises(mc.UserError) as refusal:
         mc.run(description, out=tmp_path)
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["top-k", "sq"])
+def test_the_best_size_of_a_vector_alone_has_the_largest_improvement_for_its_cost(name):
+    v = np.random.default_rng(0).standard_normal(60) ** 3
+    found, order = mc.best_size(name, v, {"model": "affine", "c1": 1, "c0": 500}), np.argsort(-np.abs(v))
+    top = [np.abs(v[order[:T]]) for T in range(1, 61)]
+    gains = [np.sum(a) ** 2 / a.size if name == "sq" else np.sum(a**2) for a in top]
+    payloads = [T * (np.ceil(np.log2(60)) + 32) if name == "top-k" else T * np.ceil(np.log2(60)) + 32 for T in range(1, 61)]
+    assert found == 1 + np.argmax(np.array(gains) / (500 + np.array(payloads)))
+    with pytest.raises(mc.UserError, match="without k"):
+        mc.best_size({"name": "top-k", "k": 3}, v)

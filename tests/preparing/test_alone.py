@@ -43,3 +43,8 @@ def test_each_workers_smoothness_bounds_its_curvature_and_that_of_f_is_no_larger
         assert pytest.approx(largest, rel=1e-9) == L
     assert np.mean(problem.L_i) * (1 + 1e-12) >= problem.L
     assert problem.held_out is None
+
+
+def test_the_problem_of_a_result_is_that_of_its_job(problem, tmp_path):
+    (run,) = mc.run(JOB, out=tmp_path)
+    np.testing.assert_array_equal(mc.problem(run).x_star, problem.x_star)

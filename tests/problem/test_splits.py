@@ -72,6 +72,13 @@ def test_every_row_goes_to_one_worker_and_every_worker_has_rows(spec, data):
     assert all(np.array_equal(a, b) for a, b in zip(dealt, again, strict=True))
 
 
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_a_partition_alone_deals_every_row_to_one_worker(spec):
+    dealt = partitions.build(spec, "").deal(LABELS, 4, np.random.default_rng(0))
+    assert len(dealt) == 4
+    assert sorted(np.concatenate(dealt)) == list(range(400))
+
+
 @pytest.mark.parametrize("spec", DRAWN, ids=str)
 def test_other_seeds_deal_otherwise(spec):
     one, other = (shards(spec, 6, seed=seed) for seed in (0, 1))

@@ -55,7 +55,8 @@ class Partition(Part, ABC):
         Raises:
             ValueError: these rows cannot be dealt like that; the text says why.
         """
-        raise NotImplementedError
+        order = self.order(labels, int(rng.integers(2**32)))
+        return np.split(order, self.cuts(labels.size, n, rng)[1:-1])
 
     def order(self, labels: Vector, seed: int) -> RowNumbers:
         """All rows (N,) in the order in which slices are cut; labels (N,) as for `deal`, the seed is the run's."""
