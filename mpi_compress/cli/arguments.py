@@ -127,6 +127,7 @@ _OF_SUBMIT = [
     _take("--partition", metavar="NAME", help="the partition to queue in (default: the cluster's)"),
     _take("--account", metavar="NAME", help="the account to charge (default: yours)"),
     _take("--max-running", type=int, metavar="N", help="at most N tasks at a time (default: no limit)"),
+    _take("--pack", type=int, default=1, metavar="N", help="N small runs a task, on one node, one core each (default: 1)"),
     _take("--launcher", choices=["srun", "mpiexec"], help="what starts the ranks (default: srun, where MPI knows it)"),
     _take("--mpi", metavar="KIND", help="srun's --mpi, one of `srun --mpi=list` (default: pmi2 for MPICH from PyPI)"),
     _take("--warn", default="2 min", metavar="TIME", help="save a run this long before its limit (default: 2 min)"),

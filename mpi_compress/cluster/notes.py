@@ -32,7 +32,8 @@ class Submitted:
     job: str | None  # SLURM's number; None: not known, so that the queue is searched for the mark
     mark: str  # the comment by which SLURM's queue shows it
     first: int  # the run that task 0 plays
-    tasks: Mapping[str, int]  # key of a run → task; earlier versions noted the run's id alone
+    tasks: Mapping[str, int]  # key of a run → its number from `first` on; earlier versions noted the run's id alone
+    pack: int = 1  # runs of a task
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def new_note(folder: Path, parts: Sequence[Array], keys: Mapping[int, str]) -> N
     place.mkdir(parents=True)
     mark = f"mpi-compress-{uuid4().hex[:12]}"
     arrays = [
-        Submitted(None, f"{mark}-{k}", part.first, {keys[part.first + task]: task for task in part.tasks})
+        Submitted(None, f"{mark}-{k}", part.first, {keys[part.first + task]: task for task in part.tasks}, part.pack)
         for k, part in enumerate(parts)
     ]
     return Note(place / NOTE, arrays)
@@ -155,8 +156,9 @@ def _places(folder: Path) -> Iterator[Path]:
 
 def _array(table: Any) -> Submitted:
     """An array as a note has it; ValueError or the like if it is not as it should be."""
-    job, first = table["job"], table.get("first", 0)
+    job, first, pack = table["job"], table.get("first", 0), table.get("pack", 1)
     tasks = {str(key): task for key, task in table["tasks"].items()}
-    if not (job is None or (isinstance(job, str) and job.isdecimal())) or not all(type(i) is int for i in (first, *tasks.values())):
+    numbers = all(type(i) is int for i in (first, pack, *tasks.values())) and pack >= 1
+    if not (job is None or (isinstance(job, str) and job.isdecimal())) or not numbers:
         raise ValueError("no number of a job, or of a task")
-    return Submitted(job, str(table.get("mark", "")), first, tasks)
+    return Submitted(job, str(table.get("mark", "")), first, tasks, pack)

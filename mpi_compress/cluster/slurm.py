@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,10 +11,13 @@ from pathlib import Path
 from mpi_compress.cluster.batch import BEGINS, ENDS, OUTPUT, output_apart
 from mpi_compress.cluster.notes import Note, Submitted, key_of, notes
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.progress import print_line
 from mpi_compress.results.files import folders_of
 
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd[^:]*: error|.*EXIT STRING): (.*)")  # what launchers print when a rank ends
+_BUSY = re.compile(r"temporarily|timed out|try again", re.IGNORECASE)
+_PAUSES = (2.0, 5.0, 15.0, 30.0)  # seconds between tries of a busy SLURM
 _MOST = 1001  # SLURM's own MaxArraySize
 SILENT = "SILENT"
 _ENDED = (
@@ -89,14 +93,19 @@ def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
     line += [f"--output={OUTPUT}"] if output_apart(folder) else []
     place = folder if output_apart(folder) else None
     line += [str(file.absolute()), str(array.first)]
-    done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, cwd=place)
-    number = done.stdout.strip().split(";")[0]
-    if done.returncode == 0 and number.isdecimal():
-        array.job = number
-        return
-    said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}, and no word why"]
-    queue = ask()
-    array.job = queue.jobs.get(array.mark)
+    for pause in (*_PAUSES, None):
+        done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False, cwd=place)
+        number = done.stdout.strip().split(";")[0]
+        if done.returncode == 0 and number.isdecimal():
+            array.job = number
+            return
+        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}, and no word why"]
+        queue = ask()
+        array.job = queue.jobs.get(array.mark)
+        if array.job is not None or queue.silence or pause is None or not _BUSY.search(said[-1]):
+            break
+        print_line(f"mpi-compress: SLURM is busy ({said[-1]}); trying again in {pause:.0f} s")
+        time.sleep(pause)
     if queue.silence:
         raise NotKnown(f"sbatch failed, and whether it queued {file} is not known: {said[-1]}")
     if array.job is None:
@@ -142,7 +151,7 @@ def tasks(name: str, out: Path) -> dict[str, Task]:
             _complete(note, queue)
             for array in note.arrays:
                 if array.job is not None or queue.silence:
-                    found |= {key: _task(array.job, number, queue, folder) for key, number in array.tasks.items()}
+                    found |= {key: _task(array.job, number // array.pack, queue, folder) for key, number in array.tasks.items()}
     return found
 
 

@@ -34,7 +34,7 @@ class Submission:
 
     def text(self, frozen: Path | None = None) -> str:
         """The script, whose tasks play the job as it is frozen there, or as it is when they start."""
-        return self._text(arrays(self.todo, slurm.most_tasks()), frozen)
+        return self._text(arrays(self.todo, slurm.most_tasks(), self.options.pack), frozen)
 
     def _text(self, parts: Sequence[Array], frozen: Path | None) -> str:
         ranks = max(spec.workers.count for spec in self.job.runs) + 1
@@ -70,7 +70,7 @@ class Submission:
             print_line(f"mpi-compress: {spec.where}{why}it is kept as {kept}, and its run is submitted")
 
     def _submit(self) -> list[str]:
-        parts = arrays(self.todo, slurm.most_tasks())
+        parts = arrays(self.todo, slurm.most_tasks(), self.options.pack)
         try:
             keys = {spec.index: notes.key_of(spec.run_id, spec.label) for spec in self.job.runs if spec.index in self.todo}
             note = notes.new_note(self.folder, parts, keys)

@@ -14,7 +14,7 @@ from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines,
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales, set_limits
 from mpi_compress.figures.noise import smoothed
 from mpi_compress.figures.start import draw_starts
-from mpi_compress.figures.style import look_of
+from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known
 from mpi_compress.results.reader import Run
@@ -36,9 +36,9 @@ def draw_on(
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
-    named_already, starts, noisy = set(), [], False
+    named_already, starts, noisy, each_look = set(), [], False, looks(names, not figure.bounds)
     for line in drawn:
-        look = look_of(number := names.index(line.label))
+        look, number = each_look[line.label], names.index(line.label)
         look |= {"linestyle": "-"} if figure.bounds else {}
         look |= {"label": None if line.label in named_already else entry(line.label, longest)}
         named_already.add(line.label)
@@ -83,16 +83,16 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
 
 def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, names: Sequence[str], name: Namer) -> None:
     """Draw the bounds of each run, dashed, in the colour of its line."""
-    xscale, yscale = scales(figure)
+    (xscale, yscale), each_look = scales(figure), looks(names, not figure.bounds)
     for number, bound in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
         having = [r for r in runs if r.has(bound)]
         for line in _taker(figure, name)(having, figure.x, bound):
             if line.x is not None:
                 keep = shown(line.x, line.y, xscale, yscale)
-                own = next(i for i, n in enumerate(names) if n == line.label or n.startswith(f"{line.label}: "))
+                own = next(n for n in names if n == line.label or n.startswith(f"{line.label}: "))
                 single = "_" if keep.sum() == 1 else None
-                ax.plot(line.x[keep], line.y[keep], color=look_of(own)["color"], ls=dashes, lw=0.9, marker=single)
+                ax.plot(line.x[keep], line.y[keep], color=each_look[own]["color"], ls=dashes, lw=0.9, marker=single)
         ax.plot([], [], color="0.4", ls=dashes, lw=0.9, label=column_of(bound).label)
 
 

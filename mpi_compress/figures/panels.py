@@ -14,7 +14,7 @@ from mpi_compress.evidence.lines import Line, by_seed, tuned_text, without_commo
 from mpi_compress.figures.axes import LONGEST, heading, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
 from mpi_compress.figures.legends import INSIDE, handles_of, make_room, place, put_below
-from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, look_of
+from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, looks
 from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.results.columns import column_of
@@ -126,7 +126,7 @@ def _write_notes(fig: Figure, axes: Sequence[Axes], each: Sequence[_Panel], name
     for ax, panel in zip(axes, each, strict=True):
         notes = _notes(panel.runs, panel.figure)
         if 0 < len(notes) <= INSIDE:
-            looks = [Line2D([], [], color=look_of(names.index(panel.short[label]))["color"]) for label in notes]
+            looks = [Line2D([], [], color=looks(names, not panel.figure.bounds)[panel.short[label]]["color"]) for label in notes]
             legends.append(ax.legend(
                 looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
                 labelspacing=0.2, framealpha=0.7,

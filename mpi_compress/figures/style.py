@@ -2,11 +2,12 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.lines import Namer, name_in_paper, name_of
+from mpi_compress.evidence.lines import Namer, name_in_paper, name_of, stem
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A4FB5", "#8C5A2B", "#8A8A8A")
 """Okabe and Ito's colours, which colour-blind readers can distinguish; violet in place of their yellow, then brown and grey."""
@@ -70,3 +71,17 @@ def look_of(number: int) -> dict[str, Any]:
     turn = number // len(COLOURS)
     dashes = _DASHES[(number + 3 * turn) % len(_DASHES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "marker": _MARKERS[(number + turn) % len(_MARKERS)]}
+
+
+def looks(names: Sequence[str], dashed: bool = True) -> dict[str, dict[str, Any]]:
+    """The look of each name: a colour for a method and dashes for its parameters, where several methods have several of them.
+
+    Args:
+        dashed: False: dashes stand for something else, and each name has a colour of its own.
+    """
+    parts = [(method := stem(name), name[len(method) :]) for name in names]
+    methods, values = ([*dict.fromkeys(column)] for column in zip(*parts, strict=True)) if parts else ([], [])
+    if not (dashed and 1 < len(methods) < len(names) and len(methods) <= len(COLOURS) and len(values) <= len(_DASHES)):
+        return {name: look_of(number) for number, name in enumerate(names)}
+    dashes = {name: _DASHES[values.index(value)] for name, (_, value) in zip(names, parts, strict=True)}
+    return {name: look_of(methods.index(stem(name))) | {"linestyle": dashes[name]} for name in names}

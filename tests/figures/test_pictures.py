@@ -96,6 +96,19 @@ def test_the_looks_of_forty_methods_differ_and_ten_colours_do():
         assert np.linalg.norm(np.subtract(to_rgb(one), to_rgb(other))) > 0.2
 
 
+def test_a_method_keeps_its_colour_and_a_parameter_its_dashes():
+    names = [f"{method}, count = {n}" for method in ("EF21", "GD") for n in (2, 4, 8)]
+    looks = style.looks(names)
+    for name, look in looks.items():
+        alike = [other for other in names if looks[other]["color"] == look["color"]]
+        assert {other.partition(",")[0] for other in alike} == {name.partition(",")[0]}
+        alike = [other for other in names if looks[other]["linestyle"] == look["linestyle"]]
+        assert {other.partition(", ")[2] for other in alike} == {name.partition(", ")[2]}
+    assert len({looks[name]["color"] for name in names}) == 2
+    for others in (names[:3], ["GD", "EF21"]):  # nothing to tell apart
+        assert style.looks(others) == {name: style.look_of(i) for i, name in enumerate(others)}
+
+
 @pytest.mark.parametrize(
     ("value", "end", "text"),
     [(2e6, None, "2 M"), (5e5, 2e6, "0.5 M"), (12_345.0, None, "12.345 k"), (1250.0, None, "1250"), (0.985, None, "0.985"),
