@@ -60,7 +60,7 @@ def _removed(found: Sequence[Entry], options: Namespace) -> int:
         print_line(f"mpi-compress: {entry.result}: is being written, and is left")
     found = [entry for entry in found if not entry.is_being_written]
     if not options.yes:
-        print(*(f"{entry.result}  {_bytes(entry.size)}, {_age(entry.written)}" for entry in found), sep="\n")
+        print(*(f"{entry.result}  {entry.label}, {_bytes(entry.size)}, {_age(entry.written)}" for entry in found), sep="\n")
         if not _agreed(f"remove {count_text(len(found), 'result')}, {_bytes(sum(e.size for e in found))}?"):
             print("nothing is removed")
             return 0

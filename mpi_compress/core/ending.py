@@ -70,6 +70,8 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
         case OSError(errno=errno.ENOSPC):
             _print_no_more()
             return EXIT_FAILED, f"cannot write: {error.strerror}"
+        case PermissionError():
+            return EXIT_USER_ERROR, f"{error.filename}: {error.strerror}; it may belong to another account"
         case NotAnswering():
             return EXIT_FAILED, str(error)
         case Exception():

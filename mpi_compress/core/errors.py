@@ -1,5 +1,6 @@
 """Errors that are not bugs of this package."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -60,6 +61,13 @@ def checked_at(where: str, build: Callable[[], T]) -> T:
         raise
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
+
+
+def system_text(error: Exception) -> str:
+    """An error in one line: of the system's what it says of its number, which HDF5 wraps in words of its own."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @contextmanager

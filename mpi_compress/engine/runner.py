@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core.clock import Laps
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, ignore, print_line
 from mpi_compress.core.signals import BEGUN, Interrupted, Interrupts, Stopped
@@ -172,4 +172,4 @@ def _writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UserError(f"{folder}: results cannot be written there: {error.strerror or error}") from None
+        raise UserError(f"{folder}: results cannot be written there: {system_text(error)}") from None

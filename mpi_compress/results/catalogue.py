@@ -12,9 +12,9 @@ from typing import Any
 import h5py
 
 from mpi_compress.core import seals
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.results import hdf5
-from mpi_compress.results.files import checkpoint_of, job_name, part_of, result_of, results_below
+from mpi_compress.results.files import ASIDE, checkpoint_of, job_name, part_of, result_of, results_below
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import crashes
 from mpi_compress.results.reader import read
@@ -57,7 +57,8 @@ class Entry:
 
     @property
     def label(self) -> str:
-        return str(self._seen[0].get("label", self.result.stem))
+        label = str(self._seen[0].get("label", self.result.stem))
+        return f"{label} (set aside)" if self.result.suffix == ASIDE else label
 
     @property
     def tables(self) -> dict[str, Any]:
@@ -84,19 +85,24 @@ class Entry:
     def damage(self) -> Iterator[str]:
         """A line for each of its files that is not as it was written, or has no checksums."""
         for file in self.files:
-            if file.suffix == ".ckpt":
-                if not seals.holds(file, self.result.stem.rpartition("-")[2]):
-                    yield f"{file}: is damaged, or of another version"
-                continue
             try:
-                if not read(file).has_checksums:
+                if file.suffix == ".ckpt":
+                    if not seals.holds(file, self.result.stem.rpartition("-")[2]):
+                        yield f"{file}: is damaged, or of another version"
+                elif not read(file).has_checksums:
                     yield f"{file}: has no checksums: an earlier version wrote this file"
             except UserError as error:
                 yield str(error)
+            except OSError as error:
+                yield f"{file}: cannot be read: {system_text(error)}"
 
     def remove(self) -> None:
+        """Remove the files; UserError where that is not permitted."""
         for file in self.files:
-            file.unlink(missing_ok=True)
+            try:
+                file.unlink(missing_ok=True)
+            except OSError as error:
+                raise UserError(f"{file}: cannot be removed: {system_text(error)}") from None
 
 
 def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path, PurePath
 
 JOBS = "jobs"
+ASIDE = ".old"  # of a result whose run is played again
 
 
 def job_name(file: str | Path) -> str:
@@ -50,17 +51,17 @@ def checkpoint_of(result: Path) -> Path:
 
 def set_aside(result: Path) -> Path:
     """Rename a result to `.h5.old`, so that its run has not been played; OSError if that is not possible."""
-    return result.replace(result.with_name(f"{result.name}.old"))
+    return result.replace(result.with_name(f"{result.name}{ASIDE}"))
 
 
 def result_of(file: Path) -> Path | None:
-    """The name of the finished result that a file goes with: itself, its `.part` or its checkpoint; None if it goes with none."""
+    """The name of the result that a file goes with: itself, set aside or not, its `.part` or its checkpoint; else None."""
     result = file.with_suffix("") if file.suffix in (".part", ".ckpt") else file
-    return result if result.suffix == ".h5" else None
+    return result if result.name.removesuffix(ASIDE).endswith(".h5") else None
 
 
 def results_below(folder: Path) -> list[Path]:
-    """The names of the finished results that files below a folder go with, in the order of their paths."""
+    """The names of the results that files below a folder go with, those set aside too, in the order of their paths."""
     files = sorted(file for file in folder.rglob("*.h5*") if file.is_file()) if folder.is_dir() else []
     return list(dict.fromkeys(result for file in files if (result := result_of(file)) is not None))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import bits_text
-from mpi_compress.results.files import part_of, result_of, results_below
+from mpi_compress.results.files import ASIDE, part_of, result_of, results_below
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import Status, status_of
 
@@ -82,4 +82,4 @@ def results_in(names: Sequence[str]) -> Mapping[Path, str]:
     """The results that are, or are begun, in files and folders, for `Live`."""
     places = [(place, place.is_dir()) for place in map(Path, names)]
     found = [file for place, is_folder in places for file in (results_below(place) if is_folder else [result_of(place) or place])]
-    return {file: "" for file in found if file.exists() or part_of(file).exists()}
+    return {file: "" for file in found if file.suffix != ASIDE and (file.exists() or part_of(file).exists())}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import seals
-from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.errors import UserError, nearest, system_text
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import LEFT_OUT, column_of, named
@@ -193,7 +193,7 @@ def read(file: str | Path) -> Run:
                 return read_here(path)
             except UserError:
                 time.sleep(0.1)
-    elif path.is_file() and is_doubtful(path) and (complaint := complaint_of(path)):
+    elif is_doubtful(path) and (complaint := complaint_of(path)):
         raise UserError(complaint)
     return read_here(path)
 
@@ -225,6 +225,8 @@ def read_here(path: Path) -> Run:
         raise UserError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder; a result file is wanted") from None
+    except PermissionError as error:
+        raise UserError(f"{path}: cannot be read: {system_text(error)}") from None
     except UserError:
         raise
     except hdf5.Refused as error:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import seals
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.results import checksums, hdf5
 from mpi_compress.results.columns import dtype_of
@@ -96,7 +96,7 @@ class Recorder:
             new.unlink(missing_ok=True)
             if isinstance(error, LostRows):
                 raise
-            raise UserError(f"{file.parent}: results cannot be written there: {_first_line(error)}") from None
+            raise UserError(f"{error.filename or file.parent}: results cannot be written there: {system_text(error)}") from None
 
     def append(self, row: Row) -> None:
         self._rows.append(row)
@@ -118,7 +118,7 @@ class Recorder:
             self._h5.flush()
             os.truncate(self._lock, self._h5.id.get_filesize())  # gives back what was set aside
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.part}: rows cannot be written: {_first_line(error)}") from None
+            raise UserError(f"{self.part}: rows cannot be written: {system_text(error)}") from None
         self._flushed = time.monotonic()
 
     def mark(self) -> Mark:
@@ -142,7 +142,7 @@ class Recorder:
             os.replace(self.part, self.file)
             sync(self.file.parent)
         except (OSError, RuntimeError) as error:
-            raise UserError(f"{self.file}: the result cannot be written: {_first_line(error)}") from None
+            raise UserError(f"{self.file}: the result cannot be written: {system_text(error)}") from None
         self._let_go()
         return self.file
 
@@ -243,12 +243,7 @@ def _rows_before(mark: Mark, part: Path) -> Iterator[tuple[str, NDArray]]:
                 for start in range(0, mark.rows, at_once):
                     yield name, dataset[start : min(start + at_once, mark.rows)]
     except Exception as error:
-        raise LostRows(_first_line(error)) from error
-
-
-def _first_line(error: Exception) -> str:
-    """An error's text, in one line."""
-    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
+        raise LostRows(system_text(error)) from error
 
 
 class LostRows(Exception):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.core import seals
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.results.locks import sync
 from mpi_compress.results.writer import Mark
 from mpi_compress.saving.frames import Frame, FrameWriter, dump, frames_in
@@ -180,4 +180,4 @@ class Checkpoint:
             sync(self.file.parent)
         except OSError as error:
             new.unlink(missing_ok=True)
-            raise UserError(f"{self.file}: the checkpoint cannot be written: {error.strerror or error}") from None
+            raise UserError(f"{self.file}: the checkpoint cannot be written: {system_text(error)}") from None

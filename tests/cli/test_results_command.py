@@ -1,13 +1,14 @@
 """`mpi-compress results`: listing, removing and moving."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import load_job
-from mpi_compress.results.files import result_file
+from mpi_compress.results.files import result_file, set_aside
 from mpi_compress.results.writer import Recorder, Row
 
 JOB = """
@@ -63,6 +64,26 @@ def test_gc_removes_what_no_job_names_and_rm_what_is_named(job, capsys):
     assert main(["results", "rm", "mine", "--yes"]) == 0
     assert os.listdir("results") == []
     assert main(["results", "rm", "mine", "--yes"]) == 2
+
+
+def test_results_that_were_set_aside_are_listed_and_removed(job, capsys):
+    """`submit` keeps them as .h5.old, which no job names: gc removes them, and leaves what was played in their place."""
+    (named,) = Path("results/mine").glob("b-*.h5")
+    content = named.read_bytes()
+    old = set_aside(named)
+    named.write_bytes(content)
+    assert main(["results", "ls"]) == 0
+    said = capsys.readouterr().out
+    assert "b (set aside)" in said
+    assert "5 results, " in said
+    assert main(["results", "gc", "--yes"]) == 0
+    assert sorted(name[:2] for name in os.listdir("results/mine")) == ["a-", "b-"]
+    assert set_aside(named) == old
+    capsys.readouterr()
+    assert main(["results", "rm", str(old)]) == 2
+    assert capsys.readouterr().out.startswith(f"{old}  b (set aside), ")
+    assert main(["results", "rm", "mine", "--yes"]) == 0
+    assert os.listdir("results") == []
 
 
 def test_gc_removes_nothing_where_a_job_cannot_be_read(job):

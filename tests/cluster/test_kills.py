@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import tomli_w
 from helpers.examples import ALGORITHMS, GENERATED, SHARED_MEMORY
 from helpers.killing import Kills, Program, begun, kill, marked, wait
-from helpers.layouts import DOWN, assert_equal
+from helpers.layouts import DOWN, TREE, assert_equal
 from helpers.running import BIN
 
 import mpi_compress as mc
@@ -27,33 +28,56 @@ def started(file: Path, out: Path, exchange: str, mark: str, draw: random.Random
     return begun([*launcher, BIN / "mpi-compress", "run", file, "--out", out, *settings], mark)
 
 
+def written(file: Path, runs: dict[str, dict]) -> Path:
+    often = {"log": {"every": 20}, "checkpoint": {"every": 25}}
+    file.write_text(tomli_w.dumps({**GENERATED, "run": [{"label": label, **run, **often} for label, run in runs.items()]}))
+    return file
+
+
 @pytest.fixture(scope="module")
 def job(tmp_path_factory) -> tuple[Path, Path]:
     """A job of all algorithms, and its results when nothing happens."""
     folder = tmp_path_factory.mktemp("whole")
-    file = folder / "all.toml"
-    runs = [
-        {"label": label, **run, "stop": {"rounds": 600}, "log": {"every": 20}, "checkpoint": {"every": 25}}
-        for label, run in ALGORITHMS.items()
-    ]
-    file.write_text(tomli_w.dumps({**GENERATED, "run": runs}))
+    file = written(folder / "all.toml", {label: {**run, "stop": {"rounds": 600}} for label, run in ALGORITHMS.items()})
     mc.run(mc.load_job(file), out=folder)
     return file, folder / "all"
 
 
+@pytest.fixture(scope="module")
+def tree_job(tmp_path_factory) -> tuple[Path, Path]:
+    """A job of all algorithms that can be played by the tree of folds, on 70 workers, and its results when nothing happens."""
+    folder = tmp_path_factory.mktemp("tree")
+    runs = {}
+    for label, run in ALGORITHMS.items():
+        runs[label] = {**run, **TREE, "stop": {"rounds": 120}}
+        try:
+            mc.run(mc.load_job(written(folder / "all.toml", {label: runs[label]})), out=folder)
+        except mc.UserError:
+            del runs[label]
+    assert len(runs) > 30
+    return written(folder / "all.toml", runs), folder / "all"
+
+
 @pytest.mark.parametrize("exchange", ["p2p", "allgather"])
 def test_kills_over_all_algorithms_and_layouts_lose_nothing(exchange, job, tmp_path):
+    kill_and_compare(job, exchange, exchange, tmp_path, DOWN if exchange == "allgather" else ())
+
+
+def test_kills_of_sums_by_a_tree_lose_nothing(tree_job, tmp_path):
+    kill_and_compare(tree_job, "p2p", "tree", tmp_path)
+
+
+def kill_and_compare(job: tuple[Path, Path], exchange: str, name: str, folder: Path, left_out: Sequence[str] = ()) -> None:
     file, reference = job
-    left_out = DOWN if exchange == "allgather" else ()
     wanted = sorted(f.name for f in reference.glob("*.h5"))
-    kills = Kills(KILLS, random.Random(exchange), longest=9.0)
+    kills = Kills(KILLS, random.Random(name), longest=9.0)
     while kills.done.total() < KILLS:
-        out = tmp_path / str(kills.programs)
+        out = folder / str(kills.programs)
         kills.until_it_ends(partial(started, file, out, exchange, draw=kills.draw))
         assert sorted(f.name for f in (out / "all").iterdir()) == wanted
-        for name in wanted:
-            assert_equal(reference / name, out / "all" / name, left_out)
-    print(f"\n{exchange}: {kills}")
+        for each in wanted:
+            assert_equal(reference / each, out / "all" / each, left_out)
+    print(f"\n{name}: {kills} of {len(wanted)} runs")
 
 
 def test_async_sgd_that_is_killed_leaves_no_shared_memory(tmp_path):

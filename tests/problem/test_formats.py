@@ -228,5 +228,5 @@ def test_what_a_format_states_is_kept_or_refused_in_one_line(tmp_path):
     spool.note(6, {"height": 3})
     assert spool.stated() == (6, {"height": 3})
     (tmp_path / "gone").touch()
-    with pytest.raises(UserError, match="gone/rows: cannot be written to"):
+    with pytest.raises(UserError, match="gone: cannot be written to"):
         Spool(tmp_path / "gone" / "rows").note(6, {"height": 3})

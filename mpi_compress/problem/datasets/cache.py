@@ -11,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from mpi_compress.core import seals
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.core.progress import print_line
 
 
@@ -40,7 +40,7 @@ def replace(file: Path, fill: Callable[[Path], object]) -> None:
         os.replace(part, file)
     except OSError as error:
         other = "; set MPI_COMPRESS_CACHE to a folder that can" if cached else ""
-        raise UserError(f"{file.parent}: cannot be written to: {error.strerror or error}{other}") from None
+        raise UserError(f"{file.parent}: cannot be written to: {system_text(error)}{other}") from None
     finally:
         part.unlink(missing_ok=True)
 

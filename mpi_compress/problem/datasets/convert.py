@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.kernels import convert as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.cache import make_folder
@@ -48,7 +48,8 @@ class Spool:
             make_folder(self.folder)
             yield
         except OSError as error:
-            raise UserError(f"{self.folder}: cannot be written to: {error.strerror or error}") from None
+            other = "set MPI_COMPRESS_CACHE to a folder that can"
+            raise UserError(f"{self.folder.parent}: cannot be written to: {system_text(error)}; {other}") from None
 
     def make(self) -> None:
         with self.writing():
