@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 from bit_audit import COUNTED, JOBS
 from import_graph import FLOORS
 
+import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.job import tables
 from mpi_compress.job.loading import load_job
@@ -83,6 +84,27 @@ def test_a_page_works_as_it_stands(page, tmp_path, monkeypatch):
                 ended, printed = played(typed, by_shell=page == "tutorial.md")
                 assert ended == status, f"$ {typed}\n{printed}"
                 assert same(wanted, printed), f"$ {typed}\n{printed}\nis not as the page says:\n{wanted}"
+
+
+SMALL = {"data": {"generator": "gspar", "samples": 40, "dim": 8}, "workers": {"count": 2}, "stop": {"rounds": 2}}
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(DOCS / name for name in ("pictures.md", "cluster.md", "architecture.md"))], ids=str)
+def test_pieces_of_code_and_of_jobs_on_other_pages_work(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    link = "affine = { c0 = 1, c1 = 1 }\npacket = { c0 = 1, c1 = 1, pmax = 8 }\npoints = { bits = [8], seconds = [1] }\n"
+    (tmp_path / "link.toml").write_text(link)
+    for language, block in FENCED.findall(page.read_text()):
+        if language == "python":
+            exec(compile(block, page.name, "exec"), {"mc": mc, "runs": mc.run({**SMALL, "algorithm": {"name": "gd"}})})
+        elif language == "toml" and "[data]" not in block:
+            load_job({"algorithm": {"name": "gd"}, **SMALL, **tomllib.loads(block)})
+
+
+def test_every_page_with_code_is_played():
+    having = {page.name for page in DOCS.glob("*.md") if re.search("^```(python|console)", page.read_text(), re.MULTILINE)}
+    assert having == {*RUN, "pictures.md"}
 
 
 def test_the_pages_are_built_without_a_warning(tmp_path):
