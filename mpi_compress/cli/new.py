@@ -38,9 +38,9 @@ label = "gradient descent"
 algorithm = { name = "gd" }
 
 [[run]]
-label = "top-10"
+label = "top 10 %"
 algorithm = { name = "ef" }             # error feedback: what is not sent now is sent later
-up = { compressor = { name = "top-k", k = 10 } }
+up = { compressor = { name = "top-k", k = "10%" } }
 
 [[run]]
 label = "near-largest"

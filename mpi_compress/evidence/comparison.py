@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.endings import ending
-from mpi_compress.evidence.lines import by_seed, name_of
+from mpi_compress.evidence.lines import by_seed, name_of, without_common
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 from mpi_compress.results.status import status_of_run
@@ -105,7 +105,10 @@ class Comparison:
 
     @property
     def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`."""
+        """Heads and rows with mathematical signs, and the notes below them: what did not reach a target, and `notes`.
+
+        What all labels share, such as ", rounds = 2000", is left out.
+        """
         feet: dict[str, str] = {}
 
         def cell(text: str) -> str:
@@ -115,7 +118,9 @@ class Comparison:
             mark = feet.setdefault(found + note, str(len(feet) + 1)).translate(RAISED)
             return f"{number.rstrip(' ;') or '–'}{mark}"
 
-        rows = [[method.label, *(cell(str(each)) for each in method.cells)] for method in self.methods]
+        labels = [method.label for method in self.methods]
+        short = without_common(labels) if len(labels) > 1 else dict(zip(labels, labels, strict=True))
+        rows = [[short[method.label], *(cell(str(each)) for each in method.cells)] for method in self.methods]
         below = [f"{mark.translate(RAISED)} {text}" for text, mark in feet.items()]
         return ["method", *(target.in_signs for target in self.targets)], rows, [*below, *self.notes]
 

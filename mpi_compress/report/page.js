@@ -18,11 +18,18 @@
 
   const isDark = () => dark.matches && !printing;
   const palette = () => COLOURS[isDark() ? "dark" : "light"];
-  const look = (i, bounds) => ({
-    colour: palette()[i % palette().length],
-    dash: bounds ? "solid" : DASHES[(i + Math.floor(i / palette().length)) % DASHES.length],
-    symbol: SYMBOLS[(i + Math.floor(i / SYMBOLS.length)) % SYMBOLS.length],
-  });
+  // A colour for a method and dashes for its parameters, where several methods have several of them, as `figures.style.looks` has it.
+  const look = (k, bounds, labels) => {
+    const parts = labels.map((label) => label.split(/(?=, \w+ = )/));
+    const [methods, values] = [parts.map(([method]) => method), parts.map(([, ...rest]) => rest.join(""))].map((each) => [...new Set(each)]);
+    const paired = !bounds && methods.length > 1 && methods.length < labels.length && methods.length <= palette().length && values.length <= DASHES.length;
+    const i = paired ? methods.indexOf(parts[k][0]) : k;
+    return {
+      colour: palette()[i % palette().length],
+      dash: bounds ? "solid" : DASHES[paired ? values.indexOf(parts[k].slice(1).join("")) : (i + Math.floor(i / palette().length)) % DASHES.length],
+      symbol: SYMBOLS[(i + Math.floor(i / SYMBOLS.length)) % SYMBOLS.length],
+    };
+  };
 
   // Plotly reads labels as HTML of its own.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -67,7 +74,7 @@
     view.series.forEach((series, i) => {
       const [xs, ys] = [numbers(series, state.x), numbers(series, state.y)];
       if (!state.shown[i] || !xs || !ys) return;
-      const { colour, dash, symbol } = look(i, bounds);
+      const { colour, dash, symbol } = look(i, bounds, stems(view));
       const x = drawable(xs, state.xscale);
       const y = drawable(ys, state.yscale, highest);
       const common = { x, type: "scatter", mode: "lines", legendgroup: `${i}` };
@@ -138,7 +145,7 @@
     });
     for (const [stem, members] of groups) {
       members.sort((a, b) => a.x - b.x);
-      const { colour, dash, symbol } = look(stems(view).indexOf(stem), false);
+      const { colour, dash, symbol } = look(stems(view).indexOf(stem), false, stems(view));
       traces.push({
         x: members.map((m) => m.x), y: members.map((m) => m.y), type: "scatter", mode: "lines+markers", name: plain(stem),
         line: { color: colour, dash, width: 2 }, marker: { color: colour, symbol, size: 8 },
@@ -149,7 +156,7 @@
     const xs = traces.flatMap((t) => t.x);
     const span = xs.length ? [Math.min(...xs), Math.max(...xs)] : [1, 10];
     for (const { stem, y, label } of levels) {
-      const { colour, dash, symbol } = look(stems(view).indexOf(stem), false);
+      const { colour, dash, symbol } = look(stems(view).indexOf(stem), false, stems(view));
       const x = state.xscale === "log" ? [span[0], Math.sqrt(span[0] * span[1]), span[1]] : [span[0], (span[0] + span[1]) / 2, span[1]];
       traces.push({
         x, y: [y, y, y], type: "scatter", mode: "lines+markers", name: plain(label), line: { color: colour, dash: dash === "solid" ? "dash" : dash, width: 2 },
@@ -215,8 +222,8 @@
 
   const SCALES = [["linear", "linear"], ["log", "logarithmic"]];
 
-  function swatch(i, bounds) {
-    const { colour, dash } = look(i, bounds);
+  function swatch(i, bounds, labels) {
+    const { colour, dash } = look(i, bounds, labels);
     const pattern = { solid: "", dash: "6 3", dashdot: "6 3 2 3", dot: "2 3", longdash: "9 3", longdashdot: "9 3 2 3" }[dash];
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "0 0 26 10");
@@ -276,7 +283,7 @@
       const seeds = (name) => this.view.series.find((s) => (s.stem ?? s.label) === name).seeds;
       const toggles = stems(this.view).map((name, i) => {
         const box = element("input", { type: "checkbox", checked: this.state.shown[i], onchange: () => { this.state.shown[i] = box.checked; this.draw(); } });
-        return element("label", {}, box, swatch(i, bounds), element("span", { textContent: name + (seeds(name) > 1 ? ` (${seeds(name)} seeds)` : "") }));
+        return element("label", {}, box, swatch(i, bounds, stems(this.view)), element("span", { textContent: name + (seeds(name) > 1 ? ` (${seeds(name)} seeds)` : "") }));
       });
       const all = element("button", {
         type: "button", textContent: "All or none", onclick: () => {
