@@ -1,11 +1,10 @@
 """Copies of a communicator: one for objects and arrays, and one for the messages that are counted.
 
 A rank that waits in MPI keeps its core busy. If a host has more ranks than cores (it is crowded), waiting ranks would keep the
-working ones off the cores, so they nap between two looks (`rest`). Ranks cannot notice this in containers that share cores; there
+working ones off the cores, so they sleep until a `bell` rings. Ranks cannot notice this in containers that share cores; there
 the variable MPI_COMPRESS_CROWDED = 1 says so (0: not crowded).
 """
 
-import os
 import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,8 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.exchange.base import T
-from mpi_compress.exchange.host import Room, cores, rest, wake_on_time
+from mpi_compress.exchange.bell import Bell
+from mpi_compress.exchange.host import Room, nap, wake_on_time
 from mpi_compress.exchange.patience import Patience, Wait
 from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
 
@@ -27,57 +27,78 @@ _OBJECT = 99  # tag
 _REFUSED = 2**32 - 1  # the length that stands for a refused message
 _AS_BEFORE, _PHASES = 50, 500  # tags of messages that are as long as those before are higher by 50 times their phase's number
 _SHORT = 2**14  # bytes; messages up to this travel together with their lengths
+_SLEEP = 0.02  # seconds: the longest sleep of a rank that others ring
 _LOOKS = 200  # looks at requests before the first look at the clock
 
 
 class Channel:
-    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`."""
+    """A copy of a communicator, whose waits yield the core if the host is crowded, and end where there is a `patience`.
+
+    Args:
+        bell: that of `comm`, if there is one already.
+    """
 
     patience: Patience | None = None
 
-    def __init__(self, comm: MPI.Comm, crowded: bool | None = None):
+    def __init__(self, comm: MPI.Comm, bell: Bell | None = None):
         self.comm = comm.Dup()
         self.rank, self.size = comm.rank, comm.size
-        self.crowded = _is_crowded(comm) if crowded is None else crowded
+        self.bell = bell or Bell(comm)
+        self.crowded = self.bell.crowded
         wake_on_time()
 
     def free(self) -> None:
         self.comm.Free()
 
-    def wait(self, *requests: MPI.Request, arriving: bool = False) -> None:
-        """Wait until all requests are complete; `arriving`: their messages are on the way, so that long naps would hold them up."""
+    def wait(self, *requests: MPI.Request, arriving: bool = False, to: Iterable[int] = ()) -> None:
+        """Wait until all requests are complete.
+
+        Args:
+            arriving: their messages are on the way, so that long naps would hold them up.
+            to: ranks that receive them. They are rung at each look, for MPI may send only then, and a long message in parts.
+        """
         if not (self.crowded or self.patience):
             MPI.Request.Waitall(list(requests))
         elif len(requests) == 1:
-            self._until(requests[0].Test, arriving)
+            self._until(requests[0].Test, arriving, to=to)
         elif requests:
-            self._until(partial(MPI.Request.Testall, list(requests)), arriving)
+            self._until(partial(MPI.Request.Testall, list(requests)), arriving, to=to)
 
-    def _until(self, asked: Callable[[], T], arriving: bool = False) -> T:
-        """What `asked` returns once it is something."""
-        for _ in range(1 if self.crowded else _LOOKS):
+    def _until(self, asked: Callable[[], T], arriving: bool = False, rung: bool = False, to: Iterable[int] = ()) -> T:
+        """What `asked` returns once it is something; `rung`: whoever makes it something rings."""
+        for _ in range(0 if self.crowded else _LOOKS):
             if found := asked():
                 return found
         wait, begun = Wait(self.patience) if self.patience else None, time.perf_counter()
-        while not found:
+        while True:
+            heard = self.bell.heard()
+            for _ in range(self.bell.looks):
+                if found := asked():
+                    break
+            for rank in to:
+                self.bell.ring(rank)
+            if found:
+                return found
             if (wait is not None and wait.look()) or self.crowded:
-                rest(0.0 if arriving else time.perf_counter() - begun)
-            found = asked()
-        return found
+                self.bell.sleep(heard, _SLEEP if rung else nap(0.0 if arriving else time.perf_counter() - begun))
 
     def send(self, data: Any, to: Iterable[int], tag: int) -> None:
         """Send one buffer to some ranks: an array, or what else mpi4py takes."""
-        self.wait(*[self.comm.Isend(data, dest=rank, tag=tag) for rank in to])
+        to = [*to]
+        self.wait(*[self.comm.Isend(data, dest=rank, tag=tag) for rank in to], to=to)
 
     def receive(self, source: int, tag: int, dtype: type = np.uint8) -> NDArray:
         """Receive the next message from `source`."""
         status = MPI.Status()
         if self.crowded or self.patience:
-            message: Any = self._until(lambda: self.comm.Improbe(source=source, tag=tag, status=status))
+            message: Any = self._until(
+                lambda: self.comm.Improbe(source=source, tag=tag, status=status), rung=self.bell.reaches(source)
+            )
         else:
             message = self.comm.Mprobe(source=source, tag=tag, status=status)
         buffer: NDArray[Any] = np.empty(status.Get_count(MPI.BYTE), np.uint8).view(dtype)
         self.wait(message.Irecv(buffer), arriving=True)
+        self.bell.ring(source)
         return buffer
 
     def share(self, value: Any) -> Any:
@@ -96,16 +117,6 @@ class Channel:
 
     def barrier(self) -> None:
         self.wait(self.comm.Ibarrier())
-
-
-def _is_crowded(comm: MPI.Comm) -> bool:
-    said = os.environ.get("MPI_COMPRESS_CROWDED")
-    if said in ("0", "1"):
-        return said == "1"
-    host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    crowded = host.size > cores()
-    host.Free()
-    return crowded
 
 
 @dataclass
@@ -181,8 +192,8 @@ class Messages(Channel):
         kept: how many arrays of large messages are used again.
     """
 
-    def __init__(self, comm: MPI.Comm, crowded: bool | None, kept: int):
-        super().__init__(comm, crowded)
+    def __init__(self, comm: MPI.Comm, bell: Bell | None, kept: int):
+        super().__init__(comm, bell)
         self._room = Room(kept)
         self._sent: dict[tuple[int, int, int], _Phase] = {}  # by receiver, tag, number of messages
         self._arrivals: dict[tuple[int, int, int], _Arrival] = {}  # by source, tag, number of messages
@@ -194,7 +205,8 @@ class Messages(Channel):
 
     def send_messages(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> None:
         """Send the same messages to some ranks."""
-        self.wait(*self.begin_to_send(messages, to, tag))
+        to = [*to]
+        self.wait(*self.begin_to_send(messages, to, tag), to=to)
 
     def begin_to_send(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> list[MPI.Request]:
         """Send the same messages to some ranks; the requests to wait for."""
@@ -221,23 +233,23 @@ class Messages(Channel):
         for arrival in arrivals:
             arrival.begin(self._room)
         sources, waited = [*numbers], [arrival.request for arrival in arrivals]
+        rung = all(map(self.bell.reaches, sources))
         found: dict[int, list[Message]] = {}
         requests = []
         while len(found) < len(sources):
-            for i in self._some(waited):
+            for i in self._some(waited, rung):
                 found[sources[i]], request = arrivals[i].opened(self._room)
                 if request is not None:
                     requests.append(request)
         self.wait(*requests, arriving=True)
+        for source in sources:
+            self.bell.ring(source)
         return found
 
-    def _some(self, requests: list[Any]) -> Sequence[int]:
+    def _some(self, requests: list[Any], rung: bool) -> Sequence[int]:
         """Wait until some requests are complete; which."""
-        if len(requests) == 1:
-            self.wait(requests[0])
-            return (0,)
         if self.crowded or self.patience:
-            return self._until(partial(MPI.Request.Testsome, requests)) or ()
+            return self._until(partial(MPI.Request.Testsome, requests), rung=rung) or ()
         return MPI.Request.Waitsome(requests) or ()
 
     def _arrival(self, source: int, tag: int, number: int) -> _Arrival:
@@ -245,20 +257,6 @@ class Messages(Channel):
         if key not in self._arrivals:
             self._arrivals[key] = _Arrival(self.comm, *key)
         return self._arrivals[key]
-
-
-def seconds_to_itself(times: int = 200) -> float:
-    """The median time in which a process sends a small message to itself and receives it."""
-    channel, took = Messages(MPI.COMM_SELF, False, 0), []
-    message = [Message(np.zeros(100, np.uint8))]
-    for _ in range(times):
-        start = time.perf_counter()
-        requests = channel.begin_to_send(message, [0], 0)  # they complete where they are received
-        channel.receive_messages({0: 1}, 0)
-        channel.wait(*requests)
-        took.append(time.perf_counter() - start)
-    channel.free()
-    return float(np.median(took))
 
 
 def _lengths_of(messages: Sequence[Message]) -> tuple[bytes, int]:

@@ -50,12 +50,17 @@ class Room:
         return new[:]
 
 
-def rest(waited: float) -> None:
-    """Leave the core to others between two looks. The longer a rank has waited, in seconds, the longer it naps.
+def nap(waited: float) -> float:
+    """For how long a rank leaves the core to others between two looks. The longer it has waited, the longer; all in seconds.
 
     A rank that wakes gets its core back at once; one that yields its turn would wait for the end of the other's.
     """
-    time.sleep(min(max(_SHARE * waited, _SHORTEST_NAP), _LONGEST_NAP))
+    return min(max(_SHARE * waited, _SHORTEST_NAP), _LONGEST_NAP)
+
+
+def rest(waited: float) -> None:
+    """Take a nap."""
+    time.sleep(nap(waited))
 
 
 @cache

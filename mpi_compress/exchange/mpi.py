@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
+from mpi_compress.exchange.bell import Bell
 from mpi_compress.exchange.channel import Channel, Messages, joined, parted
 from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
@@ -25,18 +26,16 @@ class _OverMPI(Exchange):
     """The base of both MPI exchanges: which rank hosts which workers, and the methods that are not counted.
 
     Args:
-        crowded: True if ranks of this host share cores; None: it is found out, which all ranks do together.
+        bell: of these ranks; None: it is made, which all of them do together.
     """
 
-    def __init__(
-        self, comm: MPI.Comm, n: int, hosts: Sequence[int], patience: float, crowded: bool | None, counts_down: bool = True
-    ):
+    def __init__(self, comm: MPI.Comm, n: int, hosts: Sequence[int], patience: float, bell: Bell | None, counts_down: bool = True):
         super().__init__(n, counts_down)
         self.n_ranks = comm.size
         self.is_root = comm.rank == 0
         self.hosts = hosts
-        self._control = Channel(comm, crowded)
-        self._data = Messages(comm, self._control.crowded, kept=comm.size + 1)
+        self._control = Channel(comm, bell)
+        self._data = Messages(comm, self._control.bell, kept=comm.size + 1)
         if patience:
             self._control.patience = self._data.patience = Patience(self._control.comm, patience)
         self._window: Any = None  # the window of the shared memory
@@ -123,8 +122,8 @@ class PointToPoint(_OverMPI):
     Rank 0 hosts workers only if `master_hosts`. The frames of a rank's workers share one MPI message.
     """
 
-    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, crowded: bool | None = None):
-        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, crowded)
+    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, bell: Bell | None = None):
+        super().__init__(comm, n, range(comm.size) if master_hosts else range(1, comm.size), patience, bell)
         self.has_master = self.is_root
         self._senders = {rank: len(workers) for rank, workers in self._blocks.items() if workers and rank != 0}
 
@@ -154,8 +153,8 @@ class PointToPoint(_OverMPI):
 class AllGather(_OverMPI):
     """Every rank gets every worker's message and computes the master's part: nothing is sent down."""
 
-    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0, crowded: bool | None = None):
-        super().__init__(comm, n, range(comm.size), patience, crowded, counts_down=False)
+    def __init__(self, comm: MPI.Comm, n: int, patience: float = 0.0, bell: Bell | None = None):
+        super().__init__(comm, n, range(comm.size), patience, bell, counts_down=False)
         self._rank = comm.rank
 
     def gather(self, ups: list[Message]) -> list[Message]:

@@ -4,18 +4,23 @@ MPI is imported only if a launcher started this process.
 """
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from mpi_compress.core.ending import RANK_VARIABLES, SharedUserError
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange
+from mpi_compress.messages.link import Message
 from mpi_compress.messages.tree import Tree
 
 T = TypeVar("T")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")  # mpiexec's before SLURM's
+_TIMES = 200  # that a message is sent to itself
 
 
 class Ranks:
@@ -78,7 +83,7 @@ class MPIRanks(Ranks):
         self._comm = comm
         self._channel = Channel(comm)
         host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self._host = Channel(host, self._channel.crowded)
+        self._host = Channel(host)
         host.Free()
         if self._host.rank == 0:
             unlink_shared_memory()
@@ -141,13 +146,24 @@ class MPIRanks(Ranks):
         from mpi_compress.exchange.tree import TreeOfRanks
 
         if kind == "allgather":
-            return _folding(AllGather(self._comm, n, patience, self.crowded), fold)
-        return (TreeOfRanks if fold == "tree" else PointToPoint)(self._comm, n, master == "worker", patience, self.crowded)
+            return _folding(AllGather(self._comm, n, patience, self._channel.bell), fold)
+        return (TreeOfRanks if fold == "tree" else PointToPoint)(self._comm, n, master == "worker", patience, self._channel.bell)
 
     def seconds_a_message(self) -> float:
-        from mpi_compress.exchange.channel import seconds_to_itself
+        from mpi4py import MPI
 
-        return seconds_to_itself()
+        from mpi_compress.exchange.channel import Messages
+
+        channel, took = Messages(MPI.COMM_SELF, None, 0), []
+        message = [Message(np.zeros(100, np.uint8))]
+        for _ in range(_TIMES):
+            start = time.perf_counter()
+            requests = channel.begin_to_send(message, [0], 0)  # they complete where they are received
+            channel.receive_messages({0: 1}, 0)
+            channel.wait(*requests)
+            took.append(time.perf_counter() - start)
+        channel.free()
+        return float(np.median(took))
 
     def close(self) -> None:
         self._channel.free()

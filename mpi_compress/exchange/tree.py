@@ -7,6 +7,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.exchange.base import Pieces, heads, last_below
+from mpi_compress.exchange.bell import Bell
 from mpi_compress.exchange.mpi import DOWN, REPORT, UP, PointToPoint
 from mpi_compress.messages.link import LENGTH_BYTES, Message
 from mpi_compress.messages.tree import Piece, Tree, as_message
@@ -18,8 +19,8 @@ class TreeOfRanks(PointToPoint):
     Which rank gets the sums of which others is in `heads`. A message that no sum can take in yet goes on as it is.
     """
 
-    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, crowded: bool | None = None):
-        super().__init__(comm, n, master_hosts, patience, crowded)
+    def __init__(self, comm: MPI.Comm, n: int, master_hosts: bool, patience: float = 0.0, bell: Bell | None = None):
+        super().__init__(comm, n, master_hosts, patience, bell)
         self.tree = tree = Tree(n)
         hosts, blocks = [*self._blocks], [*self._blocks.values()]
         above = heads(len(hosts), tree.height)

@@ -23,8 +23,8 @@ class Post:
 
     letters: dict
 
-    def __init__(self, comm, crowded, kept=0):
-        self.rank, self.crowded = comm.rank, False
+    def __init__(self, comm, bell, kept=0):
+        self.rank, self.bell = comm.rank, None
 
     def send_messages(self, messages, to, tag):
         for rank in to:
