@@ -20,6 +20,7 @@ DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
 _STEPS_OF_START, _PAIRS, _START = 300, 10, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SHORTEST = 1e-10  # share of a step
+_FALLS = 0.1  # ‖∇f‖ by this factor: a rise of f by as much as its sum of N terms may be rounded is none
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
 
 
@@ -78,6 +79,8 @@ def _search(
         new_value, g = value_and_gradient(f, new_x)
         falls = new_value <= value - 1e-4 * t * decrement and decrement > rounding
         if falls or (new_value <= value + rounding and norm(g) < _STILL_FALLING * size):
+            return new_x, new_value, g
+        if new_value <= value + len(f.rows) * EPS * abs(value) and norm(g) < _FALLS * size:  # f is a long sum
             return new_x, new_value, g
         t /= 2
     return None
