@@ -16,8 +16,8 @@ INNER = (0.1, 0.9)  # quantiles: the band
 def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
     """The running median of a curve that is noise, in its band; None for one that is not.
 
-    Windows are even along the axis as it is drawn. The band holds the middle four fifths of a window's rows; over several seeds it
-    goes from the median of their least to the median of their most.
+    It begins at the curve's first row. Windows are even along the axis as it is drawn. The band holds the middle four fifths of a
+    window's rows; over several seeds it goes from the median of their least to the median of their most.
     """
     assert line.x is not None
     along, height = _on_axis(line.x, xscale), _on_axis(line.y, yscale)
@@ -27,7 +27,7 @@ def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
     edges = np.linspace(along[0], along[-1], windows + 1)
     inside = np.searchsorted(along, edges)
     inside[-1] = along.size
-    rows: list[tuple[float, float, float, float]] = []
+    rows = [(float(line.x[0]), *[float(line.y[0])] * 3)]
     for i in range(windows):
         own = slice(inside[i], inside[i + 1])
         near = slice(inside[max(0, i - 1)], inside[min(windows, i + 2)])

@@ -29,6 +29,9 @@ def columns(run: Result) -> Mapping[str, NDArray]:
     found["speedup"] = found["alpha_bar"] * d / T
     found["predicted_cost"] = cost / found["alpha_bar"]
     found["predicted_payload"] = payload / found["alpha_bar"]
+    messages = run.trace["round"][-1] * run.attrs["n_workers"] or np.nan
+    for name, sent in (("payload_sent", "paper_bits_up"), ("cost_sent", "cost_up")):
+        found[name] = np.full(T.size, run.trace[sent][-1] / messages)
     found["growth"] = growth(run)
     if (table := Table.of(run)) is not None:
         ways = np.array([table.best(gap).rounds for gap in run.trace["suboptimality"]]).T

@@ -172,6 +172,8 @@ COLUMNS = (
     Column("speedup", "float64", "", "SpeedUp(T) = d ᾱ_T / T", "curves", ""),
     Column("predicted_cost", "float64", "", "predicted cost C(T) / ᾱ_T", "curves", ""),
     Column("predicted_payload", "float64", "bit", "predicted payload P(T) / ᾱ_T", "curves", ""),
+    Column("cost_sent", "float64", "", "cost of a message sent", "curves", ""),
+    Column("payload_sent", "float64", "bit", "payload of a message sent", "curves", ""),
     Column("table1", "float64", "", "bound on rounds, data-dependent", "bounds", ""),
     Column("table1_gd", "float64", "", "bound on rounds, no compression", "bounds", ""),
     Column("table1_worst_case", "float64", "", "bound on rounds, worst case", "bounds", ""),
