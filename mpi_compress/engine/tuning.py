@@ -104,7 +104,7 @@ def _columns_of(p: Prepared) -> list[str]:
 
 
 def _by_target(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
-    """For each run the value that reaches its target with the least, in stages."""
+    """Find for each run the value that reaches its target with the least, in stages."""
     ranks, problems = trying.how.ranks, dict[str, Problem]()
     searches = {i: _Search(spec) for i, spec in specs.items()}
     while asked := ranks.on_root(lambda: {i: places for i, search in searches.items() if (places := search.wanted())}):
@@ -194,7 +194,7 @@ def _ended_well(run: Run, descends: bool) -> bool:
 
 
 def _by_merit(specs: Mapping[int, RunSpec], trying: _Trying) -> Wins:
-    """For each run the value with the least merit after the trials' own budget."""
+    """Find for each run the value with the least merit after the trials' own budget."""
     if not specs:
         return {}
     found = trying.results({i: trials(spec) for i, spec in specs.items()}, specs)

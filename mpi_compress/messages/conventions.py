@@ -76,7 +76,7 @@ def conventions_of(names: Sequence[str]) -> dict[str, Convention]:
 
 
 def bits_by(conventions: Mapping[str, Convention], link: Link, arrived: Sequence[Message]) -> list[list[float]]:
-    """For each message whether it is a whole vector (1.0), then its bits by each convention; zeros for silence."""
+    """A list for each message: 1.0 if it is a whole vector, then its bits by each convention; zeros for silence."""
     silence = [0.0] * (1 + len(conventions))
     contents = [None if message.is_silent else link.unpack(message) for message in arrived]
     rule = [each.bits for each in conventions.values()]

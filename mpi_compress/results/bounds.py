@@ -66,7 +66,7 @@ class Bound:
 
     @property
     def rounds(self) -> tuple[float, float, float]:
-        """Without compression, data-dependent, and at worst."""
+        """The rounds without compression, by the data-dependent bound, and at worst."""
         return self.plain, self.plain / self.gain, self.plain / self.worst_gain
 
 

@@ -129,7 +129,7 @@ class IADESGD(DoublyEncoded):
         return abs(self.η * float(self.rho) * self.L - 1) <= 1e-9
 
     def bound(self, k: int, start: float) -> float:
-        """For the root of the mean square."""
+        """The bound on √(E‖x_k − x*‖²)."""
         return math.sqrt(self.c1**k * xi(square(start), self.s, self.c, self.c1))
 
 

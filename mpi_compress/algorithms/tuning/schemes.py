@@ -184,7 +184,7 @@ class StochasticallyAlone(Scheme):
 
 
 SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}
-"""By the name of the compressor whose budget T is tuned."""
+"""The schemes, by the name of the compressor whose budget T is tuned."""
 
 
 def check_budget(link: Link, cost: CostModel, budget: Budget) -> None:

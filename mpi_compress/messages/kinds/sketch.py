@@ -50,7 +50,7 @@ class Sketch(Compressed):
 
 @lru_cache(maxsize=4)
 def hashes(dim: int, seed: int, rows: int, width: int) -> list[tuple[NDArray[np.uint32], NDArray[np.int8]]]:
-    """For each row the bucket below `width` of every coordinate (d,), and its sign ±1 (d,); a round's workers share them."""
+    """The bucket below `width` of every coordinate (d,) and its sign ±1 (d,), for each row; a round's workers share them."""
     rng = np.random.Generator(np.random.Philox(key=seed))
     drawn = (rng.integers(2 * width, size=dim, dtype=np.uint32) for _ in range(rows))
     return [(each >> np.uint32(1), 1 - 2 * (each & np.uint32(1)).astype(np.int8)) for each in drawn]

@@ -94,7 +94,7 @@ class Sized(Partition):
             raise ValueError(f"sizes has {len(self.sizes)} shares for {n} workers; give one for each worker")
 
     def cuts(self, rows: int, n: int, rng: Generator) -> RowNumbers:
-        """At ⌊N · (the first shares' sum) / (the sum of all)⌋."""
+        """The slices begin at ⌊N · (the first shares' sum) / (the sum of all)⌋."""
         if self.sizes is None:
             return super().cuts(rows, n, rng)
         shares = np.array(self.sizes) if isinstance(self.sizes, list) else _log_normal(self.sizes, n, rng)
