@@ -49,7 +49,7 @@ class Setting:
     down: Link
     cost: CostModel
     mu_apart: float  # µ where the regulariser is applied by every node on its own, uncommunicated; 0 where it is in the f_i
-    numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
+    numbers: Mapping[str, float]  # what formulas may name: L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa
     x_star: Vector | None = None  # (d,), where it is known
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all

@@ -18,7 +18,7 @@ _ω = "the ω of a bounded variance without bias", "such as natural or random-k"
 OF_COMPRESSORS = {"delta": ("up", _δ), "omega": ("up", _ω), "delta_down": ("down", _δ), "omega_down": ("down", _ω)}
 """Quantities that a compressor states: the direction of its link, what they are, and what has one."""
 
-COMPUTED_WHERE_NAMED = ("L_max", "L_rms", "L_pm", "L_row", "g0")
+COMPUTED_WHERE_NAMED = ("L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0")
 """Quantities that are known only in a run whose formulas name them."""
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.estimators.diana import DIANA
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
+from mpi_compress.algorithms.estimators.ef21 import EF21
 from mpi_compress.algorithms.estimators.gd import GD
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, exact_up
+from mpi_compress.algorithms.needs import EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, exact_up
 from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -130,6 +131,24 @@ class DIANAByEF21P(DIANA):
     def begin(self, numbers: Mapping[str, float]) -> None:
         super().begin(numbers)
         object.__setattr__(self, "alpha", self.beta)
+
+
+@algorithms.register("ef21-w")
+class WeightedEF21(EF21):
+    """EF21-W: Richtárik, Gasanov, Burlachenko (ICLR 2024): EF21 with the arithmetic mean of the L_i in its step.
+
+    worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
+    everyone         g ← g + (1/n) Σ c_i;  x ← x − γ g
+
+    The paper weighs f_i by w_i = L_i/Σ L_j and compresses ∇f_i/(n w_i). Where C(tv) = t C(v), as of top-k, this is EF21 itself, and
+    the theorem says more of it: γ ≤ 1/(L + L̄ √(1−δ)/(1 − √(1−δ))) with L̄ = (1/n) Σ L_i, which is at most √((1/n) Σ L_i²). Other
+    compressors are refused.
+    """
+
+    paper = "EF21-W"
+    needs = (WHOLE_GRADIENTS, EXACT_DOWN, HOMOGENEOUS_UP)
+    theory = "1/(L + L_mean*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
+    step: Step = theory  # γ, the step size
 
 
 @algorithms.register("marina-p")

@@ -43,6 +43,10 @@ EXACT_DOWN = Need(
 UNBIASED_UP = Need(
     lambda m: m.up.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor, such as random-k or qsgd"
 )
+HOMOGENEOUS_UP = Need(
+    lambda m: m.up.compressor.name in ("top-k", "identity", "block-sign"),
+    "{name} needs a compressor with C(tv) = t C(v): top-k, block-sign or the identity",
+)
 UNBIASED_DOWN = Need(
     lambda m: m.down.compressor.unbiased(m.setting.dim),
     "{name} needs an unbiased compressor down, such as perm-k or random-k",

@@ -218,7 +218,7 @@ def _readable(read: Callable[[Any], Any], wanted: str, converts: bool = False) -
 
 
 Expression = Annotated[float | str, _readable(names_in, 'a number or a formula, such as "1/L" or "1e-4 L"')]
-"""A field of a part: a number, or a formula in quantities of the problem (L, L_max, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa)."""
+"""A part's field: a number, or a formula in the problem's L, L_max, L_mean, L_rms, L_pm, L_row, g0, mu, n, d, N, kappa."""
 
 Size = Annotated[float | str, _readable(bits, f"a size of 0 or more, a number and one of: {', '.join(_UNITS)}")]
 """A field of a part: a size such as "576 B", or a plain number."""

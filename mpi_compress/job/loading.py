@@ -1,6 +1,7 @@
 """A job: one TOML file, or dict = one figure = some runs, checked whole before anything runs."""
 
 import copy
+import json
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -87,8 +88,7 @@ def load_job(
         only: take the runs of this label, or of these; a label may be a pattern, ``"top-*"``.
         index: take the run of this number.
         full: with the values by dotted key of the job's table [full].
-        name: the folder of its results. None: a file's path below a folder called `jobs`, else its stem; the key `name` of a dict,
-            else its title in small letters with hyphens.
+        name: the folder of its results. None: a file's path below `jobs`, else its stem; a dict's `name`, or its title in hyphens
         frozen: the folder into which `freeze` has copied the job and its plugins; `job`, where it was, is not read.
 
     Raises:
@@ -96,7 +96,8 @@ def load_job(
     """
     def parsed(tables: dict[str, Any], name: str, folder: Path) -> Job:
         values = {key: as_toml(value, key) for key, value in (overrides or {}).items()}
-        return parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
+        job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
+        return replace(job, runs=_once_each(job.runs)) if overrides else job
 
     if isinstance(job, Mapping):
         return parsed(*named_tables(job, name), Path())
@@ -109,6 +110,11 @@ def load_job(
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
+
+
+def _once_each(runs: Sequence[RunSpec]) -> list[RunSpec]:
+    """The runs without those that an override has made equal, such as those of a grid of seeds by `--set seed=0`."""
+    return [*{(r.label, json.dumps(r.written, sort_keys=True, default=str)): r for r in reversed(runs)}.values()][::-1]
 
 
 def _toml(path: Path) -> dict[str, Any]:

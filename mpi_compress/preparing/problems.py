@@ -88,7 +88,8 @@ class Problem:
             return known
         known |= {"L": self.L, "kappa": self.L / self.mu if self.mu > 0 else math.inf}
         if self.smoothness.each:
-            known |= {"L_max": max(self.smoothness.each), "L_rms": math.sqrt(added(L * L for L in self.smoothness.each) / n)}
+            each = self.smoothness.each
+            known |= {"L_max": max(each), "L_mean": added(each) / n, "L_rms": math.sqrt(added(L * L for L in each) / n)}
             known["L_pm"] = known["L_rms"] if math.isnan(self.smoothness.variation) else self.smoothness.variation
         return known if self.smoothness.row is None else known | {"L_row": self.smoothness.row}
 

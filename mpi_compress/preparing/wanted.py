@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mpi_compress.core.registry import is_ours
 from mpi_compress.job.runs import RunSpec
 
-OF_WORKERS = ("L_max", "L_rms", "L_pm")  # quantities that need all workers' smoothness
+OF_WORKERS = ("L_max", "L_mean", "L_rms", "L_pm")  # quantities that need all workers' smoothness
 OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that need x* while a run is played
 
 
@@ -14,7 +14,7 @@ OF_OPTIMUM = ("distance", "relative_distance", "bound", "gap")  # columns that n
 class Wanted:
     """Constants that a job needs, and that are costly."""
 
-    each: bool  # L_max, L_rms or L_pm
+    each: bool  # L_max, L_mean, L_rms or L_pm
     row: bool  # L_row
     optimum: bool  # x*
     f_star: bool  # f*

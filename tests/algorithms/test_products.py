@@ -1,7 +1,10 @@
 """Methods that a job's line puts together: an estimator, a server and a downlink; beside plain loops, where they coincide, and refusals."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import scipy.linalg
 from helpers import plain_literature as draws
 from helpers import plain_products as plain
 from helpers.plain_ef import Shards
@@ -12,6 +15,7 @@ import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.algorithms.names import table
 from mpi_compress.algorithms.parts import dense
+from mpi_compress.algorithms.servers.muon import Muon, polar_factor
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
 HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov", "momentum": 0.6}, {"name": "adam", "beta2": 0.9}
@@ -28,11 +32,15 @@ SERVERS = {
     "heavy ball, nesterov": ({**HEAVY, "form": "nesterov"}, plain.heavy_ball(γ, 0.8, "nesterov")),
     "nesterov": (NESTEROV, plain.nesterov(γ, 0.6)),
     "adam": (ADAM, plain.adam(γ, β2=0.9)),
+    "adagrad": ({"name": "adagrad", "beta1": 0.5}, plain.adagrad(γ, 0.5)),
+    "lmo": ({"name": "lmo", "norm": "euclidean", "beta": 0.8}, plain.normalised(γ, 0.8)),
+    "muon": ({"name": "muon", "vectors": "euclidean"}, plain.normalised(γ, 0.95)),
 }
 ESTIMATORS = {
     "gd": ({"name": "gd"}, RANDOM, lambda f: plain.gd(f, random)),
     "ef21": ({"name": "ef21"}, TOP, lambda f: plain.ef21(f, top)),
     "diana": ({"name": "diana", "alpha": 0.25}, RANDOM, lambda f: plain.diana(f, random, 0.25)),
+    "ef-bv": ({"name": "ef-bv", "lam": 0.25, "nu": 0.75}, RANDOM, lambda f: plain.ef_bv(f, random, 0.25, 0.75)),
     "marina": ({"name": "marina", "p": 0.3}, RANDOM, lambda f: plain.marina(f, random, draws.coins(0.3, ROUNDS))),
     "ef": ({"name": "ef"}, TOP, lambda f: plain.ef(f, top)),
 }
@@ -76,8 +84,8 @@ ALL = {"name": "top-k", "k": 12}
 EXACTLY = {  # estimators whose messages lose nothing here: each is then gradient descent
     "3pc": ({"zeta": 0.0}, EXACT), "adacgd": ({"zeta": 0.0, "levels": [12]}, {"name": "top-k"}), "cat": ({"budget": 12}, {"name": "top-k"}),
     "clag": ({"zeta": 0.0}, ALL), "dasha": ({}, EXACT), "dasha-mvr": (WHOLE, EXACT), "dasha-page": ({"p": 0.5, **WHOLE}, EXACT),
-    "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-gdstar": ({}, ALL),
-    "ef21": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT),
+    "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-bv": ({}, ALL), "ef-gdstar": ({}, ALL),
+    "ef21": ({}, ALL), "ef21-w": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT),
     "marina": ({"p": 0.5}, EXACT), "marina-pp": ({"p": 0.5}, EXACT), "page": ({"p": 0.5, **WHOLE}, EXACT),
     "sgd": (WHOLE, EXACT),
 }  # fmt: skip
@@ -131,6 +139,63 @@ def test_a_products_name_is_its_parts(name, tmp_path):
     np.testing.assert_array_equal(a.x, b.x)
 
 
+BETWEEN = {  # EF-BV at its ends
+    "ef21": ({"name": "ef21"}, {"lam": 1, "nu": 1}, TOP),
+    "diana": ({"name": "diana", "alpha": 0.25}, {"lam": 0.25, "nu": 1}, RANDOM),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_ef_bv_is_ef21_and_diana_to_the_last_bit(name, tmp_path):
+    method, ends, up = BETWEEN[name]
+    a = run_of(tmp_path, {**method, "step": γ}, up)
+    b = run_of(tmp_path, {"name": "ef-bv", **ends, "step": γ}, up)
+    np.testing.assert_array_equal(a.x, b.x)
+
+
+def test_ef_bvs_defaults_are_the_parameters_and_the_step_of_its_ends(tmp_path):
+    """λ = ν = 1 and EF21's step for a contraction; λ = 1/(1 + ω), ν = 1/(1 + ω/n) for an unbiased compressor."""
+    top, ef21 = (run_of(tmp_path, {"name": name}, TOP) for name in ("ef-bv", "ef21"))
+    np.testing.assert_allclose(top.x, ef21.x, rtol=1e-12)
+    random = run_of(tmp_path, {"name": "ef-bv"}, RANDOM)
+    ω, n = random.attrs["dim"] / 3 - 1, random.attrs["n_workers"]
+    λ, ν = 1 / (1 + ω), 1 / (1 + ω / n)
+    again = run_of(tmp_path, {"name": "ef-bv", "lam": λ, "nu": ν}, RANDOM)
+    np.testing.assert_allclose(again.x, random.x, rtol=1e-12)
+
+
+def test_ef21_w_is_ef21_with_a_longer_step(tmp_path):
+    weighted, ef21 = (run_of(tmp_path, {"name": name}, TOP) for name in ("ef21-w", "ef21"))
+    same = run_of(tmp_path, {"name": "ef21", "step": "1/(L + L_mean*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"}, TOP)
+    np.testing.assert_array_equal(weighted.x, same.x)
+    assert weighted.trace["loss"][-1] < ef21.trace["loss"][-1]
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (2, 3, 4)])
+def test_muon_moves_matrices_along_the_polar_factor_of_their_momentum(shape):
+    """SciPy's polar decomposition is the second opinion; a vector beside the matrix moves by its sign."""
+    rng, γ = np.random.default_rng(0), 0.3
+    size = int(np.prod(shape))
+    setting = SimpleNamespace(mu_apart=0.0, shapes=[shape, (2,)], penalty_apart=None)
+    server = Muon(beta=0.5).joined(SimpleNamespace(setting=setting, batch=None), {})
+    x = rng.standard_normal(size + 2)
+    moved, wanted, m = server.start(x.copy()), x.copy(), np.zeros(size + 2)
+    for k in range(3):
+        g = rng.standard_normal(size + 2)
+        m = 0.5 * m + g
+        factor, _ = scipy.linalg.polar(m[:size].reshape(-1, shape[-1]))
+        wanted -= γ * np.concatenate([factor.ravel(), np.sign(m[size:])])
+        server.move(moved, (g,), γ, k)
+    np.testing.assert_allclose(moved.x, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_the_polar_factor_of_a_matrix_of_low_rank_has_its_rank():
+    a, b = np.arange(1.0, 5), np.array([1.0, -2, 0.5])
+    factor = polar_factor(np.outer(a, b))
+    np.testing.assert_allclose(factor, np.outer(a / np.linalg.norm(a), b / np.linalg.norm(b)), atol=1e-12)
+    assert not polar_factor(np.zeros((3, 2))).any()
+
+
 @pytest.mark.parametrize("method", ["ef", "ef21"])
 def test_a_budget_of_the_uplink_is_that_of_the_method(method, tmp_path):
     a = run_of(tmp_path, {"name": method, "budget": "cat", "step": 0.2}, {"name": "top-k"})
@@ -155,6 +220,7 @@ REFUSED = [
     ({"algorithm": {"name": "cat"}, "up": {"compressor": "top-k", "budget": "cat"}}, "up.budget: cat sets what is sent itself"),
     ({"algorithm": {"name": "gd"}, "up": {"compressor": "top-k", "budget": 3}}, "up.budget: 3 was given"),
     ({"algorithm": {"name": "gd"}, "up": {"compressor": TOP, "budget": "cat"}}, 'budget = "cat" sets k itself'),
+    ({"algorithm": {"name": "ef21-w", "step": 0.1}, "up": {"compressor": {"name": "hard-threshold", "threshold": 0.1}}}, "ef21-w needs a compressor with C(tv) = t C(v)"),
     ({"algorithm": {"name": "svrg", "step": 0.1}, "down": {"by": "ef21-p"}}, "the workers of svrg use the mean that they hear"),
     ({"algorithm": {"name": "gd", "step": 0.1, "average": "uniform"}, "down": {"by": "ef21-p"}}, "leave average out"),
     ({"algorithm": {"name": "gd", "step": 0.1}, "down": {"by": MARINA_P, "compressor": TOP}}, "gd needs an unbiased compressor down"),

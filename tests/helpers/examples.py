@@ -36,6 +36,7 @@ COMPRESSORS = [
     {"name": "perm-k", "n": 3},
     {"name": "perm-k", "n": 50},
     {"name": "count-sketch", "columns": 4, "rows": 2},
+    {"name": "core", "m": 3},
     {"name": "blocks", "of": {"name": "top-k", "k": "20%"}, "slices": 3},
     {"name": "blocks", "of": {"name": "qsgd", "levels": 4}, "sizes": [4, 1, 7]},
     {"name": "blocks", "of": {"name": "hard-threshold", "threshold": 0.5}, "slices": 3, "joined": True},

@@ -34,6 +34,18 @@ def diana(f, Q, α):
     return direction
 
 
+def ef_bv(f, C, λ, ν):
+    h = np.zeros((f.n, f.parts[0][0].shape[1]))
+
+    def direction(ws, k):
+        m = np.array([C(f.gradient(i, ws[i]) - h[i], i, k) for i in range(f.n)])
+        g = (h + ν * m).mean(axis=0)
+        h[:] += λ * m
+        return g
+
+    return direction
+
+
 def marina(f, Q, full):
     before, g = np.zeros((f.n, f.parts[0][0].shape[1])), np.zeros(f.parts[0][0].shape[1])
 
@@ -111,6 +123,28 @@ def adam(γ, β1=0.9, β2=0.999, ε=1e-8):
             g, k = yield x, x
             m, v = β1 * m + (1 - β1) * g, β2 * v + (1 - β2) * g**2
             x = x - γ * (m / (1 - β1 ** (k + 1))) / (np.sqrt(v / (1 - β2 ** (k + 1))) + ε)
+
+    return server
+
+
+def adagrad(γ, β1=0.0, ε=1e-3):
+    def server(x):
+        m, v = np.zeros_like(x), np.zeros_like(x)
+        while True:
+            g, _ = yield x, x
+            m, v = β1 * m + (1 - β1) * g, v + g**2
+            x = x - γ * m / (np.sqrt(v) + ε)
+
+    return server
+
+
+def normalised(γ, β):
+    def server(x):
+        m = np.zeros_like(x)
+        while True:
+            g, _ = yield x, x
+            m = β * m + g
+            x = x - γ * m / np.sqrt(np.sum(m**2))
 
     return server
 

@@ -237,6 +237,14 @@ def test_what_is_set_for_the_small_size_need_not_suit_the_full_one(tmp_path):
     assert load_job(file, {"up.compressor.k": 3}).runs[0].up.compressor.k == 3
 
 
+def test_runs_that_an_override_makes_equal_are_one():
+    tables = {"data": {"generator": "least-squares"}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3}, "title": "x",
+              "grid": {"seed": [0, 1], "algorithm.step": [0.1, 0.2]}}  # fmt: skip
+    assert len(load_job(tables).runs) == 4
+    runs = load_job(tables, {"seed": 5}).runs
+    assert [(run.label, run.seed) for run in runs] == [("x, step = 0.1", 5), ("x, step = 0.2", 5)]
+
+
 def test_overrides_reach_every_run(tmp_path):
     runs = job(BASE + '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\nstop = { rounds = 9 }', tmp_path, **{"stop.rounds": 4}).runs
     assert [r.stop.rounds for r in runs] == [4, 4]

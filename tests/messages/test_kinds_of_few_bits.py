@@ -150,6 +150,18 @@ def test_perm_ks_variance_of_the_mean_is_that_of_its_paper():
         assert np.mean(errors) == pytest.approx(wanted, abs=5 * np.std(errors) / 200**0.5)
 
 
+def test_core_sends_projections_and_reads_them_back_along_the_same_vectors():
+    """Written out with NumPy; the mean of messages is the message of the mean, and m floats cross whatever d is."""
+    d, C = 30, compressors["core"](m=4)
+    a = np.random.default_rng(2).standard_normal((3, d))
+    sent = [C.compress(a[i], at(1, i)) for i in range(3)]
+    ξ = np.random.Generator(np.random.Philox(key=sent[0].seed)).standard_normal((4, d))
+    np.testing.assert_allclose(sent[1].dense(), ξ.T @ (ξ @ a[1]) / 4, rtol=1e-12)
+    np.testing.assert_allclose(Averager(d).mean(sent).dense(), C.compress(a.mean(axis=0), at(1, 0)).dense(), rtol=1e-12, atol=1e-14)
+    assert len({c.seed for c in sent}) == 1
+    assert codecs["seeded"](float=32).encode(sent[0]).size == 4 + 4 * 4
+
+
 def test_the_mean_of_sketches_is_the_sketch_of_the_mean():
     d, C = 30, compressors["count-sketch"](columns=7, rows=3)
     a = np.random.default_rng(2).standard_normal((4, d))

@@ -21,6 +21,7 @@ def described(curve="alpha", mu=0.5, f_star=1.0, improvement=(0.4, 0.2, 0.25, na
     trace = {
         "round": np.arange(rows), "loss": np.array([9.0, 5.0, 2.0, 1.5]), "suboptimality": np.array([8.0, 4.0, 1.0, 0.5]),
         "grad_norm": np.array([4.0, 2.0, 1.0, 0.1]), "distance": np.array([2.0, 3.0, 1.0, 0.5]), "elements_up": np.array([0, 5, 10, 15]),
+        "paper_bits_up": np.array([0.0, 60, 130, 210]), "cost_up": np.array([0.0, 80, 160, 270]),
     } | more  # fmt: skip
     attrs = {
         "label": "made up", "status": "complete", "L": 2.0, "mu": mu, "f_star": f_star, "curve": curve, "dim": 50, "n_workers": 1,
@@ -87,6 +88,8 @@ def test_curves_over_budgets_are_the_least_over_rows():
     assert run.column("speedup") == pytest.approx([5.0, 4.0, 1.0])
     assert run.column("predicted_cost") == pytest.approx([800.0, 900.0, 3510.0])
     assert run.column("predicted_payload") == pytest.approx([700.0, 875.0, 3500.0])
+    assert run.column("payload_sent") == pytest.approx([70.0] * 3), "210 bits in three rounds of one worker"
+    assert run.column("cost_sent") == pytest.approx([90.0] * 3)
 
 
 def test_the_precision_of_iade_sgd_is_half_of_its_bound_on_the_square():

@@ -9,7 +9,7 @@ from helpers.plays import bound
 
 from mpi_compress.algorithms import algorithms
 
-L, L_MAX, L_RMS, L_ROW, MU, G0 = 2.0, 3.0, 2.5, 7.0, 0.1, 5.0
+L, L_MAX, L_MEAN, L_RMS, L_ROW, MU, G0 = 2.0, 3.0, 2.25, 2.5, 7.0, 0.1, 5.0
 
 
 def top(k):
@@ -33,7 +33,7 @@ def settled(algorithm, up=EXACT, n=4, d=12, N=24, mu=MU, L=L, **setting):
     """An algorithm in a setting of these numbers, whatever the problem."""
     gradient = np.eye(1, d)[0] * G0
     f = SimpleNamespace(value_and_gradient=lambda x: (0.0, gradient))
-    numbers = {"L": L, "L_max": L_MAX, "L_rms": L_RMS, "L_pm": L_RMS, "L_row": L_ROW, "mu": mu, "n": n, "d": d, "N": N, "kappa": L / mu if mu else np.inf}
+    numbers = {"L": L, "L_max": L_MAX, "L_mean": L_MEAN, "L_rms": L_RMS, "L_pm": L_RMS, "L_row": L_ROW, "mu": mu, "n": n, "d": d, "N": N, "kappa": L / mu if mu else np.inf}
     p = SimpleNamespace(count=n, dim=d, apart=0.0, numbers={key: float(value) for key, value in numbers.items()}, fs={0: f})
     return bound(p, algorithm, up, **setting)
 
@@ -65,6 +65,10 @@ CASES = [
     ("ef21", {}, top(9), {}, {"step": 1 / (L + L_RMS)}),
     ("ef21", {}, top(3), {"participants": 2}, {"step": 1 / (L + L_RMS * sqrt(7 / 8) / (1 - sqrt(7 / 8)))}),
     ("ef21", {"budget": "cat"}, TOP, {}, {"step": 1 / (L + L_RMS * sqrt(11 / 12) / (1 - sqrt(11 / 12)))}),
+    ("ef21-w", {}, top(3), {}, {"step": 1 / (L + L_MEAN * S / (1 - S))}),
+    ("ef-bv", {}, top(3), {}, {"step": 1 / (L + L_RMS * S / (1 - S)), "lam": 1.0, "nu": 1.0}),
+    # r = (3/4)² + 3/16 and r_av = (3/7)² + (4/7)² 3/4
+    ("ef-bv", {}, random(3), {}, {"lam": 1 / 4, "nu": 4 / 7, "step": 1 / (L + L_RMS * sqrt(3 / 7) / (1 - sqrt(3 / 4)))}),
     ("ef21-sgdm", {}, top(3), {}, {"step": 0.25 / (20 * L_RMS), "eta": 0.1}),
     ("ef21-sgdm", {}, top(9), {}, {"step": 0.1 / (7 * L)}),
     ("econtrol", {}, top(3), {}, {"step": 0.25 / (8 * sqrt(6) * L_MAX), "eta": 0.25 / (3 * S * (1 + S))}),

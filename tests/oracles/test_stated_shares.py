@@ -25,6 +25,7 @@ CASES = [
     ({"name": "perm-k", "n": 50}, "omega", ANY, 15),
     ({"name": "count-sketch", "columns": 4, "rows": 2}, "omega", ANY, 15 / 8),
     ({"name": "count-sketch", "columns": 4, "rows": 2}, "omega", ONE, 15 / 8),
+    ({"name": "core", "m": 4}, "omega", ANY, 17 / 4),
     ({"name": "natural"}, "omega", np.full(16, 4 / 3), 1 / 8),
     ({"name": "natural", "fraction": 3}, "omega", np.full(16, 1 + (1 / 8) / (2 + 1 / 8)), (1 / 64) / (4 * 9 / 8)),
     ({"name": "terngrad"}, "omega", PEAK, (sqrt(16) - 1) / 2),

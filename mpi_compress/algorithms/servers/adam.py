@@ -40,3 +40,29 @@ class AdamStep(Server):
         self.regularise(s.x, γ, at_once=True)
         x = dense(s.x)
         x -= γ * m / (np.sqrt(v) + self.epsilon)
+
+
+@servers.register("adagrad")
+class AdaGradStep(Server):
+    """FedAdagrad's step (Reddi, Charles, Zaheer, Garrett, Rush, Konečný, Kumar, McMahan 2021, Algorithm 2); β1 = 0: AdaGrad.
+
+    m ← β1 m + (1 − β1) g;  v ← v + g²
+    x ← x − γ m / (√v + ε)
+
+    A regulariser at the master is decoupled from m and v, as in `adam`.
+    """
+
+    paper = "Reddi et al. 2021, Algorithm 2"
+    beta1: Decay = 0.0  # β1, the share that m keeps
+    epsilon: Positive = 1e-3  # ε, added to √v; the paper's τ
+
+    def start(self, x: Point) -> MovedWithMoments:
+        return MovedWithMoments(x, self.begun_mean(x), np.zeros_like(dense(x)), np.zeros_like(dense(x)))
+
+    def move(self, s: MovedWithMoments, g: Direction, γ: float, k: int) -> None:
+        ĝ = summed(g)
+        s.m += (1 - self.beta1) * (ĝ - s.m)
+        s.v += ĝ * ĝ
+        self.regularise(s.x, γ, at_once=True)
+        x = dense(s.x)
+        x -= γ * s.m / (np.sqrt(s.v) + self.epsilon)

@@ -13,11 +13,11 @@ from mpi_compress.messages.kinds.coordinates import (
 )  # fmt: skip
 from mpi_compress.messages.kinds.grids import BlockSigns, Dense, Dithered, Grid, Lattice, Levels, Powers, Ternary, lattice_bits
 from mpi_compress.messages.kinds.samples import Samples
-from mpi_compress.messages.kinds.sketch import Sketch
+from mpi_compress.messages.kinds.sketch import Projections, Sketch
 
 __all__ = [
     "Accompanied", "BlockSigns", "Blocks", "Bytes", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Grid", "Hybrid",
-    "Indices", "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers", "Samples", "SignSparse", "Sketch", "Sparse",
-    "SparseRows", "Ternary", "Vector", "WithScalar", "WithSize", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices",
-    "uniform_indices",
+    "Indices", "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers", "Projections", "Samples", "SignSparse", "Sketch",
+    "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar", "WithSize", "index_bits", "lattice_bits", "no_coordinates",
+    "permuted_indices", "uniform_indices",
 ]  # fmt: skip
