@@ -3,7 +3,7 @@
 *clock*: the run's own seconds; *share*: one process's clock over that and over the cores that so many ranks can use; *evaluation* is off
 the clock; *wall*: the whole command for all three, from the shell; *rest*: the wall without rounds, which is start, preparing, reading,
 the rehearsal and the files; *processor*: seconds of all processes. Data, optimum and kernels are cached by a job before.
-Needs $MPI_COMPRESS_DATA, and a quiet machine.
+It needs a quiet machine, and census-income in $MPI_COMPRESS_DATA.
 """
 
 import json
@@ -59,6 +59,9 @@ def play(folder: Path, ranks: int, master: str) -> tuple[float, float, list[Any]
 
 
 def main() -> None:
+    if not (Path(os.environ.get("MPI_COMPRESS_DATA", "")) / "census-income.xz").exists():
+        print("left out: census-income is not in $MPI_COMPRESS_DATA")
+        return
     cores = len(os.sched_getaffinity(0))
     layouts = [(1, "auto"), *((ranks, "auto") for ranks in range(2, 2 * cores + 2)), (2, "dedicated")]
     with tempfile.TemporaryDirectory() as name:
@@ -66,15 +69,17 @@ def main() -> None:
         play(folder, 1, "auto")  # data, optimum and kernels
         played = {layout: [play(folder, *layout) for _ in range(TURNS)] for layout in layouts}
         alone = [median(float(turn[2][i].timing["seconds"][-1]) for turn in played[1, "auto"]) for i in range(len(LABELS))]
-        print(f"{'':17s}" + "".join(f" {label + ', s (share)':>20s}" for label in LABELS) + "  evaluation   wall   rest  processor")
+        print("| layout | " + " | ".join(f"{label}, s (share)" for label in LABELS) + " | evaluation, s | wall, s | rest, s | processor, s |")
+        print("| --- |" + " ---: |" * (len(LABELS) + 4))
         for (ranks, master), turns in played.items():
-            wall, processor = (median(turn[i] for turn in turns) for i in (0, 1))
+            wall, processor = median(turn[0] for turn in turns), median(turn[1] for turn in turns)
             clocks = [median(float(turn[2][i].timing["seconds"][-1]) for turn in turns) for i in range(len(LABELS))]
             shares = [one / (clock * min(ranks, cores)) for one, clock in zip(alone, clocks, strict=True)]
             evaluation = median(sum(float(run.timing["evaluate"][-1]) for run in turn[2]) for turn in turns)
             rounds = median(sum(json.loads(run.attrs["wall"])["rounds"] for run in turn[2]) for turn in turns)
-            text = "".join(f" {clock:13.2f} ({share:.2f})" for clock, share in zip(clocks, shares, strict=True))
-            print(f"{ranks:2d} ranks {master:>9s}{text} {evaluation:11.2f} {wall:6.2f} {wall - rounds:6.2f} {processor:10.2f}", flush=True)
+            each = " | ".join(f"{clock:.2f} ({share:.2f})" for clock, share in zip(clocks, shares, strict=True))
+            layout = "one process" if ranks == 1 else f"{ranks} ranks, master {master}"
+            print(f"| {layout} | {each} | {evaluation:.2f} | {wall:.2f} | {wall - rounds:.2f} | {processor:.2f} |", flush=True)
             if any(run.trace["loss"][-1] != first.trace["loss"][-1] for run, first in zip(turns[0][2], played[1, "auto"][0][2], strict=True)):
                 print("   the last losses are not those of one process")
 

@@ -1,4 +1,4 @@
-"""The page docs/speed.md: what `python -m benchmarks losses` finds on this machine; python docs/speed.py > docs/speed.md
+"""The page docs/speed.md: what `python -m benchmarks losses layouts growth` finds on this machine; python docs/speed.py > docs/speed.md
 
 Start it in the repository's folder, with MPI_COMPRESS_DATA naming the folder of the published sets.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import losses
+from benchmarks import growth, layouts, losses
 
 PAGE = """# Speed
 
@@ -32,6 +32,9 @@ What makes the pass fast changes no bit of a result, and the order of additions 
 def main() -> None:
     print(PAGE)
     losses.main()
+    for title, module in (("Ranks and cores", layouts), ("Growth with n and d", growth)):
+        print(f"\n## {title}\n\n{module.__doc__}", flush=True)
+        module.main()
 
 
 if __name__ == "__main__":
