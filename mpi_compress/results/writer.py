@@ -187,7 +187,7 @@ class Recorder:
 
     def _begin(self, file: Path) -> None:
         self._reserve(0)
-        self._h5 = h5py.File(file, "w", locking=False)
+        self._h5 = h5py.File(file, "w", locking=False, rdcc_nbytes=32 * CHUNK)  # else 1 MiB of each column stays in memory
 
     def _note(self, attributes: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         self._reserve(sum(values.nbytes + 8 * CHUNK for values in arrays.values()))

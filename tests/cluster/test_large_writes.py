@@ -1,0 +1,59 @@
+"""Checkpoints of 32 MB, and a folder that turns read-only in mid-run."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.layouts import assert_equal
+from helpers.running import BIN, wait_for
+
+import mpi_compress as mc
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give up its rights")]
+WIDE = """
+seed = 7
+data = { path = "wide.txt", dim = 200000 }
+objective = { mu = 1e-3 }
+workers = { count = 20 }
+stop = { rounds = 40 }
+log = { every = 5 }
+checkpoint = { every = 1 }
+algorithm = { name = "ef21", step = 0.1 }
+up = { compressor = { name = "top-k", k = 5 } }
+"""
+BOUND = ["setpriv", "--inh-caps=-dac_override", "--bounding-set=-dac_override"]  # root, whom permissions bind
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    """The result when nothing happens; the job lies in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("wide.txt").write_text("".join(f"{(-1) ** i} {1 + i}:1 {5000 + 9 * i}:{i}\n" for i in range(1, 41)))
+    Path("wide.toml").write_text(WIDE)
+    return mc.run("wide.toml", out="whole")[0].file
+
+
+def checkpoints() -> list[Path]:
+    return [*Path("results").rglob("*.ckpt")]
+
+
+def test_a_folder_that_turns_read_only_ends_the_run_in_one_line_and_loses_nothing(whole):
+    line = [*BOUND, str(BIN / "mpi-compress"), "run", "wide.toml", "--quiet"]
+    program = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    wait_for(checkpoints, every=0.01)
+    folder = checkpoints()[0].parent
+    folder.chmod(0o555)
+    said = program.communicate(timeout=100)[1]
+    assert program.returncode == 2
+    assert said.endswith(".ckpt: the checkpoint cannot be written: Permission denied\n")
+    assert sorted(file.suffix for file in folder.iterdir()) == [".ckpt", ".part"]
+    assert mc.read(next(folder.glob("*.part"))).attrs["status"] == "failed"
+    refused = subprocess.run(line, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    folder.chmod(0o755)
+    done = subprocess.run([word for word in line if word != "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "goes on from round" in done.stderr
+    assert_equal(whole, next(folder.glob("*.h5")))
