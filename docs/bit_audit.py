@@ -169,7 +169,8 @@ Papers compare methods by bits that formulas count, and formulas differ. This pa
 sent with their lengths, and by these in UDP packets on Ethernet, one or more for each message. Bits go up, and are those of all workers up to the
 first logged row in which a method reaches the target, the median over seeds. A method has its theorem's step, or the best of the powers of
 two that its label names, and not both. The target is that of the job, or the tightest of 10, 100, … times it that half of the methods reach. A pair of methods is in another order
-if the two ways of counting do not agree on which one needs fewer bits, or find them equal in one way alone. In brackets: the place.
+if the two ways of counting do not agree on which one needs fewer bits, or find them equal in one way alone. In brackets: the place. Dense gradients in 16 bits and the data
+themselves are among the methods: a formula of 32 bits a value sees neither half a float nor what xz saves.
 
 `mpi-compress reproduce jobs/literature` and then `python docs/bit_audit.py results > docs/bit-audit.md` make this page anew, from result files alone;
 it was made with mpi_compress {mc.__version__}. To cite it, name this page and the version: CITATION.cff.""")
