@@ -40,7 +40,7 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
     first, asked = Path(options.what[0]), set(axes_of(options).values())
     if first.suffix != ".toml":
         return found(options, asked), FigureTable(), first.with_suffix(".png")
-    jobs = [load_one(file, options) for file in dict.fromkeys(options.what)]
+    jobs = [load_one(file, options) for file in dict.fromkeys(options.what) if file.endswith(".toml")]
     runs = found(options, asked.union(*(spec.asked for job in jobs for spec in job.runs)))
     target = Path(options.out) / jobs[0].name / f"{'+'.join(job.name.replace('/', '-') for job in jobs)}.png"
     if len(jobs) == 1:

@@ -126,9 +126,10 @@ def _write_notes(fig: Figure, axes: Sequence[Axes], each: Sequence[_Panel], name
     for ax, panel in zip(axes, each, strict=True):
         notes = _notes(panel.runs, panel.figure)
         if 0 < len(notes) <= INSIDE:
-            looks = [Line2D([], [], color=looks(names, not panel.figure.bounds)[panel.short[label]]["color"]) for label in notes]
+            look_of = looks(names, not panel.figure.bounds)
+            curves = [Line2D([], [], color=look_of[panel.short[label]]["color"]) for label in notes]
             legends.append(ax.legend(
-                looks, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
+                curves, notes.values(), labelcolor="linecolor", handlelength=0, handletextpad=0, fontsize=6, borderpad=0.3,
                 labelspacing=0.2, framealpha=0.7,
             ))  # fmt: skip
     if legends:

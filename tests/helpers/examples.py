@@ -118,6 +118,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "marina-pp": run_of({"name": "marina-pp"}, {"name": "random-k", "k": 9}, workers={"count": 7, "participate": 3}),
     "dasha-pp": run_of({"name": "dasha-pp"}, {"name": "qsgd", "levels": 4}, workers={"count": 7, "participate": 3}),
     "ef21-p": run_of({"name": "ef21-p"}, down=_TOP),
+    "ef-bv": run_of({"name": "ef-bv"}, {"name": "random-k", "k": 3}),
+    "ef21-w": run_of({"name": "ef21-w"}, _TOP),
     "ef21-p-diana": run_of({"name": "ef21-p-diana"}, {"name": "random-k", "k": 3}, _TOP),
     "ef21, some workers": run_of({"name": "ef21"}, _TOP, workers={"count": 7, "participate": 0.3}),
     "ef, some workers": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "participate": 4}),
@@ -179,6 +181,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         **run_of({"name": "ef21", "server": "heavy-ball", "step": "0.05/L"}, _TOP),
         "down": {"compressor": _TOP, "by": "ef21-p"},
     },
+    "ef21, muon": run_of({"name": "ef21", "server": "muon", "step": 0.01}, _TOP),
     "diana, adam": run_of({"name": "diana", "server": "adam", "step": 0.01}, {"name": "random-k", "k": 3}),
     "ef, by marina-p": {
         **run_of({"name": "ef", "batch": 1, "step": "0.1/L"}, _TOP, workers={"count": 7}),
