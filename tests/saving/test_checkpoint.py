@@ -205,11 +205,12 @@ def test_rows_cut_or_changed_anywhere_beside_a_good_checkpoint_are_one_line_and_
     (whole,) = mc.run(job, out=tmp_path / "b")
     capfd.readouterr()
     for _ in range(times):
-        part.write_bytes(damaged(rows, kind, draw))
+        part.write_bytes(left := damaged(rows, kind, draw))
         saved.write_bytes(checkpointed)
         (run,) = mc.run(job, out=tmp_path / "a")
         told = capfd.readouterr().err.splitlines()
-        assert len(told) == 1 if kind == "cut" else len(told) <= 1
+        surely = len(left) < len(rows) - 4096  # the last page of a file may hold nothing
+        assert len(told) == 1 if surely else len(told) <= 1
         assert all("CAT: begins again, for" in line and "does not go with its checkpoint" in line for line in told)
         assert_equal(whole.file, run.file)
         run.file.unlink()
