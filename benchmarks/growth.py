@@ -34,7 +34,8 @@ def play(folder: Path, generator: str, dim: int, algorithm: str, n: int) -> str:
     child = subprocess.Popen([sys.executable, "-m", "mpi_compress", "run", str(file), "--fresh", "--quiet"], cwd=folder, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    return "refused" if child.returncode else f"{perf_counter() - start:.1f} s, {used.ru_maxrss / 2**20:.2f} GiB"
+    took = f"{perf_counter() - start:.1f} s, {used.ru_maxrss / 2**20:.2f} GiB"
+    return {0: took, 2: "refused"}.get(child.returncode, f"ended with {child.returncode}")
 
 
 def rows(folder: Path) -> Iterator[str]:
