@@ -10,7 +10,7 @@ from math import log2
 
 from mpi_compress.core.errors import nearest
 from mpi_compress.core.sums import added
-from mpi_compress.messages.kinds import Accompanied, Blocks, Compressed, Dense, Hybrid, SignSparse, Sparse
+from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Compressed, Dense, Hybrid, SignSparse, Sparse
 from mpi_compress.messages.link import Link, Message
 
 
@@ -30,7 +30,8 @@ def _cheapest(link: Link, c: Compressed) -> float:
         return c.paper_bits(32, False) - c.vector.paper_bits(32, False) + _cheapest(link, c.vector)
     if isinstance(c, Blocks):
         return added(_cheapest(link, part) for part in c.parts)
-    chosen = isinstance(c, Sparse | SignSparse | Hybrid) and not link.compressor.draws_indices
+    placed = c.placed if isinstance(c, Chained) else c
+    chosen = isinstance(placed, Sparse | SignSparse | Hybrid) and not link.compressor.draws_indices
     K, d = c.elements, c.dim
     return c.paper_bits(32, False) + (min(K * log2(d), (d - K) * log2(d), d) if chosen else 0.0)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.streams import Round
-from mpi_compress.messages.kinds import Bytes, Compressed, Pair, Vector
+from mpi_compress.messages.kinds import Bytes, Compressed, Pair, Vector, no_coordinates
 from mpi_compress.messages.link import AroundLink, Message
 
 
@@ -15,6 +15,10 @@ class PairLink(AroundLink):
     def pack_two(self, first: Vector | Compressed, second: Vector | Compressed, t: Round) -> Message:
         """Compress two vectors (dim,), in this order, and encode the results; raises OverflowError where `pack` does."""
         return Message(self.write(Pair(self.vectors.compressed(first, t), self.vectors.compressed(second, t))))
+
+    def compressed(self, v: Vector | Compressed, t: Round) -> Pair:
+        assert isinstance(v, Pair)
+        return Pair(self.vectors.compressed(v.first, t), self.vectors.compressed(v.second, t))
 
     @property
     def silence(self) -> Pair:
@@ -35,3 +39,19 @@ class PairLink(AroundLink):
     def paper_bits(self, content: Compressed) -> float:
         assert isinstance(content, Pair)
         return self.vectors.paper_bits(content.first) + self.vectors.paper_bits(content.second)
+
+
+class RefreshLink(PairLink):
+    """A link whose messages are one of the link `vectors`, and after it a whole vector in the codec's floats, or nothing."""
+
+    def write(self, compressed: Compressed) -> Bytes:
+        assert isinstance(compressed, Pair)
+        first = self.vectors.write(compressed.first)
+        return np.concatenate([first, self.whole.write(compressed.second)]) if compressed.second.elements else first
+
+    def read(self, data: Bytes, at: int = 0) -> tuple[Pair, int]:
+        first, end = self.vectors.read(data, at)
+        if end == data.size:
+            return Pair(first, no_coordinates(self.dim)), end
+        second, end = self.whole.read(data, end)
+        return Pair(first, second), end

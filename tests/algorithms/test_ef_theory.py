@@ -133,8 +133,12 @@ def test_rivals_converge_to_the_optimum_with_their_theorems_steps(algorithm, up,
     assert gaps[-1] < 1e-3 * gaps[rounds // 2] or gaps[rounds // 2] < 1e-12
 
 
-def test_diana_falls_by_its_theorems_rate_in_the_mean():
-    """Gorbunov, Hanzely, Richtárik (2020): E V_k ≤ max(1 − γµ, 1 − α/2)^k V_0, V = ‖x − x*‖² + (4ω/(nα)) γ² mean‖h_i − ∇f_i(x*)‖²."""
+@pytest.mark.parametrize(("name", "share"), [("diana", "alpha"), ("rand-diana", "p")])
+def test_diana_falls_by_its_theorems_rate_in_the_mean(name, share):
+    """Gorbunov, Hanzely, Richtárik (2020): E V_k ≤ max(1 − γµ, 1 − α/2)^k V_0, V = ‖x − x*‖² + (4ω/(nα)) γ² mean‖h_i − ∇f_i(x*)‖².
+
+    Rand-DIANA has p in the place of α.
+    """
     p = problem(mu=0.1)
     x_star, _ = optimum(p)
     h_star = [f.value_and_gradient(x_star)[1].copy() for f in p.fs.values()]
@@ -146,8 +150,8 @@ def test_diana_falls_by_its_theorems_rate_in_the_mean():
             spread = np.mean([np.sum((w.h - h) ** 2) for w, h in zip(workers.values(), h_star, strict=True)])
             values.append((np.sum((node.x - x_star) ** 2), spread))
 
-        method = play(p, {"name": "diana"}, {"name": "random-k", "k": 6}, 200, look, seed=seed).method
+        method = play(p, {"name": name}, {"name": "random-k", "k": 6}, 200, look, seed=seed).method
         runs.append(values)
-    ω, γ, α = p.dim / 6 - 1, method.step, method.alpha
+    ω, γ, α = p.dim / 6 - 1, method.step, getattr(method, share)
     V = np.mean([[a + 4 * ω / (p.count * α) * γ**2 * s for a, s in run] for run in runs], axis=0)
     assert np.all(max(1 - γ * p.mu, 1 - α / 2) ** np.arange(201) * V[0] * 1.05 >= V)

@@ -22,6 +22,15 @@ HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov"
 SQUEEZE, MARINA_P = "double-squeeze", {"name": "marina-p", "p": 0.4}
 γ, ROUNDS = 0.1, 40
 
+
+
+def own_coin(i, k):
+    """What a worker draws after its random-k has drawn 3 of 12 coordinates."""
+    stream = draws.stream(0, draws.WORKER, i, k)
+    stream.choice(12, size=3, replace=False, shuffle=False)
+    return stream.random()
+
+
 top, random = draws.drawn(TOP), draws.drawn(RANDOM)
 top_down, random_down = (draws.drawn(each, role=draws.MASTER_ROLE) for each in (TOP, RANDOM))
 
@@ -41,6 +50,7 @@ ESTIMATORS = {
     "ef21": ({"name": "ef21"}, TOP, lambda f: plain.ef21(f, top)),
     "diana": ({"name": "diana", "alpha": 0.25}, RANDOM, lambda f: plain.diana(f, random, 0.25)),
     "ef-bv": ({"name": "ef-bv", "lam": 0.25, "nu": 0.75}, RANDOM, lambda f: plain.ef_bv(f, random, 0.25, 0.75)),
+    "rand-diana": ({"name": "rand-diana", "p": 0.3}, RANDOM, lambda f: plain.rand_diana(f, random, own_coin, 0.3)),
     "marina": ({"name": "marina", "p": 0.3}, RANDOM, lambda f: plain.marina(f, random, draws.coins(0.3, ROUNDS))),
     "ef": ({"name": "ef"}, TOP, lambda f: plain.ef(f, top)),
 }
@@ -87,7 +97,7 @@ EXACTLY = {  # estimators whose messages lose nothing here: each is then gradien
     "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-bv": ({}, ALL), "ef-gdstar": ({}, ALL),
     "ef21": ({}, ALL), "ef21-w": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT),
     "marina": ({"p": 0.5}, EXACT), "marina-pp": ({"p": 0.5}, EXACT), "page": ({"p": 0.5, **WHOLE}, EXACT),
-    "sgd": (WHOLE, EXACT),
+    "rand-diana": ({"p": 0.5}, EXACT), "sgd": (WHOLE, EXACT),
 }  # fmt: skip
 
 

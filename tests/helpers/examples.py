@@ -40,6 +40,11 @@ COMPRESSORS = [
     {"name": "blocks", "of": {"name": "top-k", "k": "20%"}, "slices": 3},
     {"name": "blocks", "of": {"name": "qsgd", "levels": 4}, "sizes": [4, 1, 7]},
     {"name": "blocks", "of": {"name": "hard-threshold", "threshold": 0.5}, "slices": 3, "joined": True},
+    {"name": "chain", "first": {"name": "top-k", "k": "30%"}, "then": {"name": "dithering", "levels": 4}},
+    {"name": "chain", "first": {"name": "random-k", "k": 3}, "then": "natural", "codec_of_first": "rice", "codec_of_then": "entropy"},
+    {"name": "chain", "first": {"name": "hard-threshold", "threshold": 0.5}, "then": {"name": "qsgd", "levels": 1}, "shrunk": True},
+    {"name": "chain", "first": {"name": "perm-k", "n": 3}, "then": "terngrad"},
+    {"name": "chain", "first": {"name": "unisp", "kappa": 0.3, "shared_seed": True}, "then": "block-sign"},
 ]
 
 GENERATED = {
@@ -120,6 +125,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21-p": run_of({"name": "ef21-p"}, down=_TOP),
     "ef-bv": run_of({"name": "ef-bv"}, {"name": "random-k", "k": 3}),
     "ef21-w": run_of({"name": "ef21-w"}, _TOP),
+    "rand-diana": run_of({"name": "rand-diana"}, {"name": "random-k", "k": 3}, **_MANY),
     "ef21-p-diana": run_of({"name": "ef21-p-diana"}, {"name": "random-k", "k": 3}, _TOP),
     "ef21, some workers": run_of({"name": "ef21"}, _TOP, workers={"count": 7, "participate": 0.3}),
     "ef, some workers": run_of({"name": "ef", "batch": 1}, _TOP, workers={"count": 7, "participate": 4}),
@@ -144,6 +150,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, tuned": run_of({"name": "ef21", "budget": "cat", "step": "0.5/L"}, {"name": "block-sign"}),
     "marina, perm-k": run_of({"name": "marina"}, {"name": "perm-k"}, **_MANY),
     "sketches of blocks": run_of({"name": "gd"}, {"name": "blocks", "of": {"name": "count-sketch", "columns": 5}, "slices": 3}),
+    "ef21, chain": run_of({"name": "ef21"}, {"name": "chain", "first": _TOP, "then": "natural"}, **_MANY),
+    "marina, chain of perm-k": run_of({"name": "marina"}, {"name": "chain", "first": "perm-k", "then": {"name": "dithering", "levels": 3}}),
     "marina-p": run_of({"name": "marina-p"}, workers={"count": 7}),
     "marina-p, independent": run_of({"name": "marina-p", "p": 0.4}, down={"name": "random-k", "k": 9}),
     "cat, changing links": {**run_of({"name": "cat"}, cost=CHANGING), "up": {"compressor": "top-k", "codec": "fixed"}},

@@ -8,6 +8,7 @@ import numpy as np
 from mpi_compress.messages.kinds import (
     Blocks,
     BlockSigns,
+    Chained,
     Compressed,
     Dense,
     Dithered,
@@ -21,11 +22,12 @@ from mpi_compress.messages.kinds import (
     Sketch,
     Sparse,
     Ternary,
+    no_coordinates,
     permuted_indices,
 )
 
 KINDS: tuple[type[Compressed], ...] = (
-    Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice, Powers, BlockSigns, Dithered, Permuted, Sketch, Blocks,
+    Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice, Powers, BlockSigns, Dithered, Permuted, Sketch, Blocks, Chained,
 )  # fmt: skip
 
 
@@ -48,6 +50,9 @@ def known_of(c: Compressed) -> dict[str, Any]:
         return {"sigma": c.sigma, "radius": None if c.radius_sent else c.radius, "stochastic": c.stochastic}
     if isinstance(c, Blocks):
         return {"codec": c.codec, "blocks": tuple((part.dim, type(part), known_of(part)) for part in c.parts)}
+    if isinstance(c, Chained):
+        first, then = (type(c.placed), known_of(c.placed)), (type(c.values), lambda T: known_of(c.values))
+        return {"codecs": c.codecs, "first": first, "then": then, "scale": lambda T: c.scale}
     if isinstance(c, Sketch):
         return {"rows": c.table.shape[0], "columns": c.table.shape[1]}
     names = {Drawn: "kappa", Powers: "fraction", BlockSigns: "block", Dithered: "most", Permuted: "parts"}
@@ -116,12 +121,19 @@ def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> It
         kept = np.arange(half, dtype=np.uint32)
         yield Blocks((Sparse(half, kept, short(half)), Sparse(dim - half, kept[:0], short(0))), "fixed")
         yield Blocks(tuple(Ternary(rng.integers(-1, 2, size).astype(np.int8), 2.0) for size in (half, dim - half)), "ternary")
+    T = max(1, dim // 4)
+    for codec in ("rice", "fixed"):
+        values = Ternary(rng.integers(-1, 2, T).astype(np.int8), 2.0)
+        yield Chained(Sparse(dim, index_set(rng, dim, T), np.zeros(T)), values, (codec, "ternary"), 0.5)
+    yield Chained(Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0)), no_coordinates(0), ("fixed", "ternary"))
 
 
 def same(a: Compressed, b: Compressed) -> bool:
     """Whether all fields are equal, to the last bit but for the sign of zeros."""
     if isinstance(a, Blocks) and isinstance(b, Blocks):
         return a.codec == b.codec and all(same(one, other) for one, other in zip(a.parts, b.parts, strict=True))
+    if isinstance(a, Chained) and isinstance(b, Chained):
+        return (a.codecs, a.scale) == (b.codecs, b.scale) and same(a.placed, b.placed) and same(a.values, b.values)
     return type(a) is type(b) and all(
         np.array_equal(value, getattr(b, name), equal_nan=isinstance(value, float) or np.asarray(value).dtype.kind == "f")
         for name, value in vars(a).items()

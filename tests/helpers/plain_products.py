@@ -34,6 +34,20 @@ def diana(f, Q, α):
     return direction
 
 
+def rand_diana(f, Q, coin, p):
+    """`coin(i, k)` is worker i's number in [0, 1) of round k."""
+    h = np.zeros((f.n, f.parts[0][0].shape[1]))
+
+    def direction(ws, k):
+        now = np.array([f.gradient(i, ws[i]) for i in range(f.n)])
+        g = np.mean([h[i] + Q(now[i] - h[i], i, k) for i in range(f.n)], axis=0)
+        renewed = [i for i in range(f.n) if coin(i, k) < p]
+        h[renewed] = now[renewed]
+        return g
+
+    return direction
+
+
 def ef_bv(f, C, λ, ν):
     h = np.zeros((f.n, f.parts[0][0].shape[1]))
 

@@ -12,7 +12,7 @@ from mpi_compress.job.loading import parse_job
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.conventions import CONVENTIONS, conventions_of
-from mpi_compress.messages.kinds import Blocks, Dense, Hybrid, Levels, SignSparse, Sparse, WithScalar
+from mpi_compress.messages.kinds import Blocks, Chained, Dense, Hybrid, Levels, Powers, SignSparse, Sparse, WithScalar
 from mpi_compress.messages.link import Link
 from mpi_compress.results.columns import COLUMNS
 
@@ -45,6 +45,10 @@ def test_conventions_count_what_is_counted_by_hand():
     assert counted(signs) == [64 + K * 10, 32, 64, 32 + K * 10, 32 + 32 * K, 32 + K * log2(d), 64 + K * 10]
     assert counted(WithScalar(0.5, few))[5] == 32 + 32 * K + K * log2(d)
     assert counted(Blocks((few, few), "fixed")) == [2 * bits for bits in counted(few)]
+    powers = Chained(few, Powers(np.ones(K, dtype=np.int32), 0), ("fixed", "packed"))
+    by_size = [K * (10 + 12), K * 9, K * 12, K * (10 + 9), K * (9 + 32), K * 9 + K * log2(d), K * (10 + 12)]
+    assert counted(powers) == by_size  # a sign and an exponent of 8 or 11 bits for each value
+    assert counted(powers, "random-k", k=7)[5] == K * 9
 
 
 def test_gspars_string_is_counted_at_its_entropy():

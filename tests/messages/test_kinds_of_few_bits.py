@@ -193,6 +193,37 @@ def test_blocks_compress_each_block_on_its_own():
     perm.check(9)
 
 
+def chain(first, then, **more):
+    return compressors.build({"name": "chain", "first": first, "then": then, **more}, "up")
+
+
+def test_a_chain_quantises_the_values_that_are_kept_and_no_others():
+    """As the two do it apart: the same coordinates, the same draws, and the sum of the bytes without the floats."""
+    v, top = np.random.default_rng(3).standard_normal(1000), {"name": "top-k", "k": 100}
+    kept, quantiser = compressors["top-k"](k=100).compress(v, at()), compressors["dithering"](levels=4)
+    C = chain(top, {"name": "dithering", "levels": 4})
+    link, wanted = linked(C, 1000, {"name": "chain", "float": 32}), np.zeros(1000)
+    wanted[kept.indices] = quantiser.compress(kept.values, at()).dense()
+    message = link.pack(v, at())
+    seen = link.unpack(Message(message.data))
+    np.testing.assert_allclose(seen.dense(), wanted, rtol=1e-7)
+    assert message.data.size == (1 + 125) + (4 + 50)  # T and 100 indices of 10 bits, the norm and 100 fields of 1 + 3 bits
+    assert link.paper_bits(seen) == 100 * 10 + (32 + 100 * 4)
+    assert (C.delta(1000), C.omega(1000), C.count(1000)) == (None, None, 100)  # ω₂ = min(100/64, √100/4) > 1
+    np.testing.assert_allclose(chain(top, {"name": "dithering", "levels": 4}, shrunk=True).delta(1000), 0.1 / (1 + 100 / 64))
+    by_seed = chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural").compress(v, at())
+    assert linked(chain({"name": "unisp", "kappa": 0.5, "shared_seed": True}, "natural"), 1000).encode(by_seed).data.size < 8 + 3 + 600
+    assert linked(chain({"name": "hard-threshold", "threshold": 9.0}, "natural"), 1000).pack(v, at()).data.tolist() == [0]
+
+
+def test_a_chain_of_unbiased_parts_is_unbiased_and_a_shrunk_one_is_not():
+    first, then = {"name": "random-k", "k": 10}, {"name": "qsgd", "levels": 2}
+    assert chain(first, then).omega(40) == pytest.approx(4 * (1 + 10 / 16) - 1)
+    assert (chain(first, then).unbiased(40), chain(first, then, shrunk=True).unbiased(40)) == (True, False)
+    assert (chain(first, then, shrunk=True).omega(40), chain(first, then, shrunk=True).delta(40)) == (None, None)
+    assert chain("perm-k", "natural").among(5).omega(40) == 5 * 9 / 8 - 1
+
+
 @pytest.mark.parametrize(
     ("table", "says"),
     [
@@ -208,6 +239,11 @@ def test_blocks_compress_each_block_on_its_own():
         ({"name": "blocks", "of": "naturl", "slices": 2}, "did you mean 'natural'"),
         ({"name": "blocks", "of": "natural", "slices": 2, "codec_of_block": "rice"}, "cannot write what 'natural' makes"),
         ({"name": "blocks", "of": {"name": "hard-threshold", "accuracy": 1.0}, "slices": 2}, "follows the run"),
+        ({"name": "chain", "first": "sq", "then": "natural"}, "first = 'sq' sends no value of its own"),
+        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": {"name": "top-k", "k": 3}}, "then = 'top-k' does not send all"),
+        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": {"name": "hard-threshold", "accuracy": 1.0}}, "follows the run"),
+        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": "natural", "codec_of_first": "dense"}, "codec_of_first = 'dense'"),
+        ({"name": "chain", "first": {"name": "top-k", "k": 3}, "then": "natural", "codec_of_then": "rice"}, "codec_of_then = 'rice'"),
     ],
     ids=str,
 )

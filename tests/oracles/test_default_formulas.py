@@ -86,6 +86,7 @@ CASES = [
     # unbiased compressors
     ("diana", {}, random(3), {}, {"step": 1 / (L_MAX * (1 + 6 * W / 4)), "alpha": 1 / 4}),
     ("diana", {}, random(9), {"n": 2}, {"step": 1 / (L_MAX * (1 + 6 * W9 / 2)), "alpha": 3 / 4}),
+    ("rand-diana", {}, random(3), {}, {"step": 1 / (L_MAX * (1 + 6 * W / 4)), "p": 1 / 4}),
     # with r = 2 of 4 workers: ω + (1 + ω)(n/r − 1) + (n − r)/(r(n − 1)) = 3 + 4 + 1/3
     ("diana", {}, random(3), {"participants": 2}, {"step": 1 / (L_MAX * (1 + 6 * (22 / 3) / 4)), "alpha": 3 / 25}),
     ("marina", {}, random(3), {}, {"p": 1 / 4, "step": 1 / (L + L_RMS * sqrt(3 / 4 * 3 / (1 / 4 * 4)))}),

@@ -40,6 +40,7 @@ CASES = [
     ({"name": "gspar", "epsilon": 0.5}, "omega", ANY, 0.5),
     ({"name": "gspar", "epsilon": 3.0}, "omega", ONES, 3),
     ({"name": "blocks", "of": {"name": "random-k", "k": 1}, "sizes": [4, 12]}, "omega", np.append(np.zeros(4), ANY[:12]), 11),
+    ({"name": "chain", "first": {"name": "random-k", "k": 4}, "then": {"name": "qsgd", "levels": 1}}, "omega", ONES, 7),
     # contractive: E‖C(v) − v‖² = (1 − δ)‖v‖²
     ({"name": "top-k", "k": 3}, "delta", ONES, 3 / 16),
     ({"name": "top-k", "k": "50%"}, "delta", ONES, 1 / 2),
@@ -47,6 +48,8 @@ CASES = [
     ({"name": "block-sign"}, "delta", ONE, 1 / 16),
     ({"name": "block-sign", "block": 4}, "delta", ONE, 1 / 4),
     ({"name": "blocks", "of": {"name": "top-k", "k": 1}, "sizes": [4, 12]}, "delta", np.append(np.zeros(4), np.ones(12)), 1 / 12),
+    ({"name": "chain", "first": {"name": "top-k", "k": 4}, "then": "natural"}, "delta", np.full(16, 4 / 3), 7 / 32),
+    ({"name": "chain", "first": {"name": "top-k", "k": 4}, "then": {"name": "qsgd", "levels": 1}, "shrunk": True}, "delta", ONES, 1 / 8),
     # absolute: E‖C(v) − v‖² = σ², whatever ‖v‖
     ({"name": "rounding", "step": 0.5}, "variance", np.full(16, 1.25), 1),
     ({"name": "rounding", "step": 0.5, "stochastic": True}, "variance", np.full(16, 1.25), 1),

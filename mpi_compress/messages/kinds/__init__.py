@@ -1,7 +1,7 @@
 """Kinds of compressed vectors: what a compressor makes of a vector, and what a receiver decodes."""
 
 from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Indices, Known, Sparse, Vector, index_bits, no_coordinates
-from mpi_compress.messages.kinds.composed import Accompanied, Blocks, Pair, WithScalar, WithSize
+from mpi_compress.messages.kinds.composed import Accompanied, Blocks, Chained, Pair, WithScalar, WithSize
 from mpi_compress.messages.kinds.coordinates import (
     Drawn,
     Hybrid,
@@ -16,8 +16,8 @@ from mpi_compress.messages.kinds.samples import Samples
 from mpi_compress.messages.kinds.sketch import Projections, Sketch
 
 __all__ = [
-    "Accompanied", "BlockSigns", "Blocks", "Bytes", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Grid", "Hybrid",
-    "Indices", "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers", "Projections", "Samples", "SignSparse", "Sketch",
-    "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar", "WithSize", "index_bits", "lattice_bits", "no_coordinates",
+    "Accompanied", "BlockSigns", "Blocks", "Bytes", "Chained", "Compressed", "Dense", "Dithered", "Drawn", "Flags", "Grid",
+    "Hybrid", "Indices", "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers", "Projections", "Samples", "SignSparse",
+    "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar", "WithSize", "index_bits", "lattice_bits", "no_coordinates",
     "permuted_indices", "uniform_indices",
 ]  # fmt: skip

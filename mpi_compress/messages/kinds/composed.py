@@ -10,6 +10,7 @@ import numpy as np
 
 from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector, index_bits
+from mpi_compress.messages.kinds.coordinates import Drawn, Permuted
 
 
 class _Together(Compressed):
@@ -139,3 +140,37 @@ class Blocks(_Together):
     def checked(self, dim: int) -> "Blocks":
         super().checked(dim)
         return Blocks(tuple(part.checked(part.dim) for part in self.parts), self.codec)
+
+
+@dataclass(frozen=True, eq=False)
+class Chained(Compressed):
+    """Some coordinates whose T values are compressed as one vector (T,).  Paper bits: the indices' + the values'."""
+
+    placed: Sparse | Drawn | Permuted  # says which coordinates; its own values are not read
+    values: Compressed  # (T,)
+    codecs: tuple[str, str]  # the codecs that write the two; known to both ends
+    scale: float = 1.0  # what the values are multiplied by; known to both ends
+
+    @property
+    def dim(self) -> int:
+        return self.placed.dim
+
+    @property
+    def elements(self) -> int:
+        return self.placed.elements
+
+    def sparse(self) -> Sparse:
+        return replace(self.placed, values=self.scale * self.values.dense()).sparse()
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> None:
+        self.sparse().add_to(out, scale)
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.placed.paper_bits(0, indices_counted) + self.values.paper_bits(fpp, indices_counted)
+
+    def is_finite(self) -> bool:
+        return self.values.is_finite()
+
+    def checked(self, dim: int) -> "Chained":
+        super().checked(dim)
+        return replace(self, placed=self.placed.checked(dim), values=self.values.checked(self.placed.elements))
