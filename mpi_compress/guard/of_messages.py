@@ -28,6 +28,7 @@ _OF_FLOATS: Mapping[Any, float] = {64: 1e-15, 32: 1e-7, 16: 1e-3, "bf16": 1e-2}
 _USUAL: Mapping[str, Any] = {
     "k": 3, "levels": 4, "threshold": 0.5, "epsilon": 0.5, "kappa": 0.3, "sigma": 0.1, "q": 3.0, "step": 0.01, "block": 5,
     "columns": 4, "n": 3, "k_min": 2, "k_max": 4, "slices": 3, "of": "identity",
+    "first": {"name": "random-k", "k": 3}, "then": "natural",
 }  # fmt: skip
 
 
