@@ -59,6 +59,7 @@ def within(interval: str) -> Checked:
 AtLeastOne = Annotated[int, within("[1, inf)")]
 Positive = Annotated[float, within("(0, inf)")]
 NotNegative = Annotated[float, within("[0, inf)")]
+Curvature = Annotated[float, within("[0, inf]")]
 Share = Annotated[float, within("(0, 1]")]
 Decay = Annotated[float, within("[0, 1)")]
 
@@ -99,11 +100,11 @@ def converted(cls: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]
     """
     if _needed(cls) <= set(values):
         with suppress(ValueError, OverflowError):
-            return {key: _as_type(value, _hints(cls)[key]) for key, value in values.items()}
+            return {key: as_type(value, _hints(cls)[key]) for key, value in values.items()}
     return _validated(cls, values, where)
 
 
-def _as_type(value: Any, hint: Any, exact: bool = False) -> Any:
+def as_type(value: Any, hint: Any, exact: bool = False) -> Any:
     """A value from TOML as a field's type wants it.
 
     Args:
@@ -118,17 +119,17 @@ def _as_type(value: Any, hint: Any, exact: bool = False) -> Any:
     if hint is float and type(value) is int and not exact:
         return float(value)
     if kind is Annotated and all(isinstance(each, Checked) for each in hint.__metadata__):
-        value = _as_type(value, inner[0], exact)
+        value = as_type(value, inner[0], exact)
         return reduce(lambda value, each: each.check(value), hint.__metadata__, value)
     if kind in (Union, UnionType):
         for exactly in (True, False) if not exact else (True,):
             for each in inner:
                 with suppress(ValueError):
-                    return _as_type(value, each, exactly)
+                    return as_type(value, each, exactly)
     if kind is list and type(value) is list:
-        return [_as_type(each, inner[0]) for each in value]
+        return [as_type(each, inner[0]) for each in value]
     if kind in (dict, Mapping) and type(value) is dict and inner[0] is str and all(type(key) is str for key in value):
-        return {key: _as_type(each, inner[1]) for key, each in value.items()}
+        return {key: as_type(each, inner[1]) for key, each in value.items()}
     raise ValueError(hint)
 
 

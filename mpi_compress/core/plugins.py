@@ -4,56 +4,118 @@ import importlib
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from inspect import getsource, ismodule
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
+from mpi_compress.core.blame import is_users_file
 from mpi_compress.core.registry import Part, is_ours, registries
 
-_imported: dict[str, str] = {}  # by module: its source as it was imported
+_imported: dict[str, str] = {}  # by a module's file: its source as it was imported
+_plugins: "dict[tuple[str, Path], _Plugin]" = {}  # by name and the folder of the job
 _of_jobs: set[str] = set()  # modules that jobs have brought in, and no session
 _sources: dict[type, str] = {}  # by part: the source of all its modules
+
+
+@dataclass
+class _Plugin:
+    """A module of users' parts as a job has imported it.
+
+    Args:
+        places: where it and the modules that it uses are looked for, in order.
+        modules: those beside it that it uses, then the module.
+        parts: by kind, then by module and name, those that all of them have registered.
+    """
+
+    places: list[Path]
+    modules: list[ModuleType]
+    parts: dict[str, dict[tuple[str, str], type[Part]]]
+
+    def bring_back(self) -> None:
+        """Let imports find its modules, if those of another job or plugin have their names now."""
+        if _first_places(self.places) or any(sys.modules.get(m.__name__) is not m for m in self.modules):
+            _leave_out_others(self.places)
+            for m in self.modules:
+                sys.modules[m.__name__] = m
+            for registry in registries:
+                registry.put_back({m.__name__ for m in self.modules}, self.parts.get(registry.kind, {}))
 
 
 def import_plugin(name: str, places: Sequence[Path]) -> None:
     """Import a module of users' parts from the first of `places` that has it, or as it is installed.
 
-    If the module, or one beside it that it uses, has changed since it was imported, all of them are imported again. From now on
-    names mean the parts of this module.
+    Modules that it imports are looked for beside it first, whatever modules of their names other plugins have imported. If the
+    module, or one beside it that it uses, has changed since it was imported, all of them are imported again. From now on names
+    mean the parts of this module.
+
+    Args:
+        places: folders; the last one is the job's.
     """
-    sys.path[:] = [*map(str, places), *(place for place in sys.path if place not in map(str, places))]
-    here = next((file for place in places for file in _files(place, name) if file.exists()), None)
-    known = getattr(sys.modules.get(name), "__file__", None)
-    if here and known and not (Path(known).exists() and here.samefile(known)):
-        for other in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:  # another job's, of the same name
-            del sys.modules[other]
-            _imported.pop(other, None)
+    beside = [place for place in places if any(file.exists() for file in _files(place, name))][:1]
+    ordered = [*dict.fromkeys([*beside, *places])]
+    if name in (known := {n: p for (n, _), p in _plugins.items() if p.places == ordered}):
+        known[name].bring_back()
+    _first_places(ordered)
+    _leave_out_others(ordered)
     before = _registering()
     module = importlib.import_module(name)
     _of_jobs.update(_registering() - before)
     modules = _with_helpers(module)
-    if [_imported.setdefault(m.__name__, _source(m)) for m in modules] != [_source(m) for m in modules]:
+    if [_imported.setdefault(_file(m), _source(m)) for m in modules] != [_source(m) for m in modules]:
         for m in modules:
             for registry in registries:
                 registry.forget(m.__name__)
             importlib.reload(m)
-            _imported[m.__name__] = _source(m)
-    prefer([name])
+            _imported[_file(m)] = _source(m)
+    _plugins.pop((name, places[-1]), None)  # the last one is the one that was imported last
+    _plugins[name, places[-1]] = _Plugin(ordered, modules, _parts_of(modules))
+    prefer([name], places[-1])
     for registry in registries:
         for part in registry.values():
             source_of(part)  # noted now: the file may change later
 
 
-def prefer(names: Iterable[str]) -> None:
-    """Let names of parts mean those of a job's plugins, modules beside them and modules inside them included."""
-    known = [sys.modules[name] for name in names if name in sys.modules]
-    registering = sorted(_registering())
-    used = [m.__name__ for module in known for m in _with_helpers(module)]
-    wanted = [m for name in used for m in registering if f"{m}.".startswith(f"{name}.")]
+def prefer(names: Iterable[str], folder: Path) -> None:
+    """Let names of parts mean those of the plugins of a job in this folder, modules beside and inside them included.
+
+    Where the current folder has changed since, a plugin is the last one of its name that was imported.
+    """
+    at, last = folder.resolve(), {name: plugin for (name, _), plugin in _plugins.items()}
+    known = [_plugins.get((name, at), last[name]) for name in names if name in last]
+    for plugin in known:
+        plugin.bring_back()
     for registry in registries:
-        registry.prefer(wanted, _of_jobs)
+        parts = [plugin.parts.get(registry.kind, {}) for plugin in known]
+        registry.prefer([{name: part for (_, name), part in each.items()} for each in parts], _of_jobs)
+
+
+def _parts_of(modules: Sequence[ModuleType]) -> dict[str, dict[tuple[str, str], type[Part]]]:
+    """By kind the parts that modules, and those inside them, have registered."""
+    return {r.kind: {key: part for m in modules for key, part in r.registered_in(m.__name__).items()} for r in registries}
+
+
+def _first_places(places: Sequence[Path]) -> bool:
+    """Let imports look in these places first; False if they do so already."""
+    wanted = [*map(str, places), *(place for place in sys.path if place not in map(str, places))]
+    changed, sys.path[:] = wanted != sys.path, wanted
+    return changed
+
+
+def _leave_out_others(places: Sequence[Path]) -> None:
+    """Let names that a module in these places has mean that module, not another one of the name that was imported before."""
+    for name, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None)
+        if "." in name or not file or not is_users_file(file) or name == "__main__":
+            continue
+        here = next((file for place in places for file in _files(place, name) if file.exists()), None)
+        if here and not (Path(file).exists() and here.samefile(file)):
+            for other in [m for m in sys.modules if f"{m}.".startswith(f"{name}.")]:
+                del sys.modules[other]
+                for registry in registries:
+                    registry.forget(other)
 
 
 def hidden_by(part: Any) -> str:
@@ -134,7 +196,7 @@ def source_of(part: Any) -> str:
         if module is None or not Path(getattr(module, "__file__", None) or "?").is_file():
             _sources[cls] = uuid4().hex
         else:
-            _sources[cls] = "".join(_imported.setdefault(m.__name__, _source(m)) for m in _with_helpers(module))
+            _sources[cls] = "".join(_imported.setdefault(_file(m), _source(m)) for m in _with_helpers(module))
     return _sources[cls]
 
 
@@ -166,8 +228,9 @@ def _with_helpers(module: ModuleType) -> list[ModuleType]:
         if one.__name__ in found or (one is not module and not _is_below(one, folder)):
             return
         found[one.__name__] = one  # ends circles
-        for name in {v.__name__ if ismodule(v) else str(getattr(v, "__module__", "")) for v in vars(one).values()}:
-            if isinstance(used := sys.modules.get(name), ModuleType):
+        for value in [*vars(one).values()]:
+            used = value if ismodule(value) else sys.modules.get(str(getattr(value, "__module__", "")))
+            if isinstance(used, ModuleType):
                 visit(used)
         found[one.__name__] = found.pop(one.__name__)  # after what it uses
 
@@ -182,6 +245,10 @@ def _is_below(module: ModuleType, folder: Path) -> bool:
         return False
     path = Path(file).resolve()
     return path.is_relative_to(folder) and not {"site-packages", "dist-packages"} & {folder.name, *path.relative_to(folder).parts}
+
+
+def _file(module: ModuleType) -> str:
+    return str(getattr(module, "__file__", None) or module.__name__)
 
 
 def _source(module: ModuleType) -> str:

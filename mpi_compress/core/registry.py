@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.facts import refuse_wrong_facts
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
 from mpi_compress.core.verbs import refuse_near_misses
 
@@ -85,8 +86,18 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """The modules that have registered parts."""
         return {module for module, _ in self._of_modules}
 
-    def prefer(self, modules: Iterable[str], others: Collection[str] = ()) -> None:
-        """Let names mean the parts of these modules, later ones first, and else those of this package.
+    def registered_in(self, module: str) -> dict[tuple[str, str], type[P]]:
+        """The parts of a module and of those inside it, by module and name."""
+        return {key: part for key, part in self._of_modules.items() if f"{key[0]}.".startswith(f"{module}.")}
+
+    def put_back(self, modules: Collection[str], parts: Mapping[tuple[str, str], type[P]]) -> None:
+        """Let these be the parts of modules, in the place of those of other modules of their names."""
+        for module in modules:
+            self.forget(module)
+        self._of_modules |= parts
+
+    def prefer(self, parts: Iterable[Mapping[str, type[P]]], others: Collection[str] = ()) -> None:
+        """Let names mean these parts, later ones first, and else those of this package.
 
         A part that was registered in the session, or in a module that was imported there, keeps its name.
 
@@ -95,8 +106,8 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         """
         session = {name: cls for (m, name), cls in self._of_modules.items() if m not in others and not is_ours(cls)}
         self._parts |= self._shipped | session
-        for module in modules:
-            self._parts |= {name: cls for (m, name), cls in self._of_modules.items() if m == module}
+        for each in parts:
+            self._parts |= each
 
     def shipped(self, name: str) -> type[P]:
         """This package's part of that name, which its own parts mean by it."""
@@ -190,11 +201,14 @@ def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:
             raise UserError(f"{where}: {nearest(key, known, 'key')}" if known else f"{where}: '{key}' is not known here")
     right = converted(cls, values, where)
     try:
-        return cls(**right)
+        built = cls(**right)
     except (ValueError, TypeError) as error:
         if isinstance(error, TypeError) and not isabstract(cls):
             raise
         raise UserError(f"{where}: {error}") from None
+    if not is_ours(cls) and isinstance(built, Part):
+        refuse_wrong_facts(built, where)
+    return built
 
 
 def import_all(package: str, but: Collection[str] = ()) -> None:

@@ -100,7 +100,9 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
     """Run a job in a way that is given; `refuse` raises UserError for a prepared run that may not be played."""
     ranks, quiet = how.ranks, how.quiet
-    prefer(name for spec in job.runs for name in spec.written.get("plugins", ()))  # another job may have been read since
+    if job.runs:
+        plugins = (name for spec in job.runs for name in spec.written.get("plugins", ()))
+        prefer(dict.fromkeys(plugins), job.runs[0].folder)  # another job may have been read since
     how.laps.end("start")
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))

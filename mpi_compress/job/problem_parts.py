@@ -1,7 +1,12 @@
-"""The parts of a run's problem from its tables: the loss or model, the split, the metrics."""
+"""The parts of a run's problem from its tables: the loss or model, the split, the metrics, the stops of one's own."""
 
-from mpi_compress.core.errors import UserError
-from mpi_compress.job.tables import LogTable, ObjectiveTable, WorkersTable
+from collections.abc import Mapping
+from typing import Any
+
+from mpi_compress.core.errors import UserError, nearest
+from mpi_compress.core.registry import checked, parameters
+from mpi_compress.job.stop_rules import stops
+from mpi_compress.job.tables import LogTable, ObjectiveTable, Stop, WorkersTable
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import Loss, losses
 from mpi_compress.problem.metrics import Metric, metrics
@@ -40,3 +45,17 @@ def partition_of(workers: WorkersTable, where: str) -> Partition:
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
     return part
+
+
+def stop_of(table: Mapping[str, Any], where: str) -> Stop:
+    """[stop], whose keys may be names of stops of one's own, each with the table of its parameters."""
+    known = parameters(Stop)
+    own = {key: value for key, value in table.items() if key in stops and key not in known}
+    for key in table:
+        if key not in (*known, *own):
+            raise UserError(f"{where}: {nearest(key, [*known, *stops], 'key')}")
+    for key, value in own.items():
+        if not isinstance(value, Mapping):
+            raise UserError(f"{where}.{key}: {value!r} was given; it should be a table of its parameters, or {{}}")
+    rules = tuple(stops.build({**value, "name": key}, f"{where}.{key}") for key, value in own.items())
+    return checked(Stop, {key: value for key, value in table.items() if key not in own}, where).with_own(rules)

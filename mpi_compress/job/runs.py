@@ -16,7 +16,7 @@ from mpi_compress.core.plugins import prefer, source_of, with_inner
 from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.dotted import lacks, put, refuse_unknown
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
-from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of
+from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of, stop_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
@@ -90,7 +90,7 @@ class RunSpec:
         others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        of_problem = (self.loss, self.penalty, self.partition)
+        of_problem = (self.loss, self.penalty, self.partition, *self.stop.own)
         parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost, *of_problem)
         others += dict.fromkeys(source for part in with_inner(parts) if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
@@ -100,7 +100,7 @@ class RunSpec:
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
         links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))
-        parts = (self.algorithm, *links, self.cost, self.loss, self.penalty, self.partition, *self.metrics)
+        parts = (self.algorithm, *links, self.cost, self.loss, self.penalty, self.partition, *self.stop.own, *self.metrics)
         return [part for part in with_inner(parts) if not is_ours(part)]
 
     @property
@@ -181,11 +181,11 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         named: errors name the run.
     """
     at = f'run "{label}": ' if named else ""
-    prefer(written.get("plugins", ()))
+    prefer(written.get("plugins", ()), folder)
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
-    objective, stop = tables.read("objective", ObjectiveTable), tables.read("stop", Stop)
+    objective, stop = tables.read("objective", ObjectiveTable), stop_of(tables["stop"], f"{at}stop")
     log = _sampled(tables.read("log", LogTable), stop, at)
     workers, data = tables.read("workers", WorkersTable), data_table(tables["data"], f"{at}data")
     return RunSpec(

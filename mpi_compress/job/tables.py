@@ -1,5 +1,6 @@
 """The tables of a job file, each checked when it is built; [data] and the parts have modules of their own."""
 
+import copy
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -7,6 +8,7 @@ from typing import Any, Literal
 
 from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.core.patterns import is_chosen
+from mpi_compress.job.stop_rules import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of
@@ -33,17 +35,24 @@ class Stop:
     wire_bits_up: float | None = None
     cost_up: float | None = None  # of the job's cost model
     seconds: Time | None = None
+    own: tuple[StopRule, ...] = field(default=(), init=False)  # those that a plugin registers
     diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
 
     def __post_init__(self) -> None:
         if isinstance(self.seconds, str):
             object.__setattr__(self, "seconds", seconds(self.seconds))
         _require(self.diverged >= 1, f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
-        ends = {key: value for key, value in vars(self).items() if key != "diverged"}
+        ends = {key: value for key, value in vars(self).items() if key not in ("diverged", "own")}
         given = {key: value for key, value in ends.items() if value is not None}
         _require(given, f"rounds = … is needed, or {', '.join([*ends][1:])}")
         for key, value in given.items():
             _require(0 <= value < math.inf, f"{key} = {value} must be 0 or more, and finite")
+
+    def with_own(self, rules: tuple[StopRule, ...]) -> "Stop":
+        """This [stop] with stops of one's own."""
+        changed = copy.copy(self)
+        object.__setattr__(changed, "own", rules)
+        return changed
 
     def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
         """True if a run has come down to a level; `start` is ‖x0 − x*‖."""

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 from contextlib import suppress
 from dataclasses import FrozenInstanceError
 
@@ -927,3 +928,66 @@ def test_a_rehearsal_has_the_messages_of_all_workers_warns_of_nothing_and_says_w
     assert "mine: cannot be rehearsed (AssertionError" in capfd.readouterr().err
     loud = "import warnings\n" + ALGORITHM.format(sends="node.x[0] != 1e-3 or warnings.warn('loud'); " + SENDS, answers=ANSWERS)
     mc.run(mc.load_job(written(tmp_path, loud, **TOP)), out=tmp_path)  # the suite's warnings are errors
+
+
+HELPED = "import helper\n" + compressor(SORTED.replace("-3", "-helper.MANY"))
+
+
+@pytest.mark.parametrize("names", [("same", "same"), ("one", "two")], ids=["plugins of one name", "of two names"])
+def test_helpers_of_one_name_in_two_folders_are_two(tmp_path, names):
+    jobs = []
+    for k, name in zip((3, 2), names, strict=True):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        (folder / "helper.py").write_text(f"MANY = {k}\n")
+        (folder / f"helped_{name}.py").write_text(HEAD + HELPED)
+        (folder / "job.toml").write_text(JOB.format(name=f"helped_{name}", **OURS))
+        jobs.append(mc.load_job(folder / "job.toml"))
+    ids = [job.runs[0].run_id for job in jobs]
+    assert ids[0] != ids[1]
+    for job, k in [(jobs[0], 3), (jobs[1], 2), (mc.load_job(tmp_path / "3" / "job.toml"), 3)]:
+        (run,) = mc.run(job, out=tmp_path / "results", fresh=True)
+        assert run.trace["elements_up"][-1] == 5 * 4 * k
+        assert run.attrs["run_id"] == ids[k == 2]
+
+
+def test_a_job_of_a_dict_keeps_its_plugins_in_another_folder(tmp_path, monkeypatch):
+    for k in (3, 2):
+        (tmp_path / str(k)).mkdir()
+        (tmp_path / str(k) / f"moving_{k}.py").write_text(HEAD + compressor(SORTED.replace("-3", f"-{k}")))
+    jobs = []
+    for k in (3, 2):
+        monkeypatch.chdir(tmp_path / str(k))
+        jobs.append(mc.load_job(tomllib.loads(JOB.format(name=f"moving_{k}", **OURS))))
+    monkeypatch.chdir(tmp_path)
+    for job, k in zip(jobs, (3, 2), strict=True):
+        assert mc.run(job, out=tmp_path)[0].trace["elements_up"][-1] == 5 * 4 * k
+
+
+def test_helpers_of_one_name_of_two_plugins_of_one_job_are_two(tmp_path, monkeypatch):
+    here, beside = tmp_path / "here", tmp_path / "beside"
+    for folder, k, name in ((here, 3, "first"), (beside, 2, "second")):
+        folder.mkdir()
+        source = HELPED.replace('register("mine")', f'register("{name}")').replace('@mc', 'from helper import Base\n\n@mc', 1)
+        (folder / "helper.py").write_text(f"MANY = {k}\nclass Base: pass\n")
+        (folder / f"of_{name}.py").write_text(HEAD + source)
+    monkeypatch.chdir(here)
+    job = JOB.format(name='of_first", "of_second', **OURS | {"compressor": '"first"'})
+    (beside / "job.toml").write_text(job + '[[run]]\nlabel = "1"\n[[run]]\nlabel = "2"\nup = { compressor = "second" }\n')
+    for _ in range(2):
+        runs = mc.run(mc.load_job(beside / "job.toml"), out=tmp_path, fresh=True)
+        assert [run.trace["elements_up"][-1] for run in runs] == [5 * 4 * 3, 5 * 4 * 2]
+
+
+def test_a_helper_that_was_changed_is_imported_again_after_one_of_its_name_elsewhere(tmp_path):
+    found = []
+    for folder, k in (("a", 3), ("b", 2), ("a", 4), ("b", 2), ("a", 4)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "helper.py").write_text(f"MANY = {k}  #{' ' * k}\n")
+        (tmp_path / folder / f"of_{folder}.py").write_text(HEAD + HELPED)
+        (tmp_path / folder / "job.toml").write_text(JOB.format(name=f"of_{folder}", **OURS))
+        (run,) = mc.run(mc.load_job(tmp_path / folder / "job.toml"), out=tmp_path)
+        found.append((run.attrs["run_id"], run.trace["elements_up"][-1]))
+    assert [many for _, many in found] == [60, 40, 80, 40, 80]
+    assert found[1:3] == found[3:5]
+    assert found[0] != found[2]

@@ -66,6 +66,33 @@ def test_a_loss_without_a_kernel_is_refused_before_anything_runs(tmp_path, state
         job(tmp_path, LOSS.format(stated))
 
 
+@pytest.mark.parametrize(
+    ("stated", "complaint"),
+    [
+        (
+            "def curvature(self): return 1.0",
+            r"curvature is a method; it should be a number, such as curvature = 1.0, or a @property \(.*line 14\)",
+        ),
+        ("curvature = '1.0'", "curvature = '1.0' was given; it should be a number, such as curvature = 1.0"),
+        ("curvature = -1.0", "curvature = -1.0 was given; it should be at least 0, or inf"),
+        ("curvature = property(lambda self: None)", "curvature = None was given; it should be a number"),
+        ("convex = 0.5", "convex = 0.5 was given; it should be True or False"),
+        ("def solver(self): return 'newton'", "solver is a method; it should be text or None, or a @property"),
+        ("def provenance(self): return {}", "provenance is a method; it should be a value, or a @property"),
+    ],
+)
+def test_what_a_loss_states_of_another_kind_is_refused_in_one_line(tmp_path, stated, complaint):
+    with pytest.raises(UserError, match=f"^[^\n]*own.toml: objective.loss: 'mine': {complaint}[^\n]*$"):
+        job(tmp_path, LOSS.format(f"kernel = HINGE\n    {stated}"))
+
+
+def test_a_curvature_may_be_a_property_of_parameters_or_a_number_of_numpy(tmp_path):
+    for stated in ("curvature = property(lambda self: 0.25)", "curvature = np.float64(0.25)"):
+        run = played(tmp_path, LOSS.format(f"kernel = LOGISTIC\n    {stated}"))
+        assert run.status == "complete"
+        assert np.isfinite(run.attrs["L"])
+
+
 def test_a_loss_without_a_kernel_is_refused_in_python_too():
     class Mine(Loss):
         name = "mine"
@@ -76,7 +103,9 @@ def test_a_loss_without_a_kernel_is_refused_in_python_too():
 
 def test_a_kernel_without_a_curvature_is_refused_by_the_name_of_its_loss(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "ROWS", [*kernels.ROWS, (lambda y, m: (m, 1.0), None)])
-    complaint = f"^[^\n]*own.toml: objective.loss: 'mine' states kernel = {len(kernels.ROWS) - 1}, whose row has no curvature[^\n]*$"
+    complaint = (
+        f"^[^\n]*own.toml: objective.loss: 'mine' states kernel = {len(kernels.ROWS) - 1}, whose row has no curvature[^\n]*$"
+    )
     with pytest.raises(UserError, match=complaint):
         job(tmp_path, LOSS.format(f"kernel = {len(kernels.ROWS) - 1}; solver = 'newton'"))
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.kernels import losses as kernels
 from mpi_compress.messages.kinds import Vector
@@ -25,7 +26,7 @@ class Loss(Part):
 
     formula: ClassVar[str] = ""
     kernel: ClassVar[int | None] = None  # the code of its row in kernels.losses
-    curvature: ClassVar[float] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
+    curvature: ClassVar[Curvature] = math.inf  # bounds |∂²ℓ/∂m²|, so L = curvature · λmax(AᵀA)/N + µ; ∞: not stated, or not smooth
     convex: ClassVar[bool] = True  # False: ℓ is not convex in m
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # a loss of a margin draws nothing, as some models do

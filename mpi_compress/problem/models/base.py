@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.random import Generator
 
+from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.rows import Rows
@@ -32,7 +33,7 @@ class Model(Part, ABC):
     """
 
     labels: ClassVar[Literal["class", "number"]] = "class"
-    curvature: ClassVar[float] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
+    curvature: ClassVar[Curvature] = math.inf  # L = curvature · λmax(AᵀA)/N + µ; ∞: not stated
     convex: ClassVar[bool] = False  # True: the loss of any rows is convex in x
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.fields import Curvature
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.messages.kinds import Vector
 
@@ -16,7 +17,7 @@ class Penalty(Part, ABC):
     """r(x), with a weight that may be a formula, as mu."""
 
     formula: ClassVar[str] = ""
-    curvature: ClassVar[float] = math.inf  # the smoothness of r at weight 1; ∞: r is not smooth, and has a prox
+    curvature: ClassVar[Curvature] = math.inf  # the smoothness of r at weight 1; ∞: r is not smooth, and has a prox
     lowest: ClassVar[float] = 0.0  # bounds the second derivatives of r at weight 1 from below; 0: r is convex
     weight: Expression = 0.0  # λ, the weight: a number, or a formula in L, N, d, n
 
