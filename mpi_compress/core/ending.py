@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from mpi_compress.core.blame import text_of
-from mpi_compress.core.errors import NotAnswering, UserError
+from mpi_compress.core.errors import NotAnswering, NotAsAnnounced, UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Stopped
 
@@ -72,7 +72,7 @@ def _status_and_text(error: BaseException) -> tuple[int, str]:
             return EXIT_FAILED, f"cannot write: {error.strerror}"
         case PermissionError():
             return EXIT_USER_ERROR, f"{error.filename}: {error.strerror}; it may belong to another account"
-        case NotAnswering():
+        case NotAnswering() | NotAsAnnounced():
             return EXIT_FAILED, str(error)
         case Exception():
             return EXIT_FAILED, text_of(error)

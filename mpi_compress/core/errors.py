@@ -40,6 +40,10 @@ class NotAnswering(RuntimeError):
     """Other ranks have not answered for too long (exit 3): one line that names them."""
 
 
+class NotAsAnnounced(RuntimeError):
+    """A message that came over MPI has another length than its sender has announced (exit 3): one line."""
+
+
 def nearest(given: str, known: Iterable[object], kind: str) -> str:
     """The rest of an error line: the nearest right name, and all of them; of many, the nearest ones."""
     names = sorted({str(k) for k in known})

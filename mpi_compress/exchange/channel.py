@@ -10,21 +10,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from struct import Struct, pack, unpack_from
+from struct import Struct
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from mpi_compress.core.errors import NotAsAnnounced
 from mpi_compress.exchange.base import T
 from mpi_compress.exchange.bell import Bell
+from mpi_compress.exchange.frames import cut, lengths_of, sum_of
 from mpi_compress.exchange.host import Room, nap, wake_on_time
 from mpi_compress.exchange.patience import Patience, Wait
-from mpi_compress.messages.link import LENGTH_BYTES, REFUSED, Bytes, Message
+from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
 _OBJECT = 99  # tag
-_REFUSED = 2**32 - 1  # the length that stands for a refused message
 _AS_BEFORE, _PHASES = 50, 500  # tags of messages that are as long as those before are higher by 50 times their phase's number
 _SHORT = 2**14  # bytes; messages up to this travel together with their lengths
 _SLEEP = 0.02  # seconds: the longest sleep of a rank that others ring
@@ -50,19 +51,21 @@ class Channel:
     def free(self) -> None:
         self.comm.Free()
 
-    def wait(self, *requests: MPI.Request, arriving: bool = False, to: Iterable[int] = ()) -> None:
-        """Wait until all requests are complete.
+    def wait(self, *requests: MPI.Request, arriving: bool = False, to: Iterable[int] = ()) -> list[MPI.Status]:
+        """Wait until all requests are complete; their statuses.
 
         Args:
             arriving: their messages are on the way, so that long naps would hold them up.
             to: ranks that receive them. They are rung at each look, for MPI may send only then, and a long message in parts.
         """
+        statuses = [MPI.Status() for _ in requests]
         if not (self.crowded or self.patience):
-            MPI.Request.Waitall(list(requests))
+            MPI.Request.Waitall(list(requests), statuses)
         elif len(requests) == 1:
-            self._until(requests[0].Test, arriving, to=to)
+            self._until(partial(requests[0].Test, statuses[0]), arriving, to=to)
         elif requests:
-            self._until(partial(MPI.Request.Testall, list(requests)), arriving, to=to)
+            self._until(partial(MPI.Request.Testall, list(requests), statuses), arriving, to=to)
+        return statuses
 
     def _until(self, asked: Callable[[], T], arriving: bool = False, rung: bool = False, to: Iterable[int] = ()) -> T:
         """What `asked` returns once it is something; `rung`: whoever makes it something rings."""
@@ -163,10 +166,12 @@ class _Arrival:
             data = room.take(self._phase.size)
             self._ahead = data, self._comm.Irecv(data, self._source, self._phase.tag(self._tag))
 
-    def opened(self, room: Room) -> tuple[list[Message], MPI.Request | None]:
-        """The messages, once `request` is complete; and the request for their bytes where these come apart from the lengths."""
+    def opened(self, room: Room, came: MPI.Status) -> tuple[list[Message], MPI.Request | None, int]:
+        """The messages, once `request` is complete; the request for their bytes where these come apart from the lengths, and how
+        many they are. `NotAsAnnounced` if other bytes than the lengths say have come."""
         lengths, request = self._lengths.unpack_from(self._first.data), None
-        size, ahead, self._ahead = _sum_of(lengths), self._ahead, None
+        size, ahead, self._ahead = sum_of(lengths), self._ahead, None
+        _refuse_other(came, self._start + (size if size <= _SHORT else 0))
         as_before = self._phase.goes_on(size)
         if ahead is not None and not as_before:
             ahead[1].Cancel()
@@ -178,7 +183,7 @@ class _Arrival:
         else:
             data = room.take(size)
             request = self._comm.Irecv(data, self._source, self._tag)
-        return _cut(data, lengths), request
+        return cut(data, lengths), request, size
 
 
 class Messages(Channel):
@@ -210,7 +215,7 @@ class Messages(Channel):
 
     def begin_to_send(self, messages: Sequence[Message], to: Iterable[int], tag: int) -> list[MPI.Request]:
         """Send the same messages to some ranks; the requests to wait for."""
-        lengths, size = _lengths_of(messages)
+        lengths, size = lengths_of(messages)
         isend, requests, is_short = self.comm.Isend, [], size <= _SHORT
         first = b"".join([lengths, *[m.data.data for m in messages]]) if is_short else lengths
         second = None if is_short else self._together(messages, size)
@@ -228,29 +233,45 @@ class Messages(Channel):
         return np.concatenate([m.data for m in messages], out=self._room.take(size))
 
     def receive_messages(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
-        """The next messages from some ranks, of each as many as `numbers` says."""
+        """The next messages from some ranks, of each as many as `numbers` says.
+
+        Raises:
+            NotAsAnnounced: more or fewer bytes have come than their lengths say.
+        """
+        try:
+            return self._received(numbers, tag)
+        except MPI.Exception as error:
+            if error.Get_error_class() not in (MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS):
+                raise
+            said = f"more bytes came from one of ranks {[*numbers]} than it has announced: this MPI mixes messages"
+            raise NotAsAnnounced(said) from error
+
+    def _received(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
         arrivals = [self._arrival(source, tag, number) for source, number in numbers.items()]
         for arrival in arrivals:
             arrival.begin(self._room)
         sources, waited = [*numbers], [arrival.request for arrival in arrivals]
         rung = all(map(self.bell.reaches, sources))
         found: dict[int, list[Message]] = {}
-        requests = []
+        requests, sizes = [], []
+        statuses = [MPI.Status() for _ in waited]
         while len(found) < len(sources):
-            for i in self._some(waited, rung):
-                found[sources[i]], request = arrivals[i].opened(self._room)
+            for i, status in zip(self._some(waited, rung, statuses), statuses, strict=False):
+                found[sources[i]], request, size = arrivals[i].opened(self._room, status)
                 if request is not None:
                     requests.append(request)
-        self.wait(*requests, arriving=True)
+                    sizes.append(size)
+        for status, size in zip(self.wait(*requests, arriving=True), sizes, strict=True):
+            _refuse_other(status, size)
         for source in sources:
             self.bell.ring(source)
         return found
 
-    def _some(self, requests: list[Any], rung: bool) -> Sequence[int]:
-        """Wait until some requests are complete; which."""
+    def _some(self, requests: list[Any], rung: bool, statuses: list[MPI.Status]) -> Sequence[int]:
+        """Wait until some requests are complete; which. Their statuses are then the first ones."""
         if self.crowded or self.patience:
-            return self._until(partial(MPI.Request.Testsome, requests), rung=rung) or ()
-        return MPI.Request.Waitsome(requests) or ()
+            return self._until(partial(MPI.Request.Testsome, requests, statuses), rung=rung) or ()
+        return MPI.Request.Waitsome(requests, statuses) or ()
 
     def _arrival(self, source: int, tag: int, number: int) -> _Arrival:
         key = source, tag, number
@@ -259,33 +280,6 @@ class Messages(Channel):
         return self._arrivals[key]
 
 
-def _lengths_of(messages: Sequence[Message]) -> tuple[bytes, int]:
-    """The length of each message in 4 bytes, of a refused one `_REFUSED`; and how long they are together."""
-    lengths = [m.data.size or (_REFUSED if m.is_refused else 0) for m in messages]
-    return pack(f"<{len(lengths)}I", *lengths), _sum_of(lengths)
-
-
-def _sum_of(lengths: Sequence[int]) -> int:
-    return sum(lengths) - (_REFUSED * lengths.count(_REFUSED))
-
-
-def joined(messages: Sequence[Message]) -> Bytes:
-    """The lengths of messages, and then themselves, in one array."""
-    return np.frombuffer(b"".join([_lengths_of(messages)[0], *[m.data.data for m in messages]]), np.uint8)
-
-
-def parted(data: Bytes, number: int) -> list[Message]:
-    """So many messages that were `joined`."""
-    return _cut(data[LENGTH_BYTES * number :], unpack_from(f"<{number}I", data.data))
-
-
-def _cut(data: Bytes, lengths: Sequence[int]) -> list[Message]:
-    """Messages of these lengths that lie one after another."""
-    messages, at = [], 0
-    for length in lengths:
-        if length == _REFUSED:
-            messages.append(Message(REFUSED))
-        else:
-            messages.append(Message(data[at : at + length]))
-            at += length
-    return messages
+def _refuse_other(came: MPI.Status, announced: int) -> None:
+    if (found := came.Get_count(MPI.BYTE)) != announced:
+        raise NotAsAnnounced(f"{found} bytes came from rank {came.source}, which has announced {announced}: this MPI loses bytes")

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.exchange.base import Exchange, T, Taker, block
 from mpi_compress.exchange.bell import Bell
-from mpi_compress.exchange.channel import Channel, Messages, joined, parted
+from mpi_compress.exchange.channel import Channel, Messages
+from mpi_compress.exchange.frames import joined, parted
 from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 

@@ -56,7 +56,7 @@ def test_messages_arrive_as_they_were_sent(crowded):
 
 
 def test_joined_messages_are_lengths_and_bytes_and_are_parted_again():
-    from mpi_compress.exchange.channel import joined, parted
+    from mpi_compress.exchange.frames import joined, parted
 
     messages = [Message(np.arange(3, dtype=np.uint8)), Message(REFUSED), Message(np.empty(0, np.uint8)), Message(np.full(1, 9, np.uint8))]
     data = joined(messages)
@@ -87,3 +87,69 @@ def test_messages_that_are_here_before_they_are_received_are_not_mistaken_for_ea
         assert (data.size, set(data.tolist())) == (length, {k})
     messages.wait(*requests)
     messages.free()
+
+
+CUT = """
+import sys
+import numpy as np
+from mpi4py import MPI
+from mpi_compress.core.ending import run_to_the_end
+from mpi_compress.exchange import channel
+from mpi_compress.messages.link import Message
+
+part, length, change = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+class Changing:  # a communicator that cuts messages, or lengthens them
+    def __init__(self, comm):
+        self.comm, self.sent = comm, 0
+
+    def Isend(self, data, rank, tag):
+        data, self.sent = np.frombuffer(data, np.uint8), self.sent + 1
+        if (self.sent > 1) == (part == "second"):
+            data = np.concatenate([data, np.zeros(change, np.uint8)]) if change > 0 else data[:change]
+        return self.comm.Isend(data, rank, tag)
+
+def main():
+    messages = channel.Messages(MPI.COMM_WORLD, None, 1)
+    for k in range(2):
+        if MPI.COMM_WORLD.rank == 0:
+            ((message,),) = messages.receive_messages({1: 1}, 2).values()
+            print(k, message.data.size, flush=True)
+        else:
+            messages.comm = Changing(messages.comm) if k else messages.comm
+            messages.send_messages([Message(np.full(length, 7, np.uint8))], [0], 2)
+    return 0
+
+sys.exit(run_to_the_end(main))
+"""
+
+
+@pytest.mark.parametrize("crowded", ["0", "1"])
+@pytest.mark.parametrize(
+    ("part", "length", "change", "said"),
+    [
+        ("first", 10, -1, "13 bytes came from rank 1, which has announced 14"),
+        ("first", 10, 1, "15 bytes came from rank 1, which has announced 14"),
+        ("first", 10, 20_000, "more bytes came from one of ranks [1] than it has announced"),
+        ("second", 40_000, -1, "39999 bytes came from rank 1, which has announced 40000"),
+        ("second", 40_000, 1, "more bytes came from one of ranks [1] than it has announced"),
+    ],
+)
+def test_bytes_that_are_not_as_announced_end_all_ranks_in_one_line(part, length, change, said, crowded):
+    line = [str(BIN / "mpiexec"), "-n", "2", sys.executable, "-c", CUT, part, str(length), str(change)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENT, env={**os.environ, "MPI_COMPRESS_CROWDED": crowded})
+    assert done.returncode == 3
+    assert done.stdout == f"0 {length}\n"
+    (told,) = [line for line in done.stderr.splitlines() if line.startswith("mpi-compress")]
+    assert told.startswith(f"mpi-compress: rank 0: {said}: this MPI")
+    assert "Traceback" not in done.stderr
+
+
+def test_joined_messages_that_are_cut_are_refused():
+    from mpi_compress.core.errors import NotAsAnnounced
+    from mpi_compress.exchange.frames import joined, parted
+
+    data = joined([Message(np.arange(3, dtype=np.uint8)), Message(np.full(5, 9, np.uint8))])
+    for changed in (data[:-1], np.append(data, 0)):
+        with pytest.raises(NotAsAnnounced, match="bytes came where 8 were announced"):
+            parted(changed, 2)
