@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.figures.plotting import plot
     from mpi_compress.guard import testing
     from mpi_compress.job.loading import Job, load_job
+    from mpi_compress.job.stop_rules import StopRule, stops
     from mpi_compress.messages import kinds
     from mpi_compress.messages.codecs import Codec, codecs
     from mpi_compress.messages.coders import Coder, coder
@@ -50,7 +51,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.preparing.later import with_suboptimality
     from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
-    from mpi_compress.problem.datasets.formats import Format, formats
+    from mpi_compress.problem.datasets.formats import Format, Reading, formats
     from mpi_compress.problem.losses import Loss, losses
     from mpi_compress.problem.metrics import Metric, ProblemView, metrics
     from mpi_compress.problem.models import Model, Outline, models
@@ -74,11 +75,11 @@ __all__ = [
     "SILENT", "Algorithm", "AmongWorkers", "AnswersEach", "Batches", "Codec", "Coder", "Compressed", "Compressor",
     "CorruptMessage", "CostModel", "Dense", "Drawn", "Estimator", "Expression", "Format", "Generator", "Hybrid", "Job",
     "Lattice", "Levels", "Link", "Loss", "Message", "Metric", "Model", "Network", "Objective", "Outline", "PairLink",
-    "Partition", "Penalty", "ProblemView", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse", "Sized",
-    "Sparse", "Step", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms", "best_size", "codecs",
-    "coder", "compressors", "costs", "data", "datasets", "formats", "generators", "kinds", "load", "load_job", "losses", "measure",
-    "metrics", "models", "partitions", "penalties", "plot", "problem", "read", "run", "step_at", "testing", "verify",
-    "with_suboptimality",
+    "Partition", "Penalty", "ProblemView", "Reading", "Round", "Rows", "Run", "ScaledVector", "Setting", "SignSparse",
+    "Sized", "Sparse", "Step", "StopRule", "Stopped", "Ternary", "UserError", "WithScalar", "__version__", "algorithms",
+    "best_size", "codecs", "coder", "compressors", "costs", "data", "datasets", "formats", "generators", "kinds", "load",
+    "load_job", "losses", "measure", "metrics", "models", "partitions", "penalties", "plot", "problem", "read", "run",
+    "step_at", "stops", "testing", "verify", "with_suboptimality",
 ]  # fmt: skip
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
@@ -100,6 +101,7 @@ _MODULES = {
         "engine.verifying": "verify",
         "figures.plotting": "plot",
         "job.loading": "Job load_job",
+        "job.stop_rules": "stops StopRule",
         "messages.codecs": "codecs Codec",
         "messages.coders": "Coder coder",
         "messages.measuring": "measure",
@@ -111,7 +113,7 @@ _MODULES = {
         "messages.pairs": "PairLink",
         "preparing.alone": "problem",
         "preparing.later": "with_suboptimality",
-        "problem.datasets.formats": "formats Format",
+        "problem.datasets.formats": "formats Format Reading",
         "problem.datasets": "datasets generators Generator",
         "problem.datasets.data": "data",
         "problem.losses": "losses Loss",

@@ -14,6 +14,7 @@ from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.meanings import meanings
 from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.job.claim_functions import listing as functions_of_claims
+from mpi_compress.job.stop_rules import stops
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
@@ -61,6 +62,7 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     """The names of all parts, kind by kind; too many are counted."""
     others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
+    others["stops"] = "keys of [stop] that plugins register"
     others["claims"] = "functions that the value of a claim can call"
     for kind, members in {**parts, **{name: {} for name in others}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
@@ -81,7 +83,7 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     return {
         "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
         "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
-        "models": models, "partitions": partitions, "metrics": metrics, "costs": costs,
+        "models": models, "partitions": partitions, "metrics": metrics, "stops": stops, "costs": costs,
         "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
 

@@ -113,6 +113,7 @@ class Counters:
     last_loss: float = math.inf
     greatest_loss: float = -math.inf  # of all rows
     start_distance: float = math.nan  # ‖x0 − x*‖
+    of_stops: dict[str, dict[str, float]] = field(default_factory=dict)  # what stops of one's own have noted, by their names
 
     @classmethod
     def begun(cls, n: int) -> "Counters":

@@ -152,7 +152,7 @@ def parts_of(p: Prepared, algorithm: Method) -> list[Any]:
     """The parts that a run's rounds call."""
     links = (algorithm.up, algorithm.down)
     parts = (algorithm, *(part for link in links for part in (link.compressor, link.codec)), p.problem.loss, p.problem.penalty)
-    return [*with_inner(parts)]
+    return [*with_inner((*parts, *p.spec.stop.own))]
 
 
 def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:

@@ -16,6 +16,7 @@ from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
+from mpi_compress.job.stop_rules import why_it_ends
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import Clocked, CostModel
@@ -145,6 +146,8 @@ class Observer:
                 verdict = Verdict.DIVERGED
                 self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
             verdict = max(verdict, verdict_at(self.stop, point, log.f_star, c.start_distance))
+            if (why := why_it_ends(self.stop.own, row.trace, c.of_stops)) and verdict is Verdict.GO_ON:
+                verdict, self.reason = Verdict.COMPLETE, f"{why}, after {k} rounds"
             if log.see(row) and verdict is Verdict.GO_ON:
                 verdict, self.ended_by_caller = Verdict.COMPLETE, True
                 self.reason = f"until(row) is true after {k} rounds"

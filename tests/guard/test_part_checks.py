@@ -189,3 +189,114 @@ def test_verification_says_that_there_is_no_mpiexec_and_takes_a_third_order(twel
     (steady,) = mc.verify(twelve(("steady",)), rounds=2)
     assert steady.holds
     assert "with the odd workers first, since there is no mpiexec here" in steady.text
+
+
+OWN_PROBLEM = """
+from dataclasses import dataclass
+import numpy as np
+import mpi_compress as mc
+
+@mc.datasets.register("clusters")
+@dataclass(frozen=True)
+class Clusters(mc.Generator):
+    samples: int = 60
+    dim: int = 5
+    real_labels = True
+
+    def make(self):
+        y = np.arange(self.samples) % 3
+        a = self.stream(0).standard_normal((self.samples, self.dim)) + y[:, None]
+        yield a[:20], y[:20]
+        yield a[20:], y[20:]
+
+@mc.formats.register("numbers")
+@dataclass(frozen=True)
+class Numbers(mc.Format):
+    names = r"\\.numbers$"
+
+    def read(self, path, dim, part, parts):
+        rows = np.loadtxt(path)
+        starts = range(0, len(rows), 10)
+        blocks = ((i, rows[at : at + 10, 1:], rows[at : at + 10, 0]) for i, at in enumerate(starts) if i % parts == part)
+        return mc.Reading(blocks, dim=rows.shape[1] - 1)
+
+@mc.models.register("two-layers")
+@dataclass(frozen=True)
+class TwoLayers(mc.Model):
+    hidden: int = 4
+    slope: float = 1.0
+
+    def check(self):
+        if self.outline.classes != 3:
+            raise ValueError(f"{self.outline.classes} classes; it is for 3")
+
+    @property
+    def blocks(self):
+        return {"V": (self.outline.features, self.hidden), "W": (self.hidden, 3)}
+
+    def start(self, rng):
+        return rng.standard_normal(self.dim) / 2
+
+    def loss_and_gradient(self, x, rows, draw):
+        V, W = self.split(x).values()
+        a, y = rows.dense(), rows.labels.astype(int)
+        h = np.tanh(a @ V)
+        p = np.exp(h @ W)
+        p /= p.sum(axis=1, keepdims=True)
+        loss = -np.log(p[np.arange(y.size), y]).mean()
+        p[np.arange(y.size), y] -= 1
+        p /= y.size
+        return loss, self.slope * np.concatenate([(a.T @ ((p @ W.T) * (1 - h * h))).ravel(), (h.T @ p).ravel()])
+
+    def scores(self, x, rows):
+        V, W = self.split(x).values()
+        return np.tanh(rows.dense() @ V) @ W
+"""
+
+
+@pytest.fixture
+def own_problem(tmp_path):
+    """A job of a model and data of one's own, from a generator or a file of one's own format."""
+    (tmp_path / "own_problem.py").write_text(OWN_PROBLEM)
+    rows = np.random.default_rng(0).standard_normal((45, 5)) + np.arange(45)[:, None] % 3
+    (tmp_path / "a.numbers").write_text("".join(f"{i % 3} {' '.join(f'{v:.4f}' for v in row)}\n" for i, row in enumerate(rows)))
+
+    def of(data, model='"two-layers"', source=OWN_PROBLEM):
+        (tmp_path / "own_problem.py").write_text(source)
+        file = tmp_path / "own_problem.toml"
+        file.write_text(
+            f'plugins = ["own_problem"]\ndata = {{ {data} }}\nobjective = {{ model = {model} }}\nworkers = {{ count = 4 }}\n'
+            'stop = { rounds = 6 }\nlog = { metrics = ["accuracy"] }\n[[run]]\nlabel = "EF21"\nalgorithm = { name = "ef21", step = 0.1 }\n'
+            'up.compressor = { name = "top-k", k = 5 }\n[[run]]\nlabel = "SGD"\nalgorithm = { name = "sgd", step = 0.1, batch = 4 }\n'
+        )
+        return file
+
+    return of
+
+
+@pytest.mark.parametrize(("data", "part"), [('generator = "clusters"', "clusters"), ('path = "a.numbers"', "numbers")])
+def test_a_model_with_data_of_its_own_is_checked_in_its_job(data, part, own_problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (part, "two-layers"):
+        found = findings_in_job(name, mc.load_job(own_problem(data)))
+        assert [str(each) for of_run in found.values() for each in of_run if not each.holds] == []
+        assert all(len(of_run) >= 3 for of_run in found.values())
+    wrong = findings_in_job("two-layers", mc.load_job(own_problem(data, '{ name = "two-layers", slope = 1.1 }')))
+    assert {each.what for of_run in wrong.values() for each in of_run if not each.holds} == {"gradient"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ['generator = "clusters"', 'path = "a.numbers"'])
+def test_a_model_with_data_of_its_own_is_verified(data, own_problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = command("run", own_problem(data), "--verify", "4", timeout=400)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert [line.partition(":")[0] for line in said.stdout.splitlines()] == ["EF21", "SGD"]
+    assert said.stdout.count("4 rounds are the same") == 2
+
+
+def test_a_pattern_of_names_that_is_none_is_one_line(own_problem, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = own_problem('path = "a.numbers"', source=OWN_PROBLEM.replace(r"\.numbers$", "*.numbers"))
+    with pytest.raises(UserError, match=r"^[^\n]*the format 'numbers': names = '\*.numbers' was given; it should be a regular expression[^\n]*$"):
+        mc.run(mc.load_job(file), out=tmp_path)

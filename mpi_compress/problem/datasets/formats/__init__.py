@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import import_all
 from mpi_compress.problem.datasets.formats.base import HELD_OUT, Format, Reading, formats
 
@@ -12,8 +13,15 @@ import_all(__name__)
 
 def format_of(path: Path) -> Format:
     """The format that a file's name shows, or else LIBSVM text."""
-    shown = (each for each in formats.values() if each.names and re.search(each.names, path.name))
-    return next(shown, formats.shipped("libsvm"))()
+    return next((each for each in formats.values() if each.names and _shows(each, path.name)), formats.shipped("libsvm"))()
+
+
+def _shows(how: type[Format], name: str) -> bool:
+    try:
+        return re.search(how.names, name) is not None
+    except re.error as error:
+        wanted = f"it should be a regular expression, such as {how.names.replace('*.', '')!r} + '$'"
+        raise UserError(f"the format '{how.name}': names = {how.names!r} was given; {wanted} ({error})") from None
 
 
 __all__ = ["HELD_OUT", "Format", "Reading", "format_of", "formats", "register"]

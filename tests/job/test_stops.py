@@ -1,0 +1,122 @@
+"""Stops that plugins register: they end a run in the same row on any layout, and where it went on from a checkpoint."""
+
+import pytest
+from helpers.layouts import Layout, Plan, assert_equal, play_all, results
+
+import mpi_compress as mc
+from mpi_compress.core.errors import UserError
+
+SOURCE = """
+from dataclasses import dataclass
+import mpi_compress as mc
+
+@mc.stops.register("stalled")
+@dataclass(frozen=True)
+class Stalled(mc.StopRule):
+    rows: int = 3
+    share: float = 0.05
+
+    def ends(self, row, memory):
+        if row["loss"] < (1 - self.share) * memory.get("least", 1e9):
+            memory |= {"least": row["loss"], "since": 0}
+        else:
+            memory["since"] += 1
+        return f"the loss stays at {memory['least']:.3g}" if memory["since"] >= self.rows else False
+
+@mc.stops.register("in-round")
+@dataclass(frozen=True)
+class InRound(mc.StopRule):
+    last: int = 4
+
+    def ends(self, row, memory):
+        return row["round"] >= self.last and row["accuracy"] > 0
+
+@mc.stops.register("odd")
+class Odd(mc.StopRule):
+    answer: str = "number"
+    seen = []
+
+    def ends(self, row, memory):
+        if self.answer == "memory":
+            memory["loss"] = [row["loss"]]
+        if self.answer == "keeps":
+            self.seen.append(row["loss"])
+        return 3 if self.answer == "number" else False
+"""
+JOB = """
+plugins = ["own_stops"]
+data = {{ generator = "gspar", samples = 60, dim = 12 }}
+objective = {{ mu = 0.1 }}
+workers = {{ count = 4 }}
+log = {{ every = 2, metrics = ["accuracy"] }}
+stop = {{ rounds = 400, {stop} }}
+[[run]]
+label = "EF"
+algorithm = {{ name = "ef", step = "0.5/L" }}
+up = {{ compressor = {{ name = "top-k", k = 2 }} }}
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "own_stops.py").write_text(SOURCE)
+
+    def of(stop="stalled = { rows = 4 }"):
+        file = tmp_path / "stops.toml"
+        file.write_text(JOB.format(stop=stop))
+        return file
+
+    return of
+
+
+def test_a_stop_of_one_s_own_ends_a_run_and_says_why(job, tmp_path):
+    (run,) = mc.run(mc.load_job(job()), out=tmp_path)
+    assert run.status == "complete"
+    loss, ended = run.trace["loss"], int(run.trace["round"][-1])
+    assert run.attrs["reason"] == f"stalled: the loss stays at {loss[-5]:.3g}, after {ended} rounds"
+    assert 0 < ended < 400
+    assert loss[-1] >= 0.95 * loss[-5]
+    (other,) = mc.run(mc.load_job(job("stalled = { rows = 5 }")), out=tmp_path)
+    assert other.trace["round"][-1] == ended + 2
+    assert other.attrs["run_id"] != run.attrs["run_id"]
+
+
+def test_it_sees_metrics_and_true_is_named_by_the_stop(job, tmp_path):
+    (run,) = mc.run(mc.load_job(job("in-round = {}, stalled = { rows = 300 }")), out=tmp_path)
+    assert run.attrs["reason"] == "in-round, after 4 rounds"
+
+
+def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(job, tmp_path):
+    file = job()
+    layouts = {"one": Layout(), "three": Layout(ranks=3), "stopped": Layout(stop_after=5, until_done=True)}
+    for name, layout in layouts.items():
+        play_all([Plan([file], tmp_path / name, layout)])
+    ((_, one),) = results(tmp_path / "one").items()
+    for name in ("three", "stopped"):
+        ((_, other),) = results(tmp_path / name).items()
+        assert mc.read(other).attrs["reason"] == mc.read(one).attrs["reason"]
+        assert_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("stop", "complaint"),
+    [
+        ("staled = {}", "stop: no key called 'staled'; did you mean 'stalled'?"),
+        ("stalled = 3", "stop.stalled: 3 was given; it should be a table of its parameters"),
+        ("stalled = { row = 3 }", "stop.stalled: no key called 'row'; did you mean 'rows'?"),
+        ("stalled = { rows = 'a' }", "stop.stalled.rows: 'a' was given; it should be a valid integer"),
+        ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),
+        ("odd = { answer = 'memory' }", r"stop.odd: memory\['loss'\] = \[.*; it should be a number by a name"),
+        ("odd = { answer = 'keeps' }", "odd keeps something in Odd.seen from call to call"),
+    ],
+)
+def test_a_wrong_stop_is_refused_in_one_line(stop, complaint, job, tmp_path):
+    with pytest.raises(UserError, match=f"^[^\n]*{complaint}[^\n]*$"):
+        mc.run(mc.load_job(job(f"{stop}")), out=tmp_path)
+
+
+def test_a_run_needs_a_level_or_a_budget_beside_it(job):
+    file = job()
+    file.write_text(file.read_text().replace("rounds = 400, ", ""))
+    with pytest.raises(UserError, match="stop: rounds = … is needed"):
+        mc.load_job(file)
