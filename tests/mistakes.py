@@ -165,7 +165,7 @@ RESULTS_OF_RUNS = (
     M("results/writer.py", "self._written += len(self._rows)", "self._written = len(self._rows)", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "a mark has the rows of the last flush alone"),
     M("results/writer.py", "            self._close_sealed()\n            sync(self.part)\n", "            self._close_sealed()\n", RESULTS + "a_result_is_on_the_disk_before_it_takes_its_name", "a result is renamed before it is on the disk"),
     M("results/reader.py", "name: column[:n] for", "name: column for", RESULTS + "rows_that_are_half_flushed_are_left_out", "rows of which some columns are missing are read"),
-    M("results/reader.py", '{**datasets, "final/x": run.x}', "datasets", RESULTS + "a_value_changed_in_any_dataset_is_one_line_that_names_it", "the last point is not compared with its checksum"),
+    M("results/reader.py", 'for name in ("x", "x_star")', 'for name in ("x_star",)', RESULTS + "a_value_changed_in_any_dataset_is_one_line_that_names_it", "the last point is not compared with its checksum"),
     M("results/columns.py", '/ np.diff(run.trace["round"])', "", RESULTS + "bits_a_coordinate_are_of_one_message_however_often_rows_are_logged", "bits of all rounds between two rows"),
     M("results/files.py", "return next(whole, None) or next(begun, files[0])", "return next(begun, None) or next(whole, files[0])", "results/test_files.py::test_a_result_is_where_it_is_whole_then_where_it_was_begun_then_where_it_goes", "what was begun goes before what is whole"),
 )

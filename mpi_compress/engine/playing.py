@@ -188,7 +188,8 @@ class _Play:
         """The result's recorder, and the checkpoint to go on from."""
         p, label, checkpoint, header = self.p, self.p.spec.label, self.saved.file, None
         n, last = p.spec.workers.count, inf if p.spec.stop.rounds is None else p.spec.stop.rounds
-        split = {f"split/{name}": values for name, values in outcome(p.problem.data, n).items()}
+        once = {f"split/{name}": values for name, values in outcome(p.problem.data, n).items()}
+        once |= {"final/x_star": p.problem.x_star} if p.problem.x_star is not None else {}
 
         def mark() -> Mark | None:
             nonlocal header
@@ -199,10 +200,10 @@ class _Play:
             return header.mark if header else None
 
         try:
-            recorder = Recorder(self.file, attributes, mark, split)
+            recorder = Recorder(self.file, attributes, mark, once)
         except LostRows as lost:
             print_line(f"{label}: begins again, for {part_of(self.file)} does not go with its checkpoint ({lost})")
-            recorder, header = Recorder(self.file, attributes, arrays=split), None
+            recorder, header = Recorder(self.file, attributes, arrays=once), None
         if header is None:
             remove_checkpoint(checkpoint)
         elif not self.how.quiet:

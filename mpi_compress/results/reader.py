@@ -46,6 +46,7 @@ class Run:
     x: Vector | None
     theory: dict[str, NDArray] = field(default_factory=dict)  # where the job asked for it
     split: dict[str, NDArray] = field(default_factory=dict)  # rows (n,); labels (K,) and counts (n, K) of them
+    x_star: Vector | None = None  # where the run knew it
     has_checksums: bool = False  # and they hold; results of earlier versions have none
 
     def __repr__(self) -> str:
@@ -214,12 +215,12 @@ def read_here(path: Path) -> Run:
             if found != FORMAT:
                 raise UserError(f"{path}: is no result of format {FORMAT}" + (f" but of {found}" if found else ""))
             most = TIGHTEST * path.stat().st_size
-            tables = [Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in TABLES]
-            x = hdf5.arrays(hdf5.within(h5, "final"), most).get("x")
+            trace, workers, timing, theory = (Columns(hdf5.arrays(hdf5.within(h5, g), most)) for g in TABLES)
+            final = hdf5.arrays(hdf5.within(h5, "final"), most)
             split = hdf5.arrays(hdf5.within(h5, "split"), most)
             attrs = dict(h5.attrs)
             sums = [attrs.pop(name) for name in checksums.SLOTS if name in attrs]
-            run = Run(path, attrs, tables[0], tables[1], tables[2], x, tables[3], split, bool(sums))
+            run = Run(path, attrs, trace, workers, timing, final.get("x"), theory, split, final.get("x_star"), bool(sums))
             return _up_to_a_flush(run, sums) if path.suffix == ".part" else _as_written(_whole(run), sums[0] if sums else None)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
@@ -271,8 +272,9 @@ def _as_written(run: Run, sums: str | None) -> Run:
             raise UserError(f"{run.file}: is damaged: its checksums are missing")
         return run
     datasets = {f"{group}/{name}": array for group in (*TABLES, "split") for name, array in getattr(run, group).items()}
+    datasets |= {f"final/{name}": array for name in ("x", "x_star") if (array := getattr(run, name)) is not None}
     try:
-        damage = checksums.damage(run.attrs, datasets if run.x is None else {**datasets, "final/x": run.x}, sums)
+        damage = checksums.damage(run.attrs, datasets, sums)
     except (ValueError, LookupError, TypeError, AttributeError):
         damage = "its checksums cannot be read"
     if damage:

@@ -256,6 +256,15 @@ def datasets_of(file):
     return found
 
 
+def test_a_result_keeps_x_star_where_its_run_knew_it(small_job, tmp_path):
+    job = mc.load_job(small_job, {"stop.rounds": 3}).only("CAT")
+    (run,) = mc.run(job, out=tmp_path)
+    np.testing.assert_array_equal(run.x_star, mc.problem(job).x_star)
+    assert np.linalg.norm(run.x - run.x_star) == pytest.approx(run.trace["distance"][-1], rel=1e-12)
+    (unsolved,) = mc.run(mc.load_job(small_job, {"stop.rounds": 3, "objective.f_star": 0.1}).only("CAT"), out=tmp_path)
+    assert unsolved.x_star is None
+
+
 def test_a_value_changed_in_any_dataset_is_one_line_that_names_it(small_job, tmp_path):
     """`read` has another process try a damaged file: for the first one it does, for the others it is tried here."""
     (run,) = mc.run(mc.load_job(small_job).only("CAT"), out=tmp_path)
