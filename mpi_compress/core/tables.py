@@ -9,11 +9,18 @@ from itertools import zip_longest
 
 Rows = Sequence[Sequence[str]]
 
+_GREEK = """α=alpha β=beta γ=gamma δ=delta ε=epsilon ζ=zeta η=eta θ=theta ι=iota κ=kappa λ=lambda μ=mu ν=nu ξ=xi π=pi ρ=rho σ=sigma
+τ=tau υ=upsilon φ=phi χ=chi ψ=psi ω=omega Γ=Gamma Δ=Delta Θ=Theta Λ=Lambda Ξ=Xi Π=Pi Σ=Sigma Φ=Phi Ψ=Psi Ω=Omega"""
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "<": "$<$", ">": "$>$", "|": "$|$",
-    "µ": r"$\mu$", "×": r"$\times$", "‖": r"$\|$", "∇": r"$\nabla $", "γ": r"$\gamma$", "−": "$-$", "…": r"\dots{}", "–": "--",
+    "µ": r"$\mu$", "×": r"$\times$", "‖": r"$\|$", "∇": r"$\nabla $", "−": "$-$", "…": r"\dots{}", "–": "--",
+    "·": r"$\cdot$", "∞": r"$\infty$", "→": r"$\to$", "≈": r"$\approx$", "±": r"$\pm$", "√": r"$\surd$", "∂": r"$\partial$",
+    "⌈": r"$\lceil$", "⌉": r"$\rceil$", "ℓ": r"$\ell$", "∈": r"$\in$", "≠": r"$\ne$",
+    **{letter: rf"$\{name}$" for letter, name in (pair.split("=") for pair in _GREEK.split())},
 }  # fmt: skip
+_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "₀₁₂₃₄₅₆₇₈₉₋"
+_IN_MATH = re.compile(rf"(f\(x\)|\b[fx]\*|[{_RAISED}]+|[{_LOWERED}]+)")
 _ALIGNED: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "r": str.rjust, "c": str.center}
 
 
@@ -44,22 +51,30 @@ def latex(heads: Sequence[str], rows: Rows, caption: str = "", notes: Sequence[s
     Args:
         notes: lines at its foot.
     """
-    lines = [" & ".join(map(_in_latex, row)) + r" \\" for row in (heads, *rows)]
+    lines = [_not_as_option(" & ".join(map(_in_latex, row))) + r" \\" for row in (heads, *rows)]
     below = [rf"\multicolumn{{{len(heads)}}}{{l}}{{\footnotesize {_in_latex(note)}}} \\" for note in notes]
-    begin = [r"% \usepackage{booktabs}", f"% {caption}", rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule"]
+    said = [r"% \usepackage{booktabs}", f"% {' '.join(caption.split())}"]
+    begin = [*said, rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule"]
     return "\n".join([*begin, lines[0], r"\midrule", *lines[1:], r"\bottomrule", *below, r"\end{tabular}", ""])
 
 
+def _not_as_option(line: str) -> str:
+    """A line of cells that the command of the line before does not take for its option, as it would a first letter [ or *."""
+    return "{}" + line if line.lstrip().startswith(("[", "*")) else line
+
+
 def _in_latex(text: str) -> str:
-    """A text with what has a meaning in LaTeX escaped, and signs, f(x), f*, x* and raised numbers in math."""
-    parts = re.split(r"(f\(x\)|\b[fx]\*|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", text)
+    """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math."""
+    parts = _IN_MATH.split(" ".join(text.split()))
     found = [_in_math(part) if i % 2 else "".join(_LATEX.get(letter, letter) for letter in part) for i, part in enumerate(parts)]
-    return "".join(found).replace("$$", "")
+    return re.sub(r"(?<!\\)\$\$", "", "".join(found))
 
 
 def _in_math(part: str) -> str:
-    raised = part.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
-    return f"$^{{{raised}}}$" if raised != part else f"${part.replace('*', '^*')}$"
+    for letters, sign in ((_RAISED, "^"), (_LOWERED, "_")):
+        if part[0] in letters:
+            return f"${sign}{{{part.translate(str.maketrans(letters, '0123456789-'))}}}$"
+    return f"${{{part[0]}^*}}$" if part.endswith("*") else f"${part}$"
 
 
 def comma_separated(heads: Sequence[str], rows: Rows, caption: str = "") -> str:

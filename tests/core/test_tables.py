@@ -1,6 +1,9 @@
 """Tables as text."""
 
 import csv
+import re
+
+import pytest
 
 from mpi_compress.core.tables import comma_separated, html, latex, markdown, plain
 
@@ -23,3 +26,64 @@ def test_a_cell_cannot_break_the_table_that_it_stands_in():
 
 def test_without_heads_the_first_cell_of_a_row_of_html_is_its_head():
     assert html((), [["loss", "1"]], "a & b") == "<table><caption>a &amp; b</caption><tr><th>loss</th><td>1</td></tr></table>"
+
+
+NASTY = [
+    "50 %", "x_1", "#3", "a & b", "~tilde", "x^2", "a\\b", "{", "}", "}{", "$5", "$<5", "$$", "\\$<", "‖∇f(x)‖² ≤ 10⁻⁵", "f*", "x*²", "f(x) − f*", "‖x − x*‖²",
+    "[CAT]", "*", "* [x]", "  [y]", "%", "\\", "\\\\", "^_^", "<|>", "two\nlines", "two\n\nparagraphs", "a\tb", "µ = 10⁻³ L", "δ, ω, λ₁₂ → ∞", "T ≥ ⌈log₂ d⌉ · ½", "größe", "",
+    "≤≥", "⁻⁻", "²₁", "f*f*", "x*x", "-- ---", "–…×", "`'\"",
+]  # fmt: skip
+
+
+def cells_of(line):
+    """The cells of a line of a tabular as LaTeX takes it apart; AssertionError where LaTeX would stop."""
+    assert line.endswith(r" \\")
+    assert not re.match(r"\s*[\[*]", line), "the command before takes it for its option"
+    body, cells, depth, in_math, before = line.removesuffix(r"\\"), [""], 0, False, ""
+    for token in re.findall(r"\\(?:[A-Za-z]+|.)|.", body):
+        if token in ("{", "}"):
+            depth += 1 if token == "{" else -1
+            assert depth >= 0
+        elif token == "$":
+            in_math = not in_math
+            assert depth == 0 and before != "$"  # noqa: PT018
+        elif token in "^_":
+            assert in_math
+        elif token == "&":
+            assert depth == 0 and not in_math  # noqa: PT018
+            cells.append("")
+        assert token not in ("%", "#", "~", r"\\")
+        assert in_math or token not in (r"\le", r"\nabla", r"\delta")
+        cells[-1] += token
+        before = token
+    assert depth == 0
+    assert not in_math
+    assert not re.search(r"\^(?:\{[^{}]*\}|.)\^|\^\*\^", body), "a double superscript"
+    return [cell.strip() for cell in cells]
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_latex_takes_a_table_of_nasty_labels_apart_as_it_was_put_together(nasty):
+    table = latex([nasty, "loss ≤ 0.4", nasty], [[nasty, "1", nasty], ["a", nasty, ""]], f"of {nasty}\nand more", [nasty])
+    package, caption, begin, top, head, middle, *rows, bottom, note, end, empty = table.split("\n")
+    assert package.startswith("%") and caption.startswith("%")  # noqa: PT018
+    assert (begin, top, middle, bottom, end, empty) == (
+        r"\begin{tabular}{lrr}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}", "",
+    )  # fmt: skip
+    assert [len(cells_of(line)) for line in (head, *rows)] == [3, 3, 3]
+    assert note.startswith(r"\multicolumn{3}{l}{\footnotesize ")
+    assert note.endswith(r"} \\")
+    (inner,) = cells_of("{}" + note.removeprefix(r"\multicolumn{3}{l}{\footnotesize ").removesuffix(r"} \\") + r" \\")
+    assert set(re.findall(r"[^\x00-\x7f]", table.split("\n", 2)[2])) <= set("½öß"), "what pdfTeX has no sign for"
+    assert (inner == "{}") == (nasty.strip() == "")
+
+
+def test_signs_of_tables_in_latex():
+    said = {text: latex([text], []).splitlines()[4].removesuffix(r" \\") for text in ("‖∇f(x)‖² ≤ 10⁻⁵", "x*²", "$<5", "[a] * b", "δ ≤ λ₁")}
+    assert said == {
+        "‖∇f(x)‖² ≤ 10⁻⁵": r"$\|\nabla f(x)\|^{2}$ $\le$ 10$^{-5}$",
+        "x*²": r"${x^*}^{2}$",
+        "$<5": r"\$$<$5",
+        "[a] * b": r"{}[a] * b",
+        "δ ≤ λ₁": r"$\delta$ $\le$ $\lambda_{1}$",
+    }
