@@ -16,7 +16,8 @@ from mpi_compress.results.files import folders_of
 
 _OURS = "mpi-compress: "
 _LAUNCHERS = re.compile(r"(?:srun: error|slurmstepd[^:]*: error|.*EXIT STRING): (.*)")  # what launchers print when a rank ends
-_BUSY = re.compile(r"temporarily|timed out|try again", re.IGNORECASE)
+_FULL = re.compile(r"MaxSubmitJob|job submit limit", re.IGNORECASE)  # of tasks that an account may have in the queue
+_BUSY = re.compile(rf"temporarily|timed out|try again|{_FULL.pattern}", re.IGNORECASE)
 _PAUSES = (2.0, 5.0, 15.0, 30.0)  # seconds between tries of a busy SLURM
 _MOST = 1001  # SLURM's own MaxArraySize
 SILENT = "SILENT"
@@ -109,7 +110,8 @@ def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
     if queue.silence:
         raise NotKnown(f"sbatch failed, and whether it queued {file} is not known: {said[-1]}")
     if array.job is None:
-        raise UserError(f"sbatch refuses {file}: {said[-1]}")
+        later = "; the same command submits what is left, once fewer tasks are in the queue" * bool(_FULL.search(said[-1]))
+        raise UserError(f"sbatch refuses {file}: {said[-1]}{later}")
 
 
 class NotKnown(UserError):

@@ -1,4 +1,4 @@
-"""Checkpoints of 32 MB, and a folder that turns read-only in mid-run."""
+"""Checkpoints of 32 MB, a folder that turns read-only in mid-run, and a file system that is read-only."""
 
 import os
 import subprocess
@@ -57,3 +57,30 @@ def test_a_folder_that_turns_read_only_ends_the_run_in_one_line_and_loses_nothin
     assert done.returncode == 0
     assert "goes on from round" in done.stderr
     assert_equal(whole, next(folder.glob("*.h5")))
+
+
+@pytest.fixture
+def file_system(tmp_path):
+    """A folder that is a file system of its own; called with "ro" or "rw" it is mounted so."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("root alone may mount a file system, and not in every container")
+    yield lambda way: subprocess.run(["mount", "-o", f"remount,{way}", folder], check=True, capture_output=True)
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_read_only_file_system_ends_all_ranks_in_one_line(whole, file_system, ranks):
+    launcher = [] if ranks == 1 else [str(BIN / "mpiexec"), "-n", str(ranks)]
+    line = [*launcher, str(BIN / "mpi-compress"), "run", "wide.toml", "--quiet"]
+    file_system("ro")
+    said = subprocess.run(line, capture_output=True, text=True, timeout=100)
+    assert said.returncode == 2
+    (told,) = [line for line in said.stderr.splitlines() if line.startswith("mpi-compress")]
+    assert told.endswith(": Read-only file system")
+    assert "results" in told
+    assert "Traceback" not in said.stderr
+    file_system("rw")
+    assert subprocess.run(line, capture_output=True, text=True, timeout=100).returncode == 0
+    assert_equal(whole, next(Path("results").rglob("*.h5")))

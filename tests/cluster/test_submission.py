@@ -1,6 +1,7 @@
 """What is submitted is what is played, and is noted: with stub commands in place of SLURM's."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -198,6 +199,42 @@ def test_an_answer_that_sbatch_gives_too_late_is_found_in_the_queue(slurm, capsy
     assert "is not known" in capsys.readouterr().err
     (slurm.folder / "silent").unlink()
     assert main(["submit", str(job)]) == 2 or "nothing to submit" not in capsys.readouterr().out
+
+
+TIMED_OUT = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
+FULL = "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"  # fmt: skip
+
+
+def fails(slurm, said, times):
+    """Let sbatch fail so many times, and then succeed."""
+    script = (slurm.folder / "sbatch").read_text().removeprefix("#!/bin/bash\n")
+    count = 'echo x >> "$STUB/tries"'
+    slurm.command("sbatch", f'{count}\n[ $(wc -l < "$STUB/tries") -le {times} ] && {{ echo {shlex.quote(said)} >&2; exit 1; }}\n{script}')
+    return lambda: len((slurm.folder / "tries").read_text().split())
+
+
+@pytest.mark.parametrize("said", [TIMED_OUT, FULL], ids=["busy", "full"])
+def test_a_busy_sbatch_is_tried_again_and_the_array_is_queued_once(said, slurm, capsys, monkeypatch):
+    monkeypatch.setattr("mpi_compress.cluster.slurm._PAUSES", (0.01, 0.02, 0.03))
+    job, tries = small(slurm), fails(slurm, said, 2)
+    assert main(["submit", str(job)]) == 0
+    told = capsys.readouterr()
+    assert "as job 1001;" in told.out
+    last = said.splitlines()[-1]
+    assert told.err.splitlines() == [f"mpi-compress: SLURM is busy ({last}); trying again in 0 s"] * 2
+    assert tries() == 3
+    assert len(slurm.submitted) == 1
+    assert len(noted(Path("results/small/submitted/1/note.json"))) == 1
+
+
+def test_an_sbatch_that_stays_busy_is_one_line_that_says_what_would_do(slurm, capsys, monkeypatch):
+    monkeypatch.setattr("mpi_compress.cluster.slurm._PAUSES", (0.01, 0.02, 0.03))
+    job, tries = small(slurm), fails(slurm, FULL, 99)
+    assert main(["submit", str(job)]) == 2
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.endswith("time limits); the same command submits what is left, once fewer tasks are in the queue")
+    assert tries() == 4
+    assert not list(Path("results/small/submitted").glob("[0-9]*"))
 
 
 def test_what_sbatch_refuses_leaves_no_note(slurm, capsys):
