@@ -15,7 +15,8 @@ import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.algorithms.names import table
 from mpi_compress.algorithms.parts import dense
-from mpi_compress.algorithms.servers.muon import Muon, polar_factor
+from mpi_compress.algorithms.servers.lmo import polar_factor
+from mpi_compress.algorithms.servers.muon import Muon
 
 TOP, RANDOM, EXACT = {"name": "top-k", "k": 3}, {"name": "random-k", "k": 3}, {"name": "identity"}
 HEAVY, NESTEROV, ADAM = {"name": "heavy-ball", "beta": 0.8}, {"name": "nesterov", "momentum": 0.6}, {"name": "adam", "beta2": 0.9}
