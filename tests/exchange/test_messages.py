@@ -150,6 +150,6 @@ def test_joined_messages_that_are_cut_are_refused():
     from mpi_compress.exchange.frames import joined, parted
 
     data = joined([Message(np.arange(3, dtype=np.uint8)), Message(np.full(5, 9, np.uint8))])
-    for changed in (data[:-1], np.append(data, 0)):
+    for changed in (data[:-1], np.append(data, np.uint8(0))):
         with pytest.raises(NotAsAnnounced, match="bytes came where 8 were announced"):
             parted(changed, 2)
