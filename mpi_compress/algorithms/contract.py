@@ -28,10 +28,12 @@ from mpi_compress.algorithms.steps import formulas_in, step_at
 from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
+from mpi_compress.messages.attacks import Byzantine
 from mpi_compress.messages.costs import CostModel
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.mean import Averager
+from mpi_compress.messages.robust import RobustMean
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
@@ -54,6 +56,8 @@ class Setting:
     penalty_apart: Penalty | None = None  # r likewise, beside µ; one that is not smooth always is apart
     participants: int | None = None  # r of the n workers that take part in each round; None: all
     whole: Callable[[Rows], Objective] | None = None  # f of all rows, where rows say all of it: a loss of a margin, no model
+    robust: RobustMean | None = None  # what the master takes in place of the mean of the messages; None: the mean
+    byzantine: Byzantine | None = None  # the workers that lie; None: none does
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
 
     @property
@@ -175,7 +179,12 @@ class Algorithm(Method):
 
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
-        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so."""
+        """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so.
+
+        A robust mean takes its place where [workers] robust names one.
+        """
+        if self.setting.robust is not None:
+            return self.setting.robust.mean
         average = Averager(self.setting.dim).mean
         return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
 

@@ -231,8 +231,8 @@ _OF_DATA = {
     ),
 }
 _PARTS = (
-    "algorithms, servers, downlinks, compressors, codecs, losses, penalties, models, partitions, metrics, costs, formats, "
-    "datasets, columns, claims or jobs; or a part's name"
+    "algorithms, servers, downlinks, compressors, codecs, losses, penalties, models, partitions, metrics, costs, robust, "
+    "attacks, formats, datasets, columns, claims or jobs; or a part's name"
 )
 
 COMMANDS = {

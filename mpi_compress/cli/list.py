@@ -15,9 +15,11 @@ from mpi_compress.core.meanings import meanings
 from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.job.claim_functions import listing as functions_of_claims
 from mpi_compress.job.stop_rules import stops
+from mpi_compress.messages.attacks import attacks
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
+from mpi_compress.messages.robust import robust_means
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
@@ -84,6 +86,7 @@ def _parts() -> dict[str, Mapping[str, Any]]:
         "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
         "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
         "models": models, "partitions": partitions, "metrics": metrics, "stops": stops, "costs": costs,
+        "robust": robust_means, "attacks": attacks,
         "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
 

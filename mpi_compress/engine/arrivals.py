@@ -1,11 +1,15 @@
 """What the master gets of a round: the messages of all workers, or their sum by the tree of folds; and what is counted of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+
+from mpi_compress.algorithms import Setting
 from mpi_compress.exchange import Exchange
-from mpi_compress.messages.kinds import Compressed
-from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.attacks import Byzantine
+from mpi_compress.messages.kinds import Compressed, Dense
+from mpi_compress.messages.link import Link, Message, attempt
 from mpi_compress.messages.mean import Folded
 from mpi_compress.messages.tree import TreeAdder
 
@@ -45,6 +49,34 @@ class InTree(InOrder):
         return None if total is None else Folded(total, self.exchange.n)
 
 
-def arrivals_of(exchange: Exchange, dim: int) -> InOrder:
-    """The way in which messages reach the master over this exchange."""
-    return InOrder(exchange) if exchange.tree is None else InTree(exchange, dim)
+class UnderAttack(InOrder):
+    """The last workers are byzantine: they encode something else, or know what the master decodes of the others."""
+
+    def __init__(self, exchange: Exchange, byzantine: Byzantine, hosted: Collection[int]):
+        super().__init__(exchange)
+        self._hosted = hosted
+        self._attack, self._f, self._honest = byzantine.attack, byzantine.count, exchange.n - byzantine.count
+
+    def gather(self, sent: list[Message], uplink: Link) -> list[Message]:
+        told = [m if i < self._honest else self._told(m, uplink) for i, m in zip(self._hosted, sent, strict=True)]
+        return super().gather(told, uplink)
+
+    def _told(self, message: Message, uplink: Link) -> Message:
+        """What a byzantine worker sends that would honestly send this message."""
+        if self._attack.knows_all or message.is_refused or message.is_silent:
+            return message
+        return attempt(lambda: uplink.encode(self._attack.told(uplink.unpack(message))))
+
+    def contents(self, arrived: Sequence[Message], uplink: Link) -> Sequence[Compressed] | None:
+        ups = super().contents(arrived, uplink)
+        if ups is None or not self._attack.knows_all:
+            return ups
+        honest = ups[: self._honest]
+        return [*honest, *[Dense(self._attack.knowing(np.array([c.dense() for c in honest]), self._f))] * self._f]
+
+
+def arrivals_of(exchange: Exchange, setting: Setting, hosted: Collection[int]) -> InOrder:
+    """The way in which messages reach the master over this exchange; `hosted` are the workers here, as they send."""
+    if setting.byzantine is not None:
+        return UnderAttack(exchange, setting.byzantine, hosted)
+    return InOrder(exchange) if exchange.tree is None else InTree(exchange, setting.dim)

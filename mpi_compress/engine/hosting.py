@@ -129,7 +129,7 @@ def rehearse(p: Prepared, sample: Rows) -> str:
     more than that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or
     draws from a global generator, is refused.
     """
-    everyone = replace(p.algorithm.setting, participants=None)  # so that worker 0 compiles its kernels
+    everyone = replace(p.algorithm.setting, participants=None, robust=None, byzantine=None)  # worker 0 compiles its kernels
     algorithm = p.spec.algorithm.within(everyone)  # one that keeps nothing for the run
     before, why = hidden_state.contents(parts_of(p, algorithm)), ""
     try:

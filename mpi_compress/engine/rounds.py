@@ -23,7 +23,7 @@ def run(
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
-    answers, arrivals = answers_of(algorithm, exchange, streams), arrivals_of(exchange, algorithm.setting.dim)
+    answers, arrivals = answers_of(algorithm, exchange, streams), arrivals_of(exchange, algorithm.setting, s.workers)
     hosted = _faster(OneByOne(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite)

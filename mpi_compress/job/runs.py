@@ -14,6 +14,7 @@ from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import prefer, source_of, with_inner
 from mpi_compress.core.registry import checked, is_ours, parameters
+from mpi_compress.job.byzantine import Lies, lies_of
 from mpi_compress.job.dotted import lacks, put, refuse_unknown
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
 from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of, stop_of
@@ -52,6 +53,7 @@ class RunSpec:
     penalty: Penalty | None
     workers: WorkersTable
     partition: Partition
+    lies: Lies  # who of the workers lies, and what the master takes in place of the mean
     algorithm: Algorithm
     up: LinkTable
     down: LinkTable
@@ -90,8 +92,9 @@ class RunSpec:
         others = [digest(Path(file)) for file in self.cost.files] if is_ours(self.cost) else []
         if (x := self.start_point) is not None:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
-        of_problem = (self.loss, self.penalty, self.partition, *self.stop.own)
-        parts = (self.algorithm, self.up.compressor, self.up.codec, self.down.compressor, self.down.codec, self.cost, *of_problem)
+        of_problem = (self.loss, self.penalty, self.partition, *self.lies.parts, *self.stop.own)
+        links = (self.up.compressor, self.up.codec, self.down.compressor, self.down.codec)
+        parts = (self.algorithm, *links, self.cost, *of_problem)
         others += dict.fromkeys(source for part in with_inner(parts) if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -100,7 +103,8 @@ class RunSpec:
     def own(self) -> list[Any]:
         """The user's own parts in this run."""
         links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))
-        parts = (self.algorithm, *links, self.cost, self.loss, self.penalty, self.partition, *self.stop.own, *self.metrics)
+        others = (self.loss, self.penalty, self.partition, *self.lies.parts, *self.stop.own, *self.metrics)
+        parts = (self.algorithm, *links, self.cost, *others)
         return [part for part in with_inner(parts) if not is_ours(part)]
 
     @property
@@ -182,8 +186,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     """
     at = f'run "{label}": ' if named else ""
     prefer(written.get("plugins", ()), folder)
-    tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
-    tables = _Tables(written if tune is None else _with_a_value(written, tune), at)
+    tune, tables = _tuned(written, at)
     algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
     objective, stop = tables.read("objective", ObjectiveTable), stop_of(tables["stop"], f"{at}stop")
     log = _sampled(tables.read("log", LogTable), stop, at)
@@ -200,6 +203,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
         workers=workers,
         partition=partition_of(workers, f"{at}workers.partition"),
+        lies=lies_of(workers, f"{at}workers"),
         algorithm=algorithm,
         up=uplink_of(tables["up"], algorithm, at),
         down=downlink_of(tables["down"], algorithm, at),
@@ -228,12 +232,13 @@ def _seed(written: Mapping[str, Any], at: str) -> int:
     return seed
 
 
-def _with_a_value(written: dict[str, Any], tune: TuneTable) -> dict[str, Any]:
-    """The tables, with the first value to try if they have none."""
-    if lacks(written, tune.parameter):
+def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]:
+    """[tune], if there is one, and the tables, with the first value to try if they have none."""
+    tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
+    if tune is not None and lacks(written, tune.parameter):
         written = copy.deepcopy(written)
         put(written, tune.parameter, tune.values[0])
-    return written
+    return tune, _Tables(written, at)
 
 
 def _algorithm(tables: _Tables) -> Algorithm:

@@ -24,6 +24,7 @@ from mpi_compress.engine.hosting import objectives_of, rehearse
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
+from mpi_compress.job.byzantine import Lies
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.kinds import Dense
@@ -174,7 +175,7 @@ class _Play:
 
     def __init__(self, p: Prepared, rows: Rows, m: int):
         self.m, self.rows = m, len(rows) / m
-        spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None))
+        spec = replace(p.spec, workers=replace(p.spec.workers, count=m, participate=None), lies=Lies())
         self._prepared = replace(p, spec=spec, algorithm=algorithm_of(spec, p.problem, p.algorithm.setting.numbers))
         cuts = [i * len(rows) // m for i in range(m + 1)]
         self._shards = {i: rows.cut(cuts[i], cuts[i + 1]) for i in range(m)}

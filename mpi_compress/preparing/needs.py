@@ -13,12 +13,13 @@ from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.algorithms.tuning.links import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at
+from mpi_compress.core.plugins import with_inner
 from mpi_compress.core.registry import is_ours
 from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable
 from mpi_compress.job.trials import trials
-from mpi_compress.messages.compressors.base import AmongWorkers, Composed
+from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded import GuardedLink
@@ -36,6 +37,16 @@ from mpi_compress.problem.partitions import refuse_idle_workers
 def _with(trait: str) -> str:
     """The methods that have a trait."""
     return ", ".join(name for name in algorithms if getattr(algorithms[name], trait))
+
+
+def _is_robust(spec: RunSpec) -> bool:
+    return any(spec.lies.parts)
+
+
+def _is_whole_numbers_scaled(spec: RunSpec) -> bool:
+    """True if an attack cannot change what the compressor makes, or what those make that it is built of."""
+    makes = (part.makes for part in with_inner((spec.up.compressor,)) if isinstance(part, Compressor))
+    return spec.lies.byzantine is not None and not all(map(spec.lies.byzantine.attack.sends, makes))
 
 
 REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
@@ -67,6 +78,23 @@ REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
     (
         lambda spec, method: spec.workers.fold == "tree" and method.needs_each,
         'workers.fold = "tree": {name}, as it is set here, needs each message, not their mean alone; fold = "order" would do',
+    ),
+    (
+        lambda spec, method: spec.workers.fold == "tree" and _is_robust(spec),
+        'workers.fold = "tree": robust means and byzantine workers need each message; fold = "order" would do',
+    ),
+    (
+        lambda spec, method: spec.workers.participants is not None and _is_robust(spec),
+        "workers.participate = {spec.workers.participate}: robust means and byzantine workers need all workers; leave it out",
+    ),
+    (
+        lambda spec, method: _is_robust(spec) and (method.shares_memory or method.needs_each),
+        "workers.robust, workers.byzantine: {name}, as it is set here, takes no mean of vectors; leave them out",
+    ),
+    (
+        lambda spec, method: _is_whole_numbers_scaled(spec),
+        "workers.byzantine: '{spec.up.compressor.name}' sends whole numbers, which {spec.lies.byzantine.attack.name} cannot scale; "
+        "scale = 1 would do",
     ),
 )
 """What is refused of the tables of a run and its method, with the sentence for users; `Method.needs` says what the method needs."""
@@ -134,7 +162,8 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     apart, shapes = problem.mu if regularizer == "master" else 0.0, problem.block_shapes
     whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
-    return Setting(n, problem.dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, whole, shapes)
+    lies = (spec.lies.robust, spec.lies.byzantine)
+    return Setting(n, problem.dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, whole, *lies, shapes)
 
 
 def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Algorithm:

@@ -202,6 +202,17 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "local-sgd, heavy ball": run_of({"name": "local-sgd", "server": "heavy-ball", "local_steps": 3, "step": "0.1/L"}, _TOP, workers={"count": 7, "participate": 3}),
     "econtrol, tuned": {**run_of({"name": "econtrol", "batch": 2}), "up": {"compressor": "top-k", "budget": "cat"}},
     "ship-data": run_of({"name": "ship-data"}, workers={"count": 7}),
+    "median of flipped signs": run_of(
+        {"name": "gd"}, workers={"count": 7, "robust": "median", "byzantine": {"count": 3, "attack": {"name": "sign-flip", "scale": 4.0}}}
+    ),
+    "marina, mixed": run_of(
+        {"name": "marina", "step": "0.1/L"},
+        {"name": "qsgd", "levels": 4},
+        workers={"count": 7, "robust": {"name": "nearest-neighbour-mixing", "then": "trimmed-mean"}, "byzantine": {"count": 2, "attack": "alie"}},
+    ),
+    "ef21, clipped": run_of(
+        {"name": "ef21"}, _TOP, workers={"count": 7, "robust": "centred-clipping", "byzantine": {"count": 2, "attack": "ipm"}}
+    ),
     "floor": run_of({"name": "iade", "rate": "1 - 0.99*step*mu", "level": "1e-12*g0"}, **_DOUBLE),
 }
 
