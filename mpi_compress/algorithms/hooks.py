@@ -54,6 +54,10 @@ class Linked:
         """True if this algorithm itself sets, and so checks, parameters of a direction's compressor."""
         return self.sets_compressor and (way == "up" or way in self.links)
 
+    def more_memory(self, dim: int) -> tuple[float, float]:
+        """Numbers that a worker and the master keep beside a few vectors (dim,)."""
+        return 0.0, 0.0
+
     @property
     def needs_each(self) -> bool:
         """True if its master uses the workers' messages one by one, not their `mean` alone."""

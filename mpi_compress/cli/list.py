@@ -30,7 +30,7 @@ from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.penalties import penalties
 from mpi_compress.results.columns import listing as columns
 
-_MANY = 43
+_MANY = 46
 
 
 def act(options: Namespace) -> int:

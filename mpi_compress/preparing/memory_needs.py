@@ -86,6 +86,7 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     n, dim = spec.workers.count, _dim_of_x(spec, shape)
     vector = 8.0 * dim
     message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
+    of_worker, of_master = spec.algorithm.more_memory(dim)
     found = []
     alone = not rank_0(spec, shape.nonzeros, shape.samples, dim, ranks).hosts
     hosts = ranks - alone
@@ -93,6 +94,7 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     for rank, workers in enumerate(hosted):
         rows = shape.bytes(spec.data.dtype, shape.share(workers, n))
         playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * len(workers))
+        playing += 8.0 * (of_worker * len(workers) + of_master * (rank == 0))
         if rank == 0 or spec.workers.exchange == "allgather":
             playing += 2 * n * message
         found.append(playing)

@@ -37,6 +37,7 @@ COMPRESSORS = [
     {"name": "perm-k", "n": 50},
     {"name": "count-sketch", "columns": 4, "rows": 2},
     {"name": "core", "m": 3},
+    {"name": "low-rank", "rank": 2},
     {"name": "blocks", "of": {"name": "top-k", "k": "20%"}, "slices": 3},
     {"name": "blocks", "of": {"name": "qsgd", "levels": 4}, "sizes": [4, 1, 7]},
     {"name": "blocks", "of": {"name": "hard-threshold", "threshold": 0.5}, "slices": 3, "joined": True},
@@ -213,6 +214,14 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, clipped": run_of(
         {"name": "ef21"}, _TOP, workers={"count": 7, "robust": "centred-clipping", "byzantine": {"count": 2, "attack": "ipm"}}
     ),
+    "fednl": run_of({"name": "fednl"}, _TOP, stop={"rounds": 12}),
+    "fednl, searched": run_of(
+        {"name": "fednl", "search": True, "start_at": "zero", "hessian": {"compressor": {"name": "top-k", "k": "10%"}}}, stop={"rounds": 16}, log={"every": 3}
+    ),
+    "fednl-pp": run_of(
+        {"name": "fednl-pp", "hessian": {"compressor": "natural"}}, workers={"count": 7, "participate": 3}, stop={"rounds": 12}
+    ),
+    "bfgs": run_of({"name": "bfgs"}, stop={"rounds": 20}),
     "floor": run_of({"name": "iade", "rate": "1 - 0.99*step*mu", "level": "1e-12*g0"}, **_DOUBLE),
 }
 

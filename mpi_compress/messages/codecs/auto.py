@@ -11,7 +11,7 @@ from mpi_compress.messages.kinds import Compressed, Dense, SignSparse, Sparse
 QUICK = ("fixed", "bitmap", "rice")
 CHOICES = (  # a message's first byte is the place in this list: append only
     "dense", *QUICK, "elias-delta", "elias-omega", "entropy", "ternary", "gspar-hybrid", "lattice",
-    "packed", "seeded", "blocks", "chain",
+    "packed", "seeded", "blocks", "chain", "eigenpairs",
 )  # fmt: skip
 DENSE = CHOICES.index("dense")
 

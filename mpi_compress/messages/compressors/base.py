@@ -123,8 +123,12 @@ class Compressor(Part, ABC):
         return self
 
     def delta(self, dim: int) -> float | None:
-        """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive."""
-        return None
+        """δ with ‖v − C(v)‖² ≤ (1 − δ)‖v‖² for every v (in the mean, where C is random); None: not contractive.
+
+        An unbiased C with ω < 1 is contractive with δ = 1 − ω.
+        """
+        ω = self.omega(dim)
+        return None if ω is None or ω >= 1 else 1.0 - ω
 
     def omega(self, dim: int) -> float | None:
         """ω with E C(v) = v and E‖C(v) − v‖² ≤ ω‖v‖² for every v; None: biased, or not bounded so."""

@@ -25,7 +25,7 @@ class RandomK(OfK):
         return Sparse(v.size, indices, values * (v.size / k) if self.scaled else values)
 
     def delta(self, dim: int) -> float | None:
-        return None if self.scaled else count_of(self.k, dim) / dim
+        return super().delta(dim) if self.scaled else count_of(self.k, dim) / dim
 
     def omega(self, dim: int) -> float | None:
         return dim / count_of(self.k, dim) - 1 if self.scaled else None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
+from typing import NoReturn
 
 import numpy as np
 
@@ -98,6 +99,20 @@ class Pair(_Together):
 
     def checked(self, dim: int) -> "Pair":
         return Pair(self.first.checked(dim), self.second.checked(dim))
+
+
+@dataclass(frozen=True)
+class Several(_Together):
+    """Vectors that need not have one length, in one message; they are no vector, and cannot be added.  Paper bits: the sum of theirs."""
+
+    parts: Sequence[Compressed]
+
+    @property
+    def _all(self) -> Sequence[Compressed]:
+        return self.parts
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> NoReturn:
+        raise ValueError("a message of several vectors is no vector, and cannot be added")
 
 
 @dataclass(frozen=True, eq=False)

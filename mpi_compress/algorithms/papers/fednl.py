@@ -1,0 +1,196 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved, value
+from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, PartialMean, Round, Vector
+from mpi_compress.core.fields import Positive
+from mpi_compress.kernels.vectors import norm
+from mpi_compress.messages.kinds import square
+from mpi_compress.messages.several import SeveralLink
+
+
+@dataclass
+class Node:
+    x: Vector  # (d,) iterate
+    Δ: Vector | None = None  # (d,) the direction, while its length is searched
+    s: int = 0  # lengths tried so far
+
+
+@dataclass
+class Worker:
+    H: Vector  # (d(d+1)/2,) H_i, which learns ∇²f_i
+    h: Vector  # (d,) what the master knows of ∇f_i, or of g_i
+    l: float = 0.0  # l_i  # noqa: E741
+
+
+@dataclass
+class Master:
+    H: Vector  # (d(d+1)/2,) (1/n) Σ H_i
+    h: Vector  # (d,) (1/n) Σ h_i
+    l: float = 0.0  # (1/n) Σ l_i  # noqa: E741
+    f: float = np.inf  # f(x), where lengths are searched
+    slope: float = 0.0  # ⟨∇f(x), Δ⟩
+
+
+@dataclass(frozen=True)
+class LearnsHessians(SendsHessians):
+    """What FedNL's algorithms share."""
+
+    start_at: Literal["hessian", "zero"] = "hessian"  # H_i before round 0: ∇²f_i(x0), which round 0 sends whole; or 0
+    alpha: Positive | None = None  # α, the share of S_i that H_i takes in; left out: 1/(1 + ω) of an unbiased C, 1 of a contraction
+
+    @cached_property
+    def α(self) -> float:
+        C, D = self.hessians.compressor, self.hessians.dim
+        ω = C.omega(D)
+        if self.alpha is None and ω is None and C.delta(D) is None:
+            raise ValueError(f"alpha is needed: '{C.name}' is neither unbiased nor a contraction")
+        return self.alpha or (1.0 if ω is None else 1.0 / (1.0 + ω))
+
+    def check(self) -> None:
+        super().check()
+        _ = self.α
+
+    def start(self, x0: Vector) -> Node:
+        return Node(x0.copy())
+
+    def start_worker(self, node: Node, f: Objective) -> Worker:
+        return Worker(np.zeros(self.hessians.dim), np.zeros(f.dim))
+
+    def start_master(self, node: Node) -> Master:
+        return Master(np.zeros(self.hessians.dim), np.zeros(self.setting.dim))
+
+    def sends_whole(self, k: int) -> bool:
+        """True in the round that sends ∇²f_i(x0)."""
+        return k == 0 and self.start_at == "hessian"
+
+    def hessians_at(self, k: int) -> tuple[Link, float]:
+        """The link of Hessians in round k, and the share that H_i takes in."""
+        return (self.hessians.whole, 1.0) if self.sends_whole(k) else (self.hessians, self.α)
+
+    def uplink(self, node: Node, k: int) -> Link:
+        return SeveralLink(self.up, self.number, self.hessians_at(k)[0])
+
+
+@algorithms.register("fednl")
+class FedNL(LearnsHessians):
+    """FedNL: Safaryan, Islamov, Qian, Richtárik (ICML 2022), Algorithm 1, and by `search` FedNL-LS, its Algorithm 3.
+
+    worker sends     ∇f_i(x), S_i ← C(∇²f_i(x) − H_i), l_i ← ‖∇²f_i(x) − H_i‖_F;  H_i ← H_i + α S_i
+    master answers   Δ ← −M⁻¹ (1/n) Σ ∇f_i(x);  H ← H + α (1/n) Σ S_i
+    everyone         x ← x + Δ
+
+    M is "shifted", H + l̄ I, the paper's option 2, or "lifted", [H]_µ, its option 1: eigenvalues of H below µ become µ. C is any
+    compressor: with the identity M has the Hessians of the round before. The paper's local rates do not depend on the condition
+    number.
+
+    `search`: in rounds that follow workers send f_i(x + β^s Δ) alone, s = 0, 1, …, until f ≤ f(x) + c β^s ⟨∇f(x), Δ⟩ (M is lifted).
+
+    Ours: gradients may be compressed, too; h_i and their mean then stand for ∇f_i and ∇f. The order, the step by the H of the round
+    before, is that of the authors' code; the paper itself was not at hand.
+    """
+
+    paper = "FedNL, Algorithm 1"
+    matrix: Literal["shifted", "lifted"] = "shifted"  # M: H + l̄ I, or H with its eigenvalues below µ lifted to µ
+    search: bool = False  # true: the length of a step is searched (FedNL-LS), and M is lifted
+    c: Positive = 0.5  # c of the search
+    beta: Positive = 0.5  # β of the search, between one length and the next
+
+    def check(self) -> None:
+        super().check()
+        if self.lifts and not self.setting.numbers["mu"] > 0:
+            raise ValueError('eigenvalues are lifted to mu, so mu > 0 is needed; matrix = "shifted" without search needs none')
+
+    @property
+    def lifts(self) -> bool:
+        return self.search or self.matrix == "lifted"
+
+    def uplink(self, node: Node, k: int) -> Link:
+        return super().uplink(node, k) if node.Δ is None else self.number
+
+    def downlink(self, node: Node, k: int) -> Link:
+        return self.down if node.Δ is None else self.number
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        if node.Δ is not None:
+            return self.number.pack(np.array([value(f, node.x + self.beta**node.s * node.Δ)]), t)
+        g = self.up.pack(f.gradient(node.x) - worker.h, t)
+        if self.learns_gradients:
+            self.up.unpack(g).add_to(worker.h)
+        link, α = self.hessians_at(t.k)
+        D = hessian(f, node.x) - worker.H
+        number = value(f, node.x) if self.search else 0.0 if self.sends_whole(t.k) else norm(D)
+        S = link.pack(D, t)
+        link.unpack(S).add_to(worker.H, α)
+        return self.uplink(node, t.k).join(g, self.number.pack(np.array([number]), t), S)
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        if node.Δ is not None:
+            f = self.mean(ups).dense()[0]
+            falls = f <= master.f + self.c * self.beta**node.s * master.slope
+            return self.number.pack(np.array([float(falls)]), t)
+        g = master.h + self.mean_of(ups, 0, self.setting.dim)
+        number = float(self.mean_of(ups, 1, 1)[0])
+        H, master.H = master.H, master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2, self.hessians.dim)
+        answer = self.down.pack(-solved(self.M(master.H if self.sends_whole(t.k) else H, number), g), t)
+        if self.learns_gradients:
+            master.h = g
+        if self.search:
+            master.f, master.slope = number, float(g @ self.down.unpack(answer).dense())
+        return answer
+
+    def M(self, H: Vector, l: float) -> Vector:  # noqa: E741
+        """The matrix (d, d) of the step."""
+        return lifted(square(H), self.setting.numbers["mu"]) if self.lifts else square(H) + l * np.eye(self.setting.dim)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        if self.search and node.Δ is None:
+            node.Δ, node.s = down.dense(), 0
+        elif not self.search:
+            node.x = node.x + down.dense()
+        elif down.dense()[0]:
+            node.x, node.Δ = node.x + self.beta**node.s * node.Δ, None
+        else:
+            node.s += 1
+
+
+@algorithms.register("fednl-pp")
+class FedNLPP(LearnsHessians):
+    """FedNL with partial participation: Safaryan, Islamov, Qian, Richtárik (ICML 2022), Algorithm 2. All workers send in round 0.
+
+    worker sends     S_i ← C(∇²f_i(x) − H_i);  H_i ← H_i + α S_i;  l_i ← ‖∇²f_i(x) − H_i‖_F;  g_i ← (H_i + l_i I) x − ∇f_i(x)
+    master answers   H, l, g ← (1/n) Σ H_i, l_i, g_i, those that workers sent last;  x⁺ ← (H + l I)⁻¹ g
+    everyone         x ← x⁺
+
+    Messages hold what l_i and g_i changed by, and x⁺ − x. With a compressed [up] the master knows h_i in place of g_i (ours).
+    """
+
+    paper = "FedNL, Algorithm 2"
+    partial_mean: ClassVar[PartialMean] = "over all"
+
+    def needs_all(self, node: Node, k: int) -> bool:
+        return k == 0
+
+    def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+        (link, α), A = self.hessians_at(t.k), hessian(f, node.x)
+        S = link.pack(A - worker.H, t)
+        link.unpack(S).add_to(worker.H, α)
+        l, worker.l = worker.l, norm(A - worker.H)  # noqa: E741
+        g = self.up.pack(square(worker.H) @ node.x + worker.l * node.x - f.gradient(node.x) - worker.h, t)
+        self.up.unpack(g).add_to(worker.h)
+        return self.uplink(node, t.k).join(g, self.number.pack(np.array([worker.l - l]), t), S)
+
+    def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
+        master.h = master.h + self.mean_of(ups, 0, self.setting.dim)
+        master.l += float(self.mean_of(ups, 1, 1)[0])
+        master.H = master.H + self.hessians_at(t.k)[1] * self.mean_of(ups, 2, self.hessians.dim)
+        M = square(master.H) + master.l * np.eye(self.setting.dim)
+        return self.down.pack(solved(M, master.h) - node.x, t)
+
+    def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
+        node.x = node.x + down.dense()

@@ -1,0 +1,113 @@
+"""What methods share that send second derivatives: the links of Hessians and numbers, what is learnt, and equations to solve."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Algorithm
+from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
+from mpi_compress.core.errors import UserError
+from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.coders import parts_of
+from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.kinds import Compressed, Several, Vector, triangle
+from mpi_compress.messages.link import Link
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.second_order import curvature_at, dense_hessian
+
+OF_MARGINS = Need(
+    lambda m: m.setting.whole is not None,
+    "{name} sends second derivatives of a linear model's loss: name a loss of a margin, such as logistic, and no model",
+)
+REMEMBERS_GRADIENTS = Need(
+    lambda m: m.up.compressor.delta(m.setting.dim) is not None,
+    "{name} remembers gradients as EF21 does, so their compressor must be a contraction, such as natural or top-k",
+)
+
+
+@dataclass(frozen=True)
+class SendsHessians(Algorithm):
+    """A method with a link of Hessians beside [up], the link of gradients.
+
+    A Hessian is a vector here, its triangle (d(d+1)/2,) as `messages.kinds.triangle` has it: its norm is ‖·‖_F, and any compressor
+    of vectors will do. By a compressed [up] workers send C(∇f_i − h_i), and h_i takes that in, as EF21 has it; by an exact one
+    gradients themselves, and all h_i stay 0.
+    """
+
+    hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
+    needs = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if unknown := sorted(set(self.hessian) - {"compressor", "codec"}):
+            raise ValueError(f"hessian.{unknown[0]} is not known: hessian is a table of compressor and codec, as [up] is")
+        parts = parts_of(self.hessian.get("compressor", "identity"), self.hessian.get("codec"), "algorithm.hessian")
+        if parts[0].has_state:
+            raise ValueError(f"hessian.compressor: '{parts[0].name}' remembers messages; one that does not is needed")
+        for name, part in zip(("C", "codec_of_C"), parts, strict=True):
+            object.__setattr__(self, name, part)
+
+    @property
+    def needs_each(self) -> bool:
+        return True
+
+    def more_memory(self, dim: int) -> tuple[float, float]:
+        return 3.0 * dim**2, 4.0 * dim**2
+
+    @cached_property
+    def hessians(self) -> Link:
+        """The link of Hessians (d(d+1)/2,)."""
+        d = self.setting.dim
+        return Link(self.C, self.codec_of_C, d * (d + 1) // 2)  # type: ignore[attr-defined]
+
+    @cached_property
+    def number(self) -> Link:
+        """The link of a float of 64 bits."""
+        return Link(compressors.shipped("identity")(), codecs.shipped("dense")(64), 1)
+
+    @cached_property
+    def learns_gradients(self) -> bool:
+        return self.up.compressor.omega(self.setting.dim) != 0.0
+
+    def check(self) -> None:
+        self.C.check(self.hessians.dim)  # type: ignore[attr-defined]
+
+    def mean_of(self, ups: Sequence[Compressed], at: int, dim: int) -> Vector:
+        """(1/n) Σ of the part number `at` of each message (dim,), in worker order."""
+        total = np.zeros(dim)
+        for up in ups:
+            assert isinstance(up, Several)
+            up.parts[at].add_to(total)
+        return total / self.setting.n
+
+
+def hessian(f: Objective, x: Vector) -> Vector:
+    """∇²f_i(x) as its triangle (d(d+1)/2,); UserError where f_i has a penalty beside (µ/2)‖x‖²."""
+    if f.penalty is not None:
+        raise UserError("objective.penalty: second derivatives are those of the loss and of mu; leave the penalty out")
+    return triangle(dense_hessian(f, curvature_at(f, x)))
+
+
+def value(f: Objective, x: Vector) -> float:
+    """f_i(x), charged as the gradient that gives it."""
+    f.gradient(x)
+    return f.value_and_gradient(x)[0]
+
+
+def lifted(M: Vector, µ: float) -> Vector:
+    """[M]_µ: the symmetric M (d, d), its eigenvalues below µ lifted to µ; M itself where it is not finite."""
+    if not np.all(np.isfinite(M)):
+        return M
+    values, vectors = np.linalg.eigh(M)
+    return (vectors * np.maximum(values, µ)) @ vectors.T
+
+
+def solved(M: Vector, g: Vector) -> Vector:
+    """M⁻¹ g (d,); NaN where M (d, d) is singular."""
+    try:
+        return np.linalg.solve(M, g)
+    except np.linalg.LinAlgError:
+        return np.full_like(g, np.nan)
