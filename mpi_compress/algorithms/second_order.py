@@ -1,9 +1,9 @@
 """What methods share that send second derivatives: the links of Hessians and numbers, what is learnt, and equations to solve."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class SendsHessians(Algorithm):
     """
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
-    needs = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
+    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,12 +102,13 @@ def lifted(M: Vector, µ: float) -> Vector:
     if not np.all(np.isfinite(M)):
         return M
     values, vectors = np.linalg.eigh(M)
-    return (vectors * np.maximum(values, µ)) @ vectors.T
+    above: Vector = np.maximum(values, µ)
+    return np.asarray((vectors * above) @ vectors.T, np.float64)
 
 
 def solved(M: Vector, g: Vector) -> Vector:
     """M⁻¹ g (d,); NaN where M (d, d) is singular."""
     try:
-        return np.linalg.solve(M, g)
+        return np.asarray(np.linalg.solve(M, g), np.float64)
     except np.linalg.LinAlgError:
         return np.full_like(g, np.nan)

@@ -86,7 +86,9 @@ def lift(M, µ):
 
 
 @pytest.mark.parametrize(("table", "C"), [(LOW_RANK, rank_2), (TOP, top_12)], ids=["low rank", "top-k"])
-@pytest.mark.parametrize(("matrix", "start_at"), [("shifted", "hessian"), ("shifted", "zero"), ("lifted", "hessian")])  # by µI alone a first step goes far
+@pytest.mark.parametrize(
+    ("matrix", "start_at"), [("shifted", "hessian"), ("shifted", "zero"), ("lifted", "hessian")]
+)  # by µI alone a first step goes far
 def test_fednl_is_a_plain_loop_on_matrices(table, C, matrix, start_at, tmp_path):
     played = play({"name": "fednl", "hessian": table, "matrix": matrix, "start_at": start_at}, tmp_path)
     x = fednl(Plain(), C, matrix == "lifted", start_at == "zero", 14)
@@ -95,7 +97,9 @@ def test_fednl_is_a_plain_loop_on_matrices(table, C, matrix, start_at, tmp_path)
 
 def test_the_search_is_a_plain_backtracking_whose_trials_are_rounds(tmp_path):
     tables = {"stop": {"rounds": 40}}
-    played = play({"name": "fednl", "hessian": LOW_RANK, "search": True, "start_at": "zero", "c": 0.3, "beta": 0.4}, tmp_path, **tables)
+    played = play(
+        {"name": "fednl", "hessian": LOW_RANK, "search": True, "start_at": "zero", "c": 0.3, "beta": 0.4}, tmp_path, **tables
+    )
     f, k, trials = Plain(), 0, 0
     x, H = np.zeros(f.d), np.zeros((f.n, f.d, f.d))
     while k < 40:
@@ -120,7 +124,7 @@ def test_workers_that_do_not_take_part_keep_what_they_sent_last(tmp_path):
     workers = {"workers": {"count": 5, "participate": 2}}
     played = play({"name": "fednl-pp", "hessian": LOW_RANK, "start_at": "zero"}, tmp_path, **workers)
     f = Plain(**workers)
-    x, H, g, l = np.zeros(f.d), np.zeros((f.n, f.d, f.d)), np.zeros((f.n, f.d)), np.zeros(f.n)  # noqa: E741
+    x, H, g, l = np.zeros(f.d), np.zeros((f.n, f.d, f.d)), np.zeros((f.n, f.d)), np.zeros(f.n)
     for k in range(14):
         for i in participants(5, 2, k, seed=3) if k else range(5):
             H[i] += rank_2(f.hessian(i, x) - H[i])
@@ -131,7 +135,9 @@ def test_workers_that_do_not_take_part_keep_what_they_sent_last(tmp_path):
 
 
 def test_all_that_hessians_and_gradients_say_makes_newtons_method_superlinear(tmp_path):
-    gap = play({"name": "fednl", "hessian": {"compressor": "identity"}, "matrix": "lifted"}, tmp_path, stop={"rounds": 9}).trace["suboptimality"]
+    gap = play({"name": "fednl", "hessian": {"compressor": "identity"}, "matrix": "lifted"}, tmp_path, stop={"rounds": 9}).trace[
+        "suboptimality"
+    ]
     assert gap[5] < 1e-3
     assert gap[7] / gap[6] < 0.3 * gap[5] / gap[4]
     assert gap[-1] < 1e-12
@@ -151,7 +157,7 @@ def test_bfgs_is_a_plain_loop(tmp_path):
     exact = {"up": {"compressor": "identity"}, "down": {"compressor": "identity"}}
     played = play({"name": "bfgs", "hessian": LOW_RANK, "step": 0.7}, tmp_path, **exact)
     f = Plain()
-    x, before = np.zeros(f.d), None
+    x = before = s = np.zeros(f.d)
     for k in range(14):
         g = np.mean([f.gradient(i, x) for i in range(f.n)], axis=0)
         if k == 0:
@@ -179,7 +185,11 @@ def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bit
     [
         ({"name": "fednl", "hessian": {"codecs": "dense"}}, {}, "hessian.codecs is not known"),
         ({"name": "fednl", "hessian": {"compressor": "random"}}, {}, "no compressor called 'random'"),
-        ({"name": "fednl", "hessian": {"compressor": {"name": "low-rank", "rank": 10}}}, {}, "rank = 10 is more than the 9 eigenvalues"),
+        (
+            {"name": "fednl", "hessian": {"compressor": {"name": "low-rank", "rank": 10}}},
+            {},
+            "rank = 10 is more than the 9 eigenvalues",
+        ),
         ({"name": "fednl", "hessian": {"compressor": {"name": "sq", "k": 3}}}, {}, "alpha is needed: 'sq'"),
         ({"name": "fednl", "search": True}, {"objective": {"mu": 0.0}}, "mu > 0 is needed"),
         ({"name": "bfgs"}, {"objective": {"mu": 0.0}}, "bfgs needs mu > 0"),
@@ -195,7 +205,9 @@ def test_what_cannot_be_meant_is_refused_by_one_line(algorithm, tables, said, tm
     assert "\n" not in str(raised.value)
 
 
-VECTORS = st.integers(1, 40).flatmap(lambda d: arrays(np.float64, d, elements=st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-150)))
+VECTORS = st.integers(1, 40).flatmap(
+    lambda d: arrays(np.float64, d, elements=st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-150))
+)
 
 
 @given(VECTORS)

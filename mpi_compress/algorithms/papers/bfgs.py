@@ -73,7 +73,7 @@ class BFGS(SendsHessians):
         g = self.up.pack(f.gradient(node.x) - worker.h, t)
         if self.learns_gradients:
             self.up.unpack(g).add_to(worker.h)
-        return g if t.k else self.uplink(node, 0).join(g, self.hessians.pack(hessian(f, node.x), t))
+        return g if t.k else SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(hessian(f, node.x), t))
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
         if t.k:

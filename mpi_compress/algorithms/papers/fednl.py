@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,14 +25,14 @@ class Node:
 class Worker:
     H: Vector  # (d(d+1)/2,) H_i, which learns ∇²f_i
     h: Vector  # (d,) what the master knows of ∇f_i, or of g_i
-    l: float = 0.0  # l_i  # noqa: E741
+    l: float = 0.0  # l_i
 
 
 @dataclass
 class Master:
     H: Vector  # (d(d+1)/2,) (1/n) Σ H_i
     h: Vector  # (d,) (1/n) Σ h_i
-    l: float = 0.0  # (1/n) Σ l_i  # noqa: E741
+    l: float = 0.0  # (1/n) Σ l_i
     f: float = np.inf  # f(x), where lengths are searched
     slope: float = 0.0  # ⟨∇f(x), Δ⟩
 
@@ -73,8 +73,12 @@ class LearnsHessians(SendsHessians):
         """The link of Hessians in round k, and the share that H_i takes in."""
         return (self.hessians.whole, 1.0) if self.sends_whole(k) else (self.hessians, self.α)
 
-    def uplink(self, node: Node, k: int) -> Link:
+    def together(self, k: int) -> SeveralLink:
+        """The link of a gradient, a number and a Hessian."""
         return SeveralLink(self.up, self.number, self.hessians_at(k)[0])
+
+    def uplink(self, node: Node, k: int) -> Link:
+        return self.together(k)
 
 
 @algorithms.register("fednl")
@@ -127,7 +131,7 @@ class FedNL(LearnsHessians):
         number = value(f, node.x) if self.search else 0.0 if self.sends_whole(t.k) else norm(D)
         S = link.pack(D, t)
         link.unpack(S).add_to(worker.H, α)
-        return self.uplink(node, t.k).join(g, self.number.pack(np.array([number]), t), S)
+        return self.together(t.k).join(g, self.number.pack(np.array([number]), t), S)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
         if node.Δ is not None:
@@ -144,15 +148,15 @@ class FedNL(LearnsHessians):
             master.f, master.slope = number, float(g @ self.down.unpack(answer).dense())
         return answer
 
-    def M(self, H: Vector, l: float) -> Vector:  # noqa: E741
+    def M(self, H: Vector, l: float) -> Vector:
         """The matrix (d, d) of the step."""
         return lifted(square(H), self.setting.numbers["mu"]) if self.lifts else square(H) + l * np.eye(self.setting.dim)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
-        if self.search and node.Δ is None:
-            node.Δ, node.s = down.dense(), 0
-        elif not self.search:
+        if not self.search:
             node.x = node.x + down.dense()
+        elif node.Δ is None:
+            node.Δ, node.s = down.dense(), 0
         elif down.dense()[0]:
             node.x, node.Δ = node.x + self.beta**node.s * node.Δ, None
         else:
@@ -180,10 +184,10 @@ class FedNLPP(LearnsHessians):
         (link, α), A = self.hessians_at(t.k), hessian(f, node.x)
         S = link.pack(A - worker.H, t)
         link.unpack(S).add_to(worker.H, α)
-        l, worker.l = worker.l, norm(A - worker.H)  # noqa: E741
+        l, worker.l = worker.l, norm(A - worker.H)
         g = self.up.pack(square(worker.H) @ node.x + worker.l * node.x - f.gradient(node.x) - worker.h, t)
         self.up.unpack(g).add_to(worker.h)
-        return self.uplink(node, t.k).join(g, self.number.pack(np.array([worker.l - l]), t), S)
+        return self.together(t.k).join(g, self.number.pack(np.array([worker.l - l]), t), S)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
         master.h = master.h + self.mean_of(ups, 0, self.setting.dim)

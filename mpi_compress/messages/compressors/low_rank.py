@@ -9,7 +9,7 @@ from mpi_compress.messages.kinds import Compressed, Eigenpairs, Known, Vector, s
 
 
 @compressors.register("low-rank")
-class LowRank(Compressor):
+class LargestEigenvalues(Compressor):
     """The R eigenvalues of largest magnitude of a symmetric matrix, with their vectors (FedNL §3; Safaryan et al. 2022, A.3.2).
 
     The vector is a matrix's triangle with entries off the diagonal times √2, as FedNL sends Hessians; a vector whose length is no

@@ -103,7 +103,7 @@ class Pair(_Together):
 
 @dataclass(frozen=True)
 class Several(_Together):
-    """Vectors that need not have one length, in one message; they are no vector, and cannot be added.  Paper bits: the sum of theirs."""
+    """Vectors of any lengths in one message, which cannot be added.  Paper bits: the sum of theirs."""
 
     parts: Sequence[Compressed]
 
