@@ -50,7 +50,7 @@ def side_of(dim: int) -> int:
 
 
 def triangle(M: Vector) -> Vector:
-    """A symmetric M (s, s) as (s(s + 1)/2,): the lower triangle row by row, entries off the diagonal times √2; its norm is ‖M‖_F."""
+    """A symmetric M (s, s) as (s(s + 1)/2,): its lower triangle by rows, off the diagonal times √2, so that its norm is ‖M‖_F."""
     at, off = _places(len(M))
     v = M.ravel()[at]
     v[off] *= np.sqrt(2.0)
