@@ -10,9 +10,9 @@ import numpy as np
 from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
-from mpi_compress.messages.codecs import codecs
+from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.coders import parts_of
-from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.kinds import Compressed, Several, Vector, triangle
 from mpi_compress.messages.link import Link
 from mpi_compress.problem.objective import Objective
@@ -38,6 +38,8 @@ class SendsHessians(Algorithm):
     """
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
+    C: ClassVar[Compressor]  # of Hessians, and its codec; set by `__post_init__`
+    codec_of_C: ClassVar[Codec]
     needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
 
     def __post_init__(self) -> None:
@@ -61,7 +63,7 @@ class SendsHessians(Algorithm):
     def hessians(self) -> Link:
         """The link of Hessians (d(d+1)/2,)."""
         d = self.setting.dim
-        return Link(self.C, self.codec_of_C, d * (d + 1) // 2)  # type: ignore[attr-defined]
+        return Link(self.C, self.codec_of_C, d * (d + 1) // 2)
 
     @cached_property
     def number(self) -> Link:
@@ -73,7 +75,7 @@ class SendsHessians(Algorithm):
         return self.up.compressor.omega(self.setting.dim) != 0.0
 
     def check(self) -> None:
-        self.C.check(self.hessians.dim)  # type: ignore[attr-defined]
+        self.C.check(self.hessians.dim)
 
     def mean_of(self, ups: Sequence[Compressed], at: int, dim: int) -> Vector:
         """(1/n) Σ of the part number `at` of each message (dim,), in worker order."""
