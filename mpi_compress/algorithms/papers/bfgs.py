@@ -41,10 +41,10 @@ class BFGS(SendsHessians):
                      B ← B − B s sᵀB/sᵀBs + r rᵀ/sᵀr,  r = θ y + (1 − θ) B s;  Δ ← −γ B⁻¹ g
     everyone         x ← x + Δ
 
-    A gradient says for nothing how the curvature changes along the step that led to it, and BFGS takes that in: Hessians are sent
-    once, and a few bits a coordinate will do. θ is 1, or less where sᵀy < 0.2 sᵀBs (Powell's damping: Nocedal and Wright 2006,
-    Procedure 18.2), so B stays positive definite whatever errors y has. No rate is claimed. With exact gradients, γ = 1 and exact
-    Hessians of a quadratic, round 0 ends at x*.
+    The change of the gradients along a step says what the curvature is there, and costs no bits beside theirs. So Hessians are sent
+    once, by a few bits a coordinate, and BFGS keeps B up to date. θ is 1, or less where sᵀy < 0.2 sᵀBs (Powell's damping: Nocedal
+    and Wright 2006, Procedure 18.2), so that B stays positive definite whatever errors y has. No rate is claimed. With exact
+    gradients, γ = 1 and the exact Hessians of a quadratic, round 0 ends at x*.
     """
 
     paper = "ours; BFGS: Nocedal and Wright 2006, (6.19)"

@@ -171,7 +171,8 @@ class FedNLPP(LearnsHessians):
     master answers   H, l, g ← (1/n) Σ H_i, l_i, g_i, those that workers sent last;  x⁺ ← (H + l I)⁻¹ g
     everyone         x ← x⁺
 
-    Messages hold what l_i and g_i changed by, and x⁺ − x. With a compressed [up] the master knows h_i in place of g_i (ours).
+    Messages hold what l_i and g_i changed by, and x⁺ − x. With a compressed [up] the master knows h_i in place of g_i (ours). The
+    paper was not at hand.
     """
 
     paper = "FedNL, Algorithm 2"

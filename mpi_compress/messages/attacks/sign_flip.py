@@ -1,6 +1,7 @@
 from dataclasses import replace
 from typing import Any, cast
 
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import Positive
 from mpi_compress.messages.attacks.base import Attack, attacks
 from mpi_compress.messages.kinds import Accompanied, Blocks, Chained, Compressed, Lattice, Powers
@@ -34,4 +35,7 @@ def times(c: Any, factor: float) -> Any:
     if isinstance(c, Powers | Lattice):
         assert factor == -1, "`Attack.sends` says so"
         return replace(cast(Any, c), integers=-c.integers)
-    return replace(c, **{name: factor * getattr(c, name) for name in _FLOATS if name in vars(c)})
+    changed = {name: factor * getattr(c, name) for name in _FLOATS if name in vars(c)}
+    if not changed:
+        raise UserError(f"sign-flip cannot change a {type(c).__name__}: it has none of the fields {', '.join(_FLOATS)}")
+    return replace(c, **changed)

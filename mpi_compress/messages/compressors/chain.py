@@ -113,7 +113,5 @@ class Chain(AmongWorkers):
 
     def _inner_delta(self, T: int) -> float | None:
         """δ₂ for vectors (T,)."""
-        omega, delta = self.inner.omega(T), self.inner.delta(T)
-        if omega is None or omega == 0:
-            return delta
-        return 1 / (1 + omega) if self.shrunk else 1 - omega if omega < 1 else delta
+        omega = self.inner.omega(T)
+        return 1 / (1 + omega) if self.shrunk and omega else self.inner.delta(T)

@@ -10,7 +10,7 @@ from mpi_compress.messages.kinds import Compressed, Eigenpairs, Known, Vector, s
 
 @compressors.register("low-rank")
 class LargestEigenvalues(Compressor):
-    """The R eigenvalues of largest magnitude of a symmetric matrix, with their vectors (FedNL §3; Safaryan et al. 2022, A.3.2).
+    """The R eigenvalues of largest magnitude of a symmetric matrix, with their vectors (FedNL: Safaryan et al. 2022).
 
     The vector is a matrix's triangle with entries off the diagonal times √2, as FedNL sends Hessians; a vector whose length is no
     s(s + 1)/2 begins one of the least side s that holds it, 0 after it. Contractive with δ = R/s: no matrix of rank R is nearer.
@@ -19,7 +19,7 @@ class LargestEigenvalues(Compressor):
     rank: Annotated[int, within("[1, 65535]")] = 1  # R
     makes = Eigenpairs
     codec = "eigenpairs"
-    paper = "FedNL, A.3.2"
+    paper = "FedNL (Safaryan et al. 2022)"
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         s = side_of(v.size)
