@@ -12,6 +12,7 @@ from mpi_compress.messages.compressors import compressors
 STREAMS = Streams(1)
 rng = np.random.default_rng(0)
 ANY, ONES, ONE = rng.standard_normal(16), np.ones(16), np.eye(1, 16, 3)[0]
+DIAGONAL = np.array([1.0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1])  # of the identity (5, 5), row by row
 PEAK = np.append(np.full(15, 1 / (sqrt(16) + 1)), 1.0)  # TernGrad's worst
 
 CASES = [
@@ -46,6 +47,8 @@ CASES = [
     ({"name": "top-k", "k": "50%"}, "delta", ONES, 1 / 2),
     ({"name": "random-k", "k": 3, "scaled": False}, "delta", ANY, 3 / 16),
     ({"name": "block-sign"}, "delta", ONE, 1 / 16),
+    ({"name": "low-rank"}, "delta", DIAGONAL, 1 / 5),
+    ({"name": "low-rank", "rank": 3}, "delta", DIAGONAL, 3 / 5),
     ({"name": "block-sign", "block": 4}, "delta", ONE, 1 / 4),
     ({"name": "blocks", "of": {"name": "top-k", "k": 1}, "sizes": [4, 12]}, "delta", np.append(np.zeros(4), np.ones(12)), 1 / 12),
     ({"name": "chain", "first": {"name": "top-k", "k": 4}, "then": "natural"}, "delta", np.full(16, 4 / 3), 7 / 32),
