@@ -153,7 +153,7 @@ PROBLEM = (
 )
 
 JOB = (
-    M("job/runs.py", "self.down.compressor, self.down.codec, self.cost", "self.down.compressor, self.cost", KEYS + "the_source_of_a_codec_counts_in_either_direction", "the source of a codec down does not count"),
+    M("job/runs.py", "self.down.compressor, self.down.codec)", "self.down.compressor)", KEYS + "the_source_of_a_codec_counts_in_either_direction", "the source of a codec down does not count"),
     M("job/runs.py", "            others.append(hashlib.sha256(x.tobytes()).hexdigest())\n", "            pass\n", "job/test_job.py::test_what_the_files_of_a_run_hold_decides_its_id", "another start is the same run"),
     M("job/runs.py", '("exchange", "master", "patience")', '("exchange", "master")', PATIENCE + "patience_is_a_time_and_no_part_of_a_run", "patience makes another run"),
     M("job/tuning.py", '{} if seed is None else {"seed": seed}', '{"seed": seed} if seed else {}', "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "a tune seed of 0 is not taken"),

@@ -18,7 +18,7 @@ from mpi_compress.job.tables import WorkersTable
 
 TOP, RANDOM = {"name": "top-k", "k": 6}, {"name": "random-k", "k": 6}
 SOME = [name for name in algorithms if algorithms[name].partial_mean]
-NEVER_ALL = [name for name in SOME if name not in ("dasha-pp", "marina-pp")]  # these have rounds of all workers
+NEVER_ALL = [name for name in SOME if name not in ("dasha-pp", "marina-pp", "fednl-pp")]  # these have rounds of all workers
 
 
 def top(v, k=6):

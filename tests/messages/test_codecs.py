@@ -31,7 +31,7 @@ from mpi_compress.messages.kinds import (
 INDEX_CODECS = ("fixed", "bitmap", "rice", "elias-delta", "elias-omega", "entropy")
 HALVES = (16, "bf16")
 FLOATS = (*HALVES, 32, 64)
-NAMES = {*INDEX_CODECS, "ternary", "gspar-hybrid", "lattice", "dense", "auto", "packed", "seeded", "blocks", "chain"}
+NAMES = {*INDEX_CODECS, "ternary", "gspar-hybrid", "lattice", "dense", "auto", "packed", "seeded", "blocks", "chain", "eigenpairs"}
 
 
 def decoded(codec, c, data=None, at=0):
