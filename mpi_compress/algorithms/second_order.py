@@ -75,7 +75,10 @@ class SendsHessians(Algorithm):
         return self.up.compressor.omega(self.setting.dim) != 0.0
 
     def check(self) -> None:
-        self.C.check(self.hessians.dim)
+        try:
+            self.C.check(self.hessians.dim)
+        except ValueError as error:
+            raise ValueError(f"hessian.compressor: {error}") from None
 
     def mean_of(self, ups: Sequence[Compressed], at: int, dim: int) -> Vector:
         """(1/n) Σ of the part number `at` of each message (dim,), in worker order."""

@@ -5,6 +5,7 @@ Nothing here imports MPI: ranks are known from what the launcher put into the en
 
 import errno
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,9 @@ _TURN = 2 * _HEARD  # between ranks that fail together
 _PATIENT = 3.0  # seconds in which rank 0, unless it is busy, reports a signal that has reached all ranks, and aborts them
 
 
+_names: list[socket.socket] = []  # that this process has taken
+
+
 class SharedUserError(UserError):
     """A user's error that every rank raises: only rank 0 reports it, and all end by themselves."""
 
@@ -35,7 +39,7 @@ def run_to_the_end(main: Callable[[], int]) -> int:
     """Run `main` and return the exit status; an error that ends it is reported once, a user's error in one line.
 
     A rank that fails alone reports it and aborts the others. Ranks that fail together take turns: the first one's abort silences
-    the rest.
+    the rest. On a slow host that takes longer than a turn, so that on Linux the rest also see that one has reported.
     """
     try:
         status = main()
@@ -91,10 +95,26 @@ def _end_all_ranks(status: int, text: str) -> int:
         return status
     signalled = status in (EXIT_STOPPED, EXIT_KEYBOARD)  # mostly all ranks get the signal, and rank 0 reports it
     time.sleep(min(_TURN * mpi.COMM_WORLD.rank, 3.0) + (_PATIENT if signalled and mpi.COMM_WORLD.rank else 0.0))
-    _report(text if status in (EXIT_USER_ERROR, EXIT_STOPPED) else f"rank {mpi.COMM_WORLD.rank}: {text}")
+    if _is_first():
+        _report(text if status in (EXIT_USER_ERROR, EXIT_STOPPED) else f"rank {mpi.COMM_WORLD.rank}: {text}")
     time.sleep(_HEARD)
     mpi.COMM_WORLD.Abort(status)
     return status
+
+
+def _is_first() -> bool:
+    """True if no rank that this host's launcher has started has asked before, as far as the system can tell.
+
+    The first one takes a name that goes when its process ends.
+    """
+    if sys.platform != "linux":
+        return True
+    _names.append(socket.socket(socket.AF_UNIX))
+    try:
+        _names[-1].bind(f"\0mpi-compress ends {os.getuid()} {os.getppid()}")
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
+    return True
 
 
 def _print_no_more() -> None:

@@ -188,7 +188,7 @@ def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bit
         (
             {"name": "fednl", "hessian": {"compressor": {"name": "low-rank", "rank": 10}}},
             {},
-            "rank = 10 is more than the 9 eigenvalues",
+            "hessian.compressor: rank = 10 is more than the 9 eigenvalues",
         ),
         ({"name": "fednl", "hessian": {"compressor": {"name": "sq", "k": 3}}}, {}, "alpha is needed: 'sq'"),
         ({"name": "fednl", "search": True}, {"objective": {"mu": 0.0}}, "mu > 0 is needed"),

@@ -13,6 +13,7 @@ from mpi_compress.messages.kinds import (
     Dense,
     Dithered,
     Drawn,
+    Eigenpairs,
     Hybrid,
     Lattice,
     Levels,
@@ -24,10 +25,12 @@ from mpi_compress.messages.kinds import (
     Ternary,
     no_coordinates,
     permuted_indices,
+    side_of,
 )
 
 KINDS: tuple[type[Compressed], ...] = (
     Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice, Powers, BlockSigns, Dithered, Permuted, Sketch, Blocks, Chained,
+    Eigenpairs,
 )  # fmt: skip
 
 
@@ -55,6 +58,8 @@ def known_of(c: Compressed) -> dict[str, Any]:
         return {"codecs": c.codecs, "first": first, "then": then, "scale": lambda T: c.scale}
     if isinstance(c, Sketch):
         return {"rows": c.table.shape[0], "columns": c.table.shape[1]}
+    if isinstance(c, Eigenpairs):
+        return {"rank": c.values.size}
     names = {Drawn: "kappa", Powers: "fraction", BlockSigns: "block", Dithered: "most", Permuted: "parts"}
     return {names[type(c)]: getattr(c, names[type(c)])} if type(c) in names else {}
 
@@ -126,6 +131,8 @@ def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> It
         values = Ternary(rng.integers(-1, 2, T).astype(np.int8), 2.0)
         yield Chained(Sparse(dim, index_set(rng, dim, T), np.zeros(T)), values, (codec, "ternary"), 0.5)
     yield Chained(Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0)), no_coordinates(0), ("fixed", "ternary"))
+    for rank in {1, min(2, side_of(dim)), side_of(dim)}:
+        yield Eigenpairs(dim, short(rank), short(rank * side_of(dim)).reshape(rank, side_of(dim)))
 
 
 def same(a: Compressed, b: Compressed) -> bool:
