@@ -34,12 +34,11 @@ print(*took)
 
 
 def test_a_rank_that_waits_sleeps_until_it_is_rung():
-    """Within 0.3 s it looks some 15 times, where naps of at most 2 ms are more than 150."""
+    """Within 0.3 s it looks some 15 times, where naps of at most 2 ms are more than 150 (the median: a rank may come late)."""
     line = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, "-c", LATENCY]
     found = subprocess.run(line, env={**os.environ, "MPI_COMPRESS_CROWDED": "1"}, capture_output=True, text=True, timeout=60)
     if "no bell" in found.stdout:
         pytest.skip("no futex, or another MPI than MPICH")
     looks = [int(word) for word in found.stdout.split()]
     assert len(looks) == 10, found.stderr
-    assert min(looks) >= 1
-    assert sorted(looks)[5] < 60
+    assert 1 <= sorted(looks)[5] < 60
