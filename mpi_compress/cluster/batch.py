@@ -184,14 +184,15 @@ echo "{begins} run $index, $(date '+%Y-%m-%d %H:%M:%S')"
 # USR1, SLURM's warning before the time limit, and TERM make a run save what it has and end with status {stopped}.
 trap '' USR1 TERM      # what is started here ignores them until it listens
 {play}
-trap 'warned=yes; interrupted=yes; kill -USR1 $programs 2>/dev/null' USR1
-interrupted=yes
-while [ "$interrupted" ]; do    # a warning ends a wait before the program has ended; the next one still tells its status
-    interrupted= status=0
-    for program in $programs; do
+trap 'warned=yes; kill -USR1 $programs 2>/dev/null' USR1
+status=0
+for program in $programs; do
+    while kill -0 $program 2>/dev/null; do wait $program; done    # a warning ends a wait before the program has ended
+    for attempt in 1 2 3 4 5; do    # the shell keeps its status; a warning that comes just now may hide it once
         wait $program; own=$?
-        if [ $own -ne 0 ] && [ $status -ne {stopped} ]; then status=$own; fi    # one that was saved asks to go on
+        if [ $own -le 128 ]; then break; fi
     done
+    if [ $own -ne 0 ] && [ $status -ne {stopped} ]; then status=$own; fi    # one that was saved asks to go on
 done
 echo "{ends} $status"
 

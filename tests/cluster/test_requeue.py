@@ -69,7 +69,7 @@ def test_a_task_is_not_queued_again_for_ever(slurm):
 
 
 WARNED = [("RUNNING None", True), ("COMPLETING TimeLimit", True), ("", True), ("COMPLETING None", False)]
-SLOW = "() { builtin kill \"$@\"; /bin/sleep 0.3; }"  # the shell goes on when what it signalled has long ended
+SLOW = "() { builtin kill \"$@\"; local own=$?; /bin/sleep 0.3; return $own; }"  # the shell goes on when what it signalled has long ended
 
 
 @pytest.mark.parametrize("kill", [None, SLOW], ids=["", "ranks end before the shell goes on"])
