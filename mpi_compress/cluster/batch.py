@@ -188,7 +188,7 @@ trap 'warned=yes; kill -USR1 $programs 2>/dev/null' USR1
 status=0
 for program in $programs; do
     while kill -0 $program 2>/dev/null; do wait $program; done    # a warning ends a wait before the program has ended
-    for attempt in 1 2 3 4 5; do    # the shell keeps its status; a warning that comes just now may hide it once
+    for attempt in 1 2 3 4 5; do    # a warning may end this wait too, and the next one still tells the status
         wait $program; own=$?
         if [ $own -le 128 ]; then break; fi
     done
