@@ -196,6 +196,12 @@ _OF_RESULTS = {
         ],
     ),
 }
+_OF_RECORDS = {
+    "check": Command(
+        "play the runs of a job's [[record]] tables, and compare their bits with those that are claimed; exit 1 if any needs more",
+        [_JOB, *_RUNS, _flag("--fresh", "play again what this command has played"), _flag("--quiet", "no progress")],
+    ),
+}
 _OF_CALIBRATE = [
     _take("-o", dest="table", default="link.toml", metavar="LINK.toml", help="where to write (default: link.toml)"),
     _take("--repeats", type=int, default=30, metavar="N", help="trips there and back for each size (default: 30)"),
@@ -262,6 +268,7 @@ COMMANDS = {
     "reproduce": Command("run many jobs, except what is done, and write their report", [*_PAGE, *_OF_REPRODUCE]),
     "show": Command("what is in a result, or how several differ", _OF_SHOW),
     "results": Command("list, remove and move what lies in results", commands=_OF_RESULTS),
+    "records": Command("records that a job claims, played again", commands=_OF_RECORDS),
     "calibrate": Command("under mpiexec: time messages on the real link, fit cost models to them", _OF_CALIBRATE),
     "data": Command("fetch, generate and describe data sets", commands=_OF_DATA),
     "list": Command("what exists, its parameters, its paper", [_take("what", nargs="*", metavar="KIND|PART", help=_PARTS)]),

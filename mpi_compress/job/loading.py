@@ -16,10 +16,11 @@ from mpi_compress.core.patterns import Choice, each_of, is_chosen
 from mpi_compress.core.plugins import freeze_plugin, frozen_places, import_plugin
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
-from mpi_compress.job import claims
+from mpi_compress.job import claims, records
 from mpi_compress.job.dotted import grid_of, leaves, list_of_tables, plain, points_of, put, put_part, refuse_unknown, tables_in
 from mpi_compress.job.from_python import as_toml, named_tables
 from mpi_compress.job.labels import label_of, one_line, refuse_one_label_for_two, table_of
+from mpi_compress.job.records import Record
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.job.trials import check_trials
@@ -39,6 +40,7 @@ class Job:
     runs: list[RunSpec]
     figure: FigureTable = field(default_factory=FigureTable)
     claims: list[Claim] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"Job({self.name!r}, {one_line(self.runs)})"
@@ -154,12 +156,12 @@ def parse_job(
     for own in list_of_tables(tables, "run") or [{"label": title}]:
         runs += _runs(tables, own, len(runs), folder, changed)
     refuse_one_label_for_two(runs)
-    shown = [tables.get("figure"), [claim.get("value") for claim in list_of_tables(tables, "claim")]]
+    shown = [tables.get("figure"), [claim.get("value") for claim in list_of_tables(tables, "claim")], tables.get("record")]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
     runs = [replace(run, asked=asked) for run in runs]
     labels = [r.label for r in runs]
-    figure = _figure(tables.get("figure", {}), labels)
-    job = Job(name, title, paper, runs, figure, claims.of_job(list_of_tables(tables, "claim"), labels))
+    stated = [part.of_job(list_of_tables(tables, key), labels) for part, key in ((claims, "claim"), (records, "record"))]
+    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), *stated)
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return job

@@ -153,15 +153,18 @@ def test_one_round_solves_a_quadratic_whose_hessians_and_gradients_are_whole(nam
     assert played.trace["suboptimality"][-1] < 1e-13
 
 
-def test_bfgs_is_a_plain_loop(tmp_path):
+@pytest.mark.parametrize("senders", [None, 1, 2])
+def test_bfgs_is_a_plain_loop(senders, tmp_path):
     exact = {"up": {"compressor": "identity"}, "down": {"compressor": "identity"}}
-    played = play({"name": "bfgs", "hessian": LOW_RANK, "step": 0.7}, tmp_path, **exact)
+    asked = {"senders": senders} if senders else {}
+    played = play({"name": "bfgs", "hessian": LOW_RANK, "step": 0.7, **asked}, tmp_path, **exact)
     f = Plain()
     x = before = s = np.zeros(f.d)
     for k in range(14):
         g = np.mean([f.gradient(i, x) for i in range(f.n)], axis=0)
         if k == 0:
-            B = lift(np.mean([rank_2(f.hessian(i, x)) for i in range(f.n)], axis=0), f.mu)
+            those = {None: [0, 1, 2], 1: [0], 2: [0, 2]}[senders]  # evenly spaced: ⌈ni/m⌉
+            B = lift(np.mean([rank_2(f.hessian(i, x)) for i in those], axis=0), f.mu)
         else:
             y, Bs = g - before, B @ s
             θ = 1.0 if s @ y >= 0.2 * s @ Bs else 0.8 * (s @ Bs) / (s @ Bs - s @ y)
@@ -193,6 +196,7 @@ def test_bfgs_by_compressed_gradients_reaches_what_exact_ones_reach_by_fewer_bit
         ({"name": "fednl", "hessian": {"compressor": {"name": "sq", "k": 3}}}, {}, "alpha is needed: 'sq'"),
         ({"name": "fednl", "search": True}, {"objective": {"mu": 0.0}}, "mu > 0 is needed"),
         ({"name": "bfgs"}, {"objective": {"mu": 0.0}}, "bfgs needs mu > 0"),
+        ({"name": "bfgs", "senders": 4}, {}, "senders: 4 was given, and there are 3 workers"),
         ({"name": "bfgs"}, {"objective": {"model": "softmax", "mu": 0.1}}, "name a loss of a margin"),
         ({"name": "bfgs"}, {"up": {"compressor": {"name": "random-k", "k": 2}}}, "must be a contraction"),
         ({"name": "fednl"}, {"objective": {"mu": "1e-2 L", "penalty": {"name": "ratio", "weight": 0.1}}}, "leave the penalty out"),

@@ -8,6 +8,7 @@ from mpi_compress.algorithms.contract import algorithms
 from mpi_compress.algorithms.needs import STRONGLY_CONVEX
 from mpi_compress.algorithms.second_order import SendsHessians, hessian, lifted, solved
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Step, Vector
+from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import square
 from mpi_compress.messages.several import SeveralLink
 
@@ -36,15 +37,16 @@ class Master:
 class BFGS(SendsHessians):
     """BFGS by the master, from one compressed Hessian and compressed gradients; ours. All h_i start at 0.
 
-    worker sends     g_i ← C(∇f_i(x) − h_i);  h_i ← h_i + g_i;  in round 0 also S_i ← Q(∇²f_i(x))
+    worker sends     g_i ← C(∇f_i(x) − h_i);  h_i ← h_i + g_i;  in round 0 also S_i ← Q(n/m ∇²f_i(x)), m of them; Q(0) the others
     master answers   g ← (1/n) Σ h_i;  B ← [(1/n) Σ S_i]_µ in round 0, then BFGS's update of B by the step s and the change y of g:
                      B ← B − B s sᵀB/sᵀBs + r rᵀ/sᵀr,  r = θ y + (1 − θ) B s;  Δ ← −γ B⁻¹ g
     everyone         x ← x + Δ
 
     The change of the gradients along a step says what the curvature is there, and costs no bits beside theirs. So Hessians are sent
-    once, by a few bits a coordinate, and BFGS keeps B up to date. θ is 1, or less where sᵀy < 0.2 sᵀBs (Powell's damping: Nocedal
-    and Wright 2006, Procedure 18.2), so that B stays positive definite whatever errors y has. No rate is claimed. With exact
-    gradients, γ = 1 and the exact Hessians of a quadratic, round 0 ends at x*.
+    once, by a few bits a coordinate, and BFGS keeps B up to date; where shards are alike, those of m workers will do. θ is 1, or
+    less where sᵀy < 0.2 sᵀBs (Powell's damping: Nocedal and Wright 2006, Procedure 18.2), so that B stays positive definite
+    whatever errors y has. No rate is claimed. With exact gradients, γ = 1 and the exact Hessians of a quadratic, round 0 ends at
+    x*.
     """
 
     paper = "ours; BFGS: Nocedal and Wright 2006, (6.19)"
@@ -54,7 +56,13 @@ class BFGS(SendsHessians):
     }
     needs = (*SendsHessians.needs, STRONGLY_CONVEX)
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": {"name": "natural", "fraction": 2}, "codec": "entropy"})
+    senders: AtLeastOne | None = None  # m, the workers that send a Hessian, evenly spaced; None: all
     step: Step = 1.0  # γ, the step size
+
+    def check(self) -> None:
+        super().check()
+        if self.senders is not None and self.senders > self.setting.n:
+            raise ValueError(f"senders: {self.senders} was given, and there are {self.setting.n} workers")
 
     def start(self, x0: Vector) -> Node:
         return Node(x0.copy())
@@ -73,7 +81,12 @@ class BFGS(SendsHessians):
         g = self.up.pack(f.gradient(node.x) - worker.h, t)
         if self.learns_gradients:
             self.up.unpack(g).add_to(worker.h)
-        return g if t.k else SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(hessian(f, node.x), t))
+        return g if t.k else SeveralLink(self.up, self.hessians).join(g, self.hessians.pack(self.curvature(node.x, f, t.who), t))
+
+    def curvature(self, x: Vector, f: Objective, i: int) -> Vector:
+        """(n/m) ∇²f_i(x) as its triangle (d(d+1)/2,), 0 where worker i is none of the m."""
+        n, m = self.setting.n, self.senders or self.setting.n
+        return n / m * hessian(f, x) if i * m % n < m else np.zeros(self.hessians.dim)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
         if t.k:

@@ -1,0 +1,86 @@
+"""`records check`: the runs that a job's records name are played again, and their bits are compared with those claimed."""
+
+import pytest
+from helpers.running import command
+
+import mpi_compress as mc
+
+JOB = """
+title = "Two runs"
+seed = 1
+data = { generator = "gspar", samples = 60, dim = 12 }
+objective = { mu = "1e-2 L", f_star = "solve" }
+workers = { count = 3 }
+stop = { rounds = 60 }
+[[run]]
+label = "GD"
+algorithm = { name = "gd" }
+down = { codec = "dense" }
+[[run]]
+label = "top-4"
+algorithm = { name = "ef21" }
+up = { compressor = { name = "top-k", k = 4 } }
+"""
+
+
+def record(run, level, **claimed):
+    text = "".join(f"{column} = {bits}\n" for column, bits in claimed.items())
+    return f'[[record]]\nrun = "{run}"\nto = {{ suboptimality = {level} }}\n{text}'
+
+
+@pytest.fixture(scope="module")
+def bits(tmp_path_factory):
+    """What GD takes to a gap of 0.02: 64 bits a coordinate, and each message's length."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "two.toml").write_text(JOB)
+    run = mc.run(mc.load_job(folder / "two.toml", only="GD"), out=folder, quiet=True)[0]
+    rounds = int((run.column("suboptimality") <= 2e-2).argmax())
+    assert 0 < rounds < 60
+    return rounds * 3 * 8 * (4 + 8 * 12)
+
+
+def checked(folder, *records, ranks=None):
+    (folder / "two.toml").write_text(JOB + "\n".join(records))
+    return command("records", "check", folder / "two.toml", "--out", folder, "--quiet", ranks=ranks)
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+def test_a_record_that_is_right_is_equal_in_one_process_and_on_ranks(bits, ranks, tmp_path):
+    done = checked(tmp_path, record("GD", 2e-2, wire_bits_up=bits, wire_bits=2 * bits), ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"GD, suboptimality ≤ 0.02: {2 * bits:,} wire_bits claimed, {2 * bits:,} played: equal",
+        f"GD, suboptimality ≤ 0.02: {bits:,} wire_bits_up claimed, {bits:,} played: equal",
+    ]
+    played = [file.name for file in (tmp_path / "checked" / "two").iterdir()]
+    assert len(played) == 1, "the run that no record names is not played"
+
+
+def test_a_claim_of_too_few_bits_or_of_a_level_that_is_not_reached_does_not_hold(bits, tmp_path):
+    done = checked(
+        tmp_path,
+        record("GD", 2e-2, wire_bits_up=bits - 1),
+        record("GD", 2e-2, wire_bits_up=bits + 1),
+        record("GD", 1e-15, wire_bits=10**9),
+    )
+    assert done.returncode == 1, done.stderr
+    assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()] == ["does not hold", "fewer", "does not hold"]
+    assert "more: does not hold" in done.stdout
+    assert "not reached: does not hold" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([], "claims no record; [[record]] states one"),
+        ([record("gd", 1e-2, wire_bits=1)], "record 1.run: no run called 'gd'; did you mean 'GD'?"),
+        ([record("GD", 2e-2)], "wire_bits or wire_bits_up is wanted"),
+        ([record("GD", 2e-2, bits=3)], "record 1: no key called 'bits'"),
+        ([record("GD", 2e-2, wire_bits=1).replace("suboptimality", "round")], "round grows in every run"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_line(records, said, tmp_path):
+    done = checked(tmp_path, *records)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
