@@ -39,6 +39,7 @@ class Interrupts:
     def caught(self, signals: Sequence[signal.Signals] = SIGNALS) -> Iterator["Interrupts"]:
         """Take SIGINT, SIGTERM, SIGUSR1 and SIGHUP as requests to end; SIGHUP, of a terminal that closes, not under nohup.
 
+        After a request SIGTERM stays ignored: srun sends it to the ranks that end last, and a saved run must not end by a signal.
         In a thread that is not the main one there are no signals to take.
         """
         if threading.current_thread() is not threading.main_thread():
@@ -49,7 +50,8 @@ class Interrupts:
             yield self
         finally:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                ends = number == signal.SIGTERM and handler is signal.SIG_DFL
+                signal.signal(number, signal.SIG_IGN if ends and self.wish() else handler)
 
     @contextmanager
     def in_rounds(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import slurm_here
 from helpers.layouts import assert_equal
-from helpers.running import BIN
+from helpers.running import BIN, PATIENT
 
 import mpi_compress as mc
 from mpi_compress.results.locks import is_being_written
@@ -124,7 +124,7 @@ def test_three_runs_of_five_ranks(launcher, slurm, job, tmp_path):
     assert said.startswith("submitted 3 runs as job ")
     assert any("SLURM" in state for state in states(slurm, job))
     assert "nothing to submit" in told(slurm, "submit", job)
-    wait_until(lambda: queue_is_empty(slurm), 180)
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
     assert states(slurm, job) == ["done"] * 3
     for label, run in reference(job, tmp_path / "one").items():
         (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
@@ -135,7 +135,7 @@ def test_three_runs_of_five_ranks(launcher, slurm, job, tmp_path):
 
 def test_a_run_on_two_nodes_has_the_numbers_of_one_process(slurm, job, tmp_path):
     told(slurm, "submit", job, "--nodes", 2, "--launcher", "srun", "--only", "GD", "--sbatch=--ntasks-per-node=3")
-    wait_until(lambda: queue_is_empty(slurm), 100)
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(reference(job, tmp_path / "one")["GD"].file, there.file)
 
@@ -144,7 +144,7 @@ def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_byte
     whole = reference(job, tmp_path / "one")["ef, 1"]
     (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.9"))
     told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
-    wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
+    wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), PATIENT)
     wait_until(lambda: queue_is_empty(slurm), 580)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(whole.file, there.file)
@@ -160,14 +160,14 @@ def test_what_is_cancelled_is_saved_and_can_be_submitted_again(slurm, job, tmp_p
     (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.3"))
     for launcher in ("srun", "mpiexec"):
         told(slurm, "submit", job, "--only", "ef, 2", "--launcher", launcher)
-        wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), 150)
-        wait_until(lambda: is_being_written(next(Path("results").rglob("*.part"))), 150)
+        wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), PATIENT)
+        wait_until(lambda: is_being_written(next(Path("results").rglob("*.part"))), PATIENT)
         subprocess.run(["scancel", "--me"], env=slurm, check=True)
         wait_until(lambda: queue_is_empty(slurm), 30)
         saved = "stopped: stopped by SIGTERM (round "
         assert states(slurm, job)[1].startswith(saved if launcher == "srun" else (saved, "failed: "))
     told(slurm, "submit", job, "--only", "ef, 2")
-    wait_until(lambda: queue_is_empty(slurm), 150)
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(whole.file, there.file)
     assert went_on() == 2
@@ -181,7 +181,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
     told(slurm, "submit", job, "--only", "ef, 1", "--launcher", "srun", "--time", "10", "--sbatch=--exclusive")
     (tmp_path / "slow_part.py").unlink()
     job.unlink()
-    wait_until(lambda: any(is_being_written(part) for part in Path("results").rglob("*.part")), 100)
+    wait_until(lambda: any(is_being_written(part) for part in Path("results").rglob("*.part")), PATIENT)
     time.sleep(5)
     urgent = ["sbatch", "-p", "urgent", "--nodes=2", "--exclusive", "-o", os.devnull, "--wrap", "sleep 2"]
     subprocess.run(urgent, env=slurm, check=True, capture_output=True)
@@ -199,7 +199,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
 def test_a_task_that_fails_leaves_the_others_alone(launcher, slurm, job):
     job.write_text(job.read_text().replace('name = "slow"', 'name = "slow", fails_in = 20', 1))
     told(slurm, "submit", job, "--time", "5", "--launcher", launcher)
-    wait_until(lambda: queue_is_empty(slurm), 180)
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
     first, *others = states(slurm, job)
     assert re.match(r"failed: (rank \d: )?RuntimeError: broken on purpose \(.*slow_part.*\) \(all of it: .*/slurm-\d+_0\.out\)", first)
     assert others == ["done", "done"]
@@ -222,7 +222,7 @@ def test_ready_scripts(script, slurm, job, tmp_path):
     text = text.replace("--ntasks-per-node=20", "--ntasks-per-node=3")
     Path(script).write_text(text)
     subprocess.run(["sbatch", script], env={**slurm, "OUT": os.devnull}, check=True, capture_output=True)
-    wait_until(lambda: queue_is_empty(slurm), 120)
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
     for label, run in reference(job, tmp_path / "one").items():
         (there,) = (r for r in map(mc.read, Path("results/cluster").glob("*.h5")) if r.label == label)
         assert there.attrs["n_ranks"] > 1
