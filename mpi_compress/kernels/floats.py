@@ -27,6 +27,18 @@ def float_of(typing, bits):
     return types.float64(types.uint64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.DoubleType())
 
 
+@intrinsic
+def bits_of_short(typing, value):
+    """The bits of a float32, as uint32."""
+    return types.uint32(types.float32), lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(32))
+
+
+@intrinsic
+def short_of(typing, bits):
+    """The float32 of some bits, uint32."""
+    return types.float32(types.uint32), lambda context, builder, signature, args: builder.bitcast(args[0], ir.FloatType())
+
+
 @kernel
 def float_bytes(precision):
     """The bytes of a float."""
@@ -77,20 +89,19 @@ def put_floats(values, precision, out):
     if precision < 24:
         return put_halves(values, precision, out)
     if precision == 53:
-        words = values.view(np.uint64)
         for j in range(values.size):
+            word = bits_of(values[j])
             for i in range(8):
-                out[u(8) * u(j) + u(i)] = np.uint8(words[j] >> u(8 * i))
+                out[u(8) * u(j) + u(i)] = np.uint8(word >> u(8 * i))
         return True
     right = True
-    short = np.empty(1, dtype=np.float32)
-    word = short.view(np.uint32)
     for j in range(values.size):
-        short[0] = np.float32(values[j])
-        if abs(short[0]) == np.inf and abs(values[j]) < np.inf:
+        short = np.float32(values[j])
+        if abs(short) == np.inf and abs(values[j]) < np.inf:
             right = False
+        half = bits_of_short(short)
         for i in range(4):
-            out[u(4) * u(j) + u(i)] = np.uint8(word[0] >> np.uint32(8 * i))
+            out[u(4) * u(j) + u(i)] = np.uint8(half >> np.uint32(8 * i))
     return right
 
 
@@ -165,20 +176,17 @@ def take_floats(data, at, precision, values):
         take_halves(data, at, precision, values)
         return
     if precision == 53:
-        words = values.view(np.uint64)
         for j in range(values.size):
             word = u(0)
             for i in range(8):
                 word |= u(data[u(at) + u(8) * u(j) + u(i)]) << u(8 * i)
-            words[j] = word
+            values[j] = float_of(word)
         return
-    short = np.empty(1, dtype=np.uint32)
-    value = short.view(np.float32)
     for j in range(values.size):
-        short[0] = 0
+        half = np.uint32(0)
         for i in range(4):
-            short[0] |= np.uint32(data[u(at) + u(4) * u(j) + u(i)]) << np.uint32(8 * i)
-        values[j] = value[0]
+            half |= np.uint32(data[u(at) + u(4) * u(j) + u(i)]) << np.uint32(8 * i)
+        values[j] = short_of(half)
 
 
 @kernel

@@ -79,8 +79,20 @@ def take_few_largest(v, out, values):
                         i -= u(1)
                     best[i] = key
                     out[i] = j
-    out.sort()
+    _sort(out)
     take(v, out, values)
+
+
+@kernel
+def _sort(few):
+    """Sort few numbers where they stand, by insertion: Numba compiles its own sort for longer than all of this file."""
+    u = np.uint64
+    for at in range(u(1), u(few.size)):
+        a, i = few[at], at
+        while i > u(0) and few[i - u(1)] > a:
+            few[i] = few[i - u(1)]
+            i -= u(1)
+        few[i] = a
 
 
 @kernel
