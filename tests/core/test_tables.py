@@ -2,6 +2,8 @@
 
 import csv
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -87,3 +89,15 @@ def test_signs_of_tables_in_latex():
         "[a] * b": r"{}[a] * b",
         "δ ≤ λ₁": r"$\delta$ $\le$ $\lambda_{1}$",
     }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="not installed: pdflatex (Debian: texlive-latex-recommended)")
+def test_a_document_of_such_tables_is_compiled_without_an_error_or_a_warning(tmp_path):
+    tables = [latex([nasty, "loss ≤ 0.4"], [[nasty, "1"], ["a", nasty]], f"of {nasty}", [nasty]) for nasty in NASTY]
+    document = r"\documentclass{article}\usepackage{booktabs}\begin{document}" + "\n\n".join(tables) + r"\end{document}"
+    (tmp_path / "document.tex").write_text(document, encoding="utf-8")
+    line = ["pdflatex", "-interaction=nonstopmode", "document.tex"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert [text for text in done.stdout.splitlines() if text.startswith("!") or "Warning" in text or "Overfull" in text] == []
+    assert (done.returncode, (tmp_path / "document.pdf").exists()) == (0, True)
