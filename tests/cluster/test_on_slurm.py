@@ -145,7 +145,7 @@ def test_a_time_limit_interrupts_and_the_task_queued_again_ends_in_the_same_byte
     (tmp_path / "slow_part.py").write_text(PARTS.replace("seconds: float = 0.0", "seconds: float = 0.9"))
     told(slurm, "submit", job, "--only", "ef, 1", "--time", "00:02:00", "--warn", "30 s")
     wait_until(lambda: any(state.startswith("running") and "loss" in state for state in states(slurm, job)), PATIENT)
-    wait_until(lambda: queue_is_empty(slurm), 580)
+    wait_until(lambda: queue_is_empty(slurm), 3 * PATIENT)
     (there,) = map(mc.read, Path("results/cluster").glob("*.h5"))
     assert_equal(whole.file, there.file)
     (log,) = Path("results/cluster").glob("slurm-*.out")
@@ -185,7 +185,7 @@ def test_what_is_preempted_is_saved_and_goes_on_to_the_same_bytes(slurm, job, tm
     time.sleep(5)
     urgent = ["sbatch", "-p", "urgent", "--nodes=2", "--exclusive", "-o", os.devnull, "--wrap", "sleep 2"]
     subprocess.run(urgent, env=slurm, check=True, capture_output=True)
-    wait_until(lambda: queue_is_empty(slurm), 280)
+    wait_until(lambda: queue_is_empty(slurm), PATIENT)
     (there,) = map(mc.read, Path("results").rglob("*.h5"))
     assert there.trace["loss"].tobytes() == whole.trace["loss"].tobytes()
     (log,) = Path("results").rglob("slurm-*.out")
