@@ -152,7 +152,8 @@ def _compiled(function: Callable, options: dict[str, Any]) -> Any:
     from numba import njit
     from numba.core.dispatcher import Dispatcher
 
-    made = njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)  # none is a C callback
+    options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **options}  # no kernel is a C callback
+    made = njit(**options)(function)
     if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function
         cache: Any = made._cache  # type: ignore[attr-defined]
         cache._cache_file._source_stamp, cache.load_overload = _sources(), partial(_loaded, cache)

@@ -87,8 +87,8 @@ def take_few_largest(v, out, values):
 def _sort(few):
     """Sort few numbers where they stand, by insertion: Numba compiles its own sort for longer than all of this file."""
     u = np.uint64
-    for at in range(u(1), u(few.size)):
-        a, i = few[at], at
+    for at in range(1, few.size):
+        a, i = few[at], u(at)
         while i > u(0) and few[i - u(1)] > a:
             few[i] = few[i - u(1)]
             i -= u(1)
