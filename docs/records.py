@@ -48,6 +48,7 @@ and let others play it:
     wire_bits = 838912                  # up and down; wire_bits_up = … for up alone
 
 `records check` plays the runs that a job's records name, and prints what they took beside what is claimed. It ends with status 1 if a run needs more.
+A second program has eight of them from the bytes of the messages alone, to the last bit (tests/oracles/test_records_from_bytes.py).
 The jobs of this page, such as `mpi-compress records check records/a1a`, end with the records that it lists. Their bits are those of one kind of processor
 and one set of libraries; elsewhere a gap may come down to a level one round earlier or later.
 """
