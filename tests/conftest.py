@@ -2,6 +2,7 @@
 
 import compileall
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -89,6 +90,14 @@ def nothing_is_left() -> Iterator[None]:
     with _without_new_parts():
         yield
     pyplot.close("all")
+
+
+@pytest.fixture(autouse=True)
+def ended_by_sigterm() -> Iterator[None]:
+    """A command that was asked to end ignores SIGTERM from then on; this process, and what later tests start, do not."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
