@@ -25,8 +25,8 @@ Made by `python docs/records.py results > docs/records.md` from the results of `
 
 Logistic regression from x0 = 0 with µ = L/κ. A cell has the Mbit on the wire, over all workers, that a method needs until f − f\\* is at most the
 level: up and down, and in brackets up alone. A message down counts once for each worker, as it does for point-to-point messages. Frames, lengths
-and round 0 are counted; nothing is free. EF21's step is tuned to 1e-9 ([tune]); the others have their defaults. "–" is not reached within the budget of
-bits and rounds of the job, which is not never.
+and round 0 are counted; nothing is free. Each run has one seed. EF21's step is tuned to 1e-9 ([tune]); the others have their defaults. "–" is not
+reached within the budget of bits and rounds of the job, which is not never.
 
 **Shipping the data comes first.** A table begins with the method that costs nothing to try: `ship-data` sends the rows once, packed, and the
 master solves the problem alone. It gives all rows away. Where it needs the fewest bits, the best method that keeps the rows stands in the second line of
@@ -48,7 +48,7 @@ and let others play it:
     wire_bits = 838912                  # up and down; wire_bits_up = … for up alone
 
 `records check` plays the runs that a job's records name, and prints what they took beside what is claimed. It ends with status 1 if a run needs more.
-A second program has eight of them from the bytes of the messages alone, to the last bit (tests/oracles/test_records_from_bytes.py).
+A second program, tests/oracles/test_records_from_bytes.py, recomputes eight of these records from the bytes of the messages, and finds the same bits.
 The jobs of this page, such as `mpi-compress records check records/a1a`, end with the records that it lists. Their bits are those of one kind of processor
 and one set of libraries; elsewhere a gap may come down to a level one round earlier or later.
 """

@@ -99,9 +99,9 @@ def put_floats(values, precision, out):
         short = np.float32(values[j])
         if abs(short) == np.inf and abs(values[j]) < np.inf:
             right = False
-        half = bits_of_short(short)
+        bits = bits_of_short(short)
         for i in range(4):
-            out[u(4) * u(j) + u(i)] = np.uint8(half >> np.uint32(8 * i))
+            out[u(4) * u(j) + u(i)] = np.uint8(bits >> np.uint32(8 * i))
     return right
 
 
@@ -183,10 +183,10 @@ def take_floats(data, at, precision, values):
             values[j] = float_of(word)
         return
     for j in range(values.size):
-        half = np.uint32(0)
+        bits = np.uint32(0)
         for i in range(4):
-            half |= np.uint32(data[u(at) + u(4) * u(j) + u(i)]) << np.uint32(8 * i)
-        values[j] = short_of(half)
+            bits |= np.uint32(data[u(at) + u(4) * u(j) + u(i)]) << np.uint32(8 * i)
+        values[j] = short_of(bits)
 
 
 @kernel

@@ -85,7 +85,7 @@ def take_few_largest(v, out, values):
 
 @kernel
 def _sort(few):
-    """Sort few numbers where they stand, by insertion: Numba compiles its own sort for longer than all of this file."""
+    """Sort few numbers where they stand, by insertion. Numba's own sort takes half as long to compile as all else of a top-k."""
     u = np.uint64
     for at in range(1, few.size):
         a, i = few[at], u(at)
