@@ -83,11 +83,12 @@ class Coder:
         if not message.size:
             raise CorruptMessage("there are no bytes")
         content = link.unpack(Message(message))
+        if out.dtype == np.float64 and out.flags.c_contiguous:
+            content.add_to(out, scale)  # type: ignore[arg-type]
+            return out
         with np.errstate(over="ignore"):
-            if out.dtype == np.float64 and out.flags.c_contiguous:
-                content.add_to(out, scale)  # type: ignore[arg-type]
-            elif (sparse := content.sparse()) is not None:
-                out[sparse.indices] += (scale * sparse.values).astype(out.dtype)
+            if (sparse := content.sparse()) is not None:
+                out[sparse.indices.astype(np.intp)] += (scale * sparse.values).astype(out.dtype)  # NumPy adds slowly at uint32
             else:
                 out += (scale * content.dense()).astype(out.dtype)
         return out
