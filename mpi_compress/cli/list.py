@@ -30,7 +30,7 @@ from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.penalties import penalties
 from mpi_compress.results.columns import listing as columns
 
-_MANY = 46
+_MANY = 47
 
 
 def act(options: Namespace) -> int:

@@ -116,7 +116,7 @@ def _problem(run: Run) -> Iterator[Line]:
     how = sources.get(a.get("f_star_source", ""), f"to {a['f_star_accuracy']:.1g}")
     unknown = "f* was left out; a table of suboptimality computes it" if a.get("f_star_source") == LEFT_OUT else "f* is not known"
     optimum = unknown if math.isnan(a["f_star"]) else f"f* = {a['f_star']:.10g} ({how})"
-    yield "problem", f"{L}, mu = {a['mu']:.6g}, {optimum}"
+    yield "problem", f"{L}{', mu included' if a['mu'] else ''}, mu = {a['mu']:.6g}, {optimum}"
     if "condition" in a:
         yield "theory", a["condition"]
 
@@ -198,7 +198,7 @@ def _tuned(run: Run, tuned: Mapping[str, Any]) -> str:
 def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
     """What each value paid to the target, or how near it came, and in which share of the run's length."""
     for (value, merit), took, share in zip(tuned["tried"], tuned["took"], tuned["share"], strict=True):
-        missed = "ended badly" if math.isinf(merit) else f"not reached ({merit:.3g})"
+        missed = "ended badly" if math.isinf(merit) else f"not reached (nearest {merit:.3g})"
         length = f" in 1/{round(1 / share)} of the run" if share < 1 else ""
         yield f"{value}: {missed}{length}" if took is None else f"{value}: {amount(took, tuned['by'])}"
 

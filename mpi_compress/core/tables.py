@@ -64,10 +64,14 @@ def _not_as_option(line: str) -> str:
 
 
 def _in_latex(text: str) -> str:
-    """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math."""
+    """A text in one line with what has a meaning in LaTeX escaped; signs, f(x), f*, x*, raised and lowered numbers are in math.
+
+    Math beside math is one formula, and so is a raised number with its base.
+    """
     parts = _IN_MATH.split(" ".join(text.split()))
     found = [_in_math(part) if i % 2 else "".join(_LATEX.get(letter, letter) for letter in part) for i, part in enumerate(parts)]
-    return re.sub(r"(?<!\\)\$\$", "", "".join(found))
+    with_base = re.sub(r"(?<![\w.,])(\d+)\$\^", r"$\1^", "".join(found))
+    return re.sub(r"(?<!\\)\$ \$", " ", re.sub(r"(?<!\\)\$\$", "", with_base))
 
 
 def _in_math(part: str) -> str:

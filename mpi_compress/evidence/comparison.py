@@ -1,16 +1,18 @@
 """A table of what each method needed to reach a target, over its seeds; and a table of how each run ended."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.progress import bits_text
+from mpi_compress.core.progress import bits_text, count_text
 from mpi_compress.evidence.endings import ending
 from mpi_compress.evidence.lines import by_seed, name_of, without_common
 from mpi_compress.results.columns import column_of
@@ -54,8 +56,8 @@ class Cell:
         if missed:
             middle = f"median {self._amount(self.median)}, " if self.median < math.inf else ""
             reached = least if least == most else f"{least} … {most}"
-            seeds = len(self.took)
-            return f"{middle}{reached} with {seeds - missed} of {seeds} seeds; not reached with {missed} {self.end}"
+            others = f"not reached by {count_text(missed, 'seed')} {self.end}"
+            return f"{middle}{reached} with {len(self.took) - missed} of {len(self.took)} seeds; {others}"
         return self._amount(self.median) + (f" ({least} … {most})" if least != most else "")
 
     @property
@@ -90,7 +92,9 @@ class Comparison:
     def caption(self) -> str:
         """What the numbers are."""
         several = max(len(method.runs) for method in self.methods)
-        return f"{column_of(self.by).label}{f'; median (range) over {several} seeds' if several > 1 else ''}"
+        column = column_of(self.by)
+        everyone = ", over all workers" * column.label.startswith("bits sent")
+        return f"{column.label}{everyone}{f'; median (range) over {several} seeds' if several > 1 else ''}"
 
     @property
     def heads(self) -> list[str]:
@@ -98,10 +102,16 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said below the table: whose rows are so far apart that its numbers may be too large."""
+        """What is to be said below the table: whose rows are so far apart that its numbers may be too large, and how fine
+        the grids of steps were."""
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
-        return [f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}"] if those else []
+        notes = []
+        if those:
+            notes.append(f"read at logged rows, so up to {max(late.values()):.0%} too much (log.every): {'; '.join(those)}")
+        if factor := max((_factor(method.runs[0]) for method in self.methods), default=0.0):
+            notes.append(f"tuned by factors of {factor:.3g}: between methods that differ by less a finer grid may decide otherwise")
+        return notes
 
     @property
     def in_paper(self) -> tuple[list[str], list[list[str]], list[str]]:
@@ -136,6 +146,13 @@ class Comparison:
         heads = [f"{head}{what}" for head in heads for what in ("", ", least", ", most", ", seeds")]
         rows = [[m.label, f"{len(m.runs)}", *(text for cell in m.cells for text in cell.numbers)] for m in self.methods]
         return ["method", "seeds", *heads], rows
+
+
+def _factor(run: Run) -> float:
+    """The largest ratio of two neighbours in the grid that a run was tuned over, by the numbers in "4 theory"; 0 without a grid."""
+    tried = (run.tuned or {"tried": []})["tried"]
+    values = sorted(math.prod(map(float, re.findall(r"\d+\.?\d*(?:e[+-]?\d+)?", str(value)))) for value, _ in tried)
+    return max((b / a for a, b in pairwise(values) if a), default=0.0)
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:

@@ -68,7 +68,10 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     """
     if len(diverged := [run for run in runs if run.status == "diverged"]) == len(runs):
         return f"(diverged in round {diverged[0].trace['round'][-1]})"
-    last = f"{float(np.median([run.column(target.column)[-1] for run in runs])):.4g}"
+    ends = [run.column(target.column)[-1] for run in runs]
+    last = f"{float(np.median(ends)):.4g}"
+    if f"{min(ends):.1g}" != f"{max(ends):.1g}":
+        last += f", {min(ends):.2g} … {max(ends):.2g}"
     others = f", {len(diverged)} diverged" if diverged else ""
     if not all(run.status in ("complete", "diverged") for run in runs):
         return f"({last} so far, {status_of_run(runs[-1]).state}{others})"

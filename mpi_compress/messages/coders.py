@@ -132,7 +132,12 @@ def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int 
     table = {**({"name": compressor} if isinstance(compressor, str) else compressor), **parameters}
     if float is not None:
         codec = {**({"name": codec} if isinstance(codec, str) else codec or {}), "float": float}
-    return Coder(*parts_of(table, codec, "coder"))
+    try:
+        return Coder(*parts_of(table, codec, "coder"))
+    except UserError as error:
+        if table.get("name") in compressors:
+            raise
+        raise UserError(f"{error}; a part of your own is known once its module is imported") from None
 
 
 def parts_of(compressor: Any, codec: Any, where: str) -> tuple[Compressor, Codec]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import plain_literature as plain
 from helpers.plays import bound, optimum, play, problem, start
 
 from mpi_compress.core.streams import Role, Streams
@@ -108,6 +109,60 @@ def test_scaffnew_keeps_its_rate():
     assert max(ends) < 1e-3
 
 
+def plain_compressed_scaffnew(p, seed, rounds, γ, q, s):
+    """Each coordinate of z is the mean over the s workers that own it; where all of them stand after each round, and the local steps."""
+    n, x, h, steps = p.count, np.tile(start(p), (p.count, 1)), np.zeros((p.count, p.dim)), 0
+    for k in range(rounds):
+        for _ in range(tosses(seed, k, q)):
+            x = x - γ * (gradients(p, x) - h)
+            steps += 1
+        owns = np.array([np.isin(np.arange(p.dim), plain.cyclic(p.dim, i, n, s, k, seed)) for i in range(n)])
+        z = np.where(owns, x, 0).sum(axis=0) / s
+        h += q * n * (s - 1) / (s * (n - 1)) / γ * np.where(owns, z - x, 0)
+        x = np.tile(z, (n, 1))
+        yield z, h.copy(), steps
+
+
+@pytest.mark.parametrize("s", [2, 3])
+def test_compressed_scaffnew_is_its_plain_loop(s):
+    p, γ, q = problem(), 0.3, 0.25
+    done = play(p, {"name": "compressed-scaffnew", "step": γ, "p": q}, {"name": "pattern", "s": s, "n": p.count}, 12, seed=3)
+    *_, (z, h, steps) = plain_compressed_scaffnew(p, 3, 12, γ, q, s)
+    assert np.abs(done.x - z).max() < 1e-10
+    assert np.abs(h.sum(axis=0)).max() < 1e-12
+    assert done.trace["epoch"][-1] == pytest.approx(steps)
+    assert done.trace["elements_up"][-1] == 12 * s * p.dim
+
+
+def test_compressed_scaffnew_where_all_have_all_coordinates_is_scaffnew():
+    p = problem(mu=0.1)
+    one = play(p, {"name": "compressed-scaffnew"}, {"name": "pattern", "s": p.count, "n": p.count}, 20)
+    other = play(p, {"name": "scaffnew"}, IDENTITY, 20)
+    assert one.x.tobytes() == other.x.tobytes()
+    assert one.trace["elements_up"][-1] == other.trace["elements_up"][-1]
+
+
+def test_compressed_scaffnew_keeps_its_rate():
+    """E Ψ falls by 1 − min{γµ, p²(s−1)/(n−1)} a local step: E Ψ_k/rate^(local steps up to round k) stays below Ψ_0; x* is reached."""
+    p = problem(mu=0.1)
+    n, s = p.count, 2
+    x_star, _ = optimum(p)
+    h_star, ratios, ends = gradients(p, x_star), [], []
+    method = bound(p, {"name": "compressed-scaffnew"}, {"name": "pattern", "n": n})
+    γ, q = float(method.step), float(method.p)
+    assert (γ, q) == pytest.approx((1 / p.numbers["L_max"], min(1, np.sqrt(n / s * p.mu / p.numbers["L_max"]))))
+    for seed in range(8):
+        values = [(start(p), np.zeros((n, p.dim)), 0), *plain_compressed_scaffnew(p, seed, 100, γ, q, s)]
+        Ψ = np.array([
+            n / γ * np.sum((z - x_star) ** 2) + γ / q**2 * (n - 1) / (s - 1) * np.sum((h - h_star) ** 2) for z, h, _ in values
+        ])  # fmt: skip
+        rate = 1 - min(γ * p.mu, q**2 * (s - 1) / (n - 1))
+        ratios.append(Ψ / Ψ[0] / rate ** np.array([steps for *_, steps in values]))
+        ends.append(Ψ[-1] / Ψ[0])
+    assert np.all(np.mean(ratios, axis=0) <= 1)
+    assert max(ends) < 1e-3
+
+
 def plain_locodl(p, seed, rounds, γ, q, ρ, σ):
     """With the identity as Q."""
     µ, n = p.mu, p.count
@@ -171,6 +226,8 @@ def test_locodl_keeps_its_rate(up):
         ({"name": "scaffnew"}, RANDOM, "scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
         ({"name": "scaffnew", "p": 0}, IDENTITY, "p = 0 must be above 0 and at most 1; the default needs mu > 0"),
         ({"name": "scaffnew", "step": [[0, 0.1], [5, 0.01]]}, IDENTITY, "scaffnew takes one step size for all rounds"),
+        ({"name": "compressed-scaffnew"}, RANDOM, "sends by a pattern that has each coordinate at several workers: leave up"),
+        ({"name": "compressed-scaffnew"}, {"name": "pattern", "s": 1, "n": 4}, "take pattern with s ≥ 2"),
         ({"name": "locodl", "p": 0.5}, {"name": "top-k", "k": 3}, "locodl needs an unbiased compressor, such as random-k or qsgd"),
     ],
 )

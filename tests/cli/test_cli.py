@@ -219,7 +219,7 @@ def test_show_of_two_names_the_first_round_and_column_where_they_part(done, tmp_
 def test_list_names_every_part_with_its_parameters(capsys):
     assert main(["list"]) == 0
     short = capsys.readouterr().out
-    assert len(short.splitlines()) <= 40
+    assert len(short.splitlines()) <= 42
     assert max(map(len, short.splitlines())) <= 80
     for kind, registry in {
         "algorithms": mc.algorithms.algorithms,

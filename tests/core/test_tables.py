@@ -80,14 +80,19 @@ def test_latex_takes_a_table_of_nasty_labels_apart_as_it_was_put_together(nasty)
     assert (inner == "{}") == (nasty.strip() == "")
 
 
+SIGNS = ("‖∇f(x)‖² ≤ 10⁻⁵", "x*²", "f(x) − f* ≤ 2.5×10⁻⁴", "cost $5⁻¹", "$<5", "[a] * b", "δ ≤ λ₁")
+
+
 def test_signs_of_tables_in_latex():
-    said = {text: latex([text], []).splitlines()[4].removesuffix(r" \\") for text in ("‖∇f(x)‖² ≤ 10⁻⁵", "x*²", "$<5", "[a] * b", "δ ≤ λ₁")}
+    said = {text: latex([text], []).splitlines()[4].removesuffix(r" \\") for text in SIGNS}
     assert said == {
-        "‖∇f(x)‖² ≤ 10⁻⁵": r"$\|\nabla f(x)\|^{2}$ $\le$ 10$^{-5}$",
+        "‖∇f(x)‖² ≤ 10⁻⁵": r"$\|\nabla f(x)\|^{2} \le 10^{-5}$",
         "x*²": r"${x^*}^{2}$",
+        "f(x) − f* ≤ 2.5×10⁻⁴": r"$f(x) - {f^*} \le$ 2.5$\times10^{-4}$",
+        "cost $5⁻¹": r"cost \$$5^{-1}$",
         "$<5": r"\$$<$5",
         "[a] * b": r"{}[a] * b",
-        "δ ≤ λ₁": r"$\delta$ $\le$ $\lambda_{1}$",
+        "δ ≤ λ₁": r"$\delta \le \lambda_{1}$",
     }
 
 

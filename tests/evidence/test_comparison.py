@@ -47,6 +47,14 @@ def test_a_derived_column_asked_of_the_trace_is_named(tmp_path):
     assert "wire_bits" not in run.trace
 
 
+@pytest.mark.parametrize(("values", "said"), [("2^0..2^2 theory", "factors of 2:"), (["theory", "1.2 theory"], "factors of 1.2:")])
+def test_a_table_says_how_fine_the_grids_of_tuned_steps_were(tmp_path, values, said):
+    tune = {"parameter": "algorithm.step", "values": values, "to": {"squared_grad_norm": 1e-3}}
+    run = run_of(tmp_path, {"name": "gd", "step": "theory"}, rounds=40, tune=tune)
+    (note,) = compare([run], [Target("squared_grad_norm", 1e-3)]).notes[-1:]
+    assert note.startswith(f"tuned by {said}")
+
+
 def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_down_last(runs):
     table = compare(runs, [Target("loss", 0.4), Target("loss", 0.75)])
     assert table.cells == [
@@ -55,7 +63,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
         ["never", "not reached in 3 kbit (0.7 at the end)", "3 kbit"],
         ["wild", "not reached (diverged in round 2)", "not reached (diverged in round 2)"],
     ]
-    assert table.caption == "bits sent up, on the wire; median (range) over 2 seeds"
+    assert table.caption == "bits sent up, on the wire, over all workers; median (range) over 2 seeds"
     assert [cells[1] for cells in compare(runs, [Target("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
     assert compare(runs, [Target("loss", 0.4)], "round").cells[1] == ["slow", "3"]
     assert compare(runs, [Target("grad_norm", 5.0, rising=True)]).methods[0].label == "wild"
@@ -64,7 +72,7 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
 def test_a_target_that_some_seeds_reach_says_how_many(tmp_path):
     runs = [written(tmp_path, "a", losses, seed) for seed, losses in enumerate(([1.0, 0.3], [1.0, 0.9], [1.0, 0.2]))]
     assert compare(runs, [Target("loss", 0.4)]).cells == [
-        ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached with 1 in 1 kbit (0.9 at the end)"]
+        ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached by 1 seed in 1 kbit (0.9 at the end)"]
     ]
 
 
@@ -152,7 +160,7 @@ def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_pa
     assert notes[0].startswith("¹ not reached in")
     assert "up to 50% too much (log.every)" in notes[1]  # 20 rounds, of rows that are 10 rounds apart
     text = latex(heads, [["gd", first, second]], "bits", notes)
-    assert r"$\|\nabla f(x)\|^{2}$ $\le$ 10$^{-30}$ \\" in text
+    assert r"$\|\nabla f(x)\|^{2} \le 10^{-30}$ \\" in text
     assert r"\multicolumn{3}{l}{\footnotesize $^{1}$ not reached in" in text
 
 

@@ -10,6 +10,7 @@ from mpi_compress.messages.kinds import (
     BlockSigns,
     Chained,
     Compressed,
+    Cyclic,
     Dense,
     Dithered,
     Drawn,
@@ -23,6 +24,7 @@ from mpi_compress.messages.kinds import (
     Sketch,
     Sparse,
     Ternary,
+    cyclic_indices,
     no_coordinates,
     permuted_indices,
     side_of,
@@ -30,7 +32,7 @@ from mpi_compress.messages.kinds import (
 
 KINDS: tuple[type[Compressed], ...] = (
     Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice, Powers, BlockSigns, Dithered, Permuted, Sketch, Blocks, Chained,
-    Eigenpairs,
+    Eigenpairs, Cyclic,
 )  # fmt: skip
 
 
@@ -56,6 +58,8 @@ def known_of(c: Compressed) -> dict[str, Any]:
     if isinstance(c, Chained):
         first, then = (type(c.placed), known_of(c.placed)), (type(c.values), lambda T: known_of(c.values))
         return {"codecs": c.codecs, "first": first, "then": then, "scale": lambda T: c.scale}
+    if isinstance(c, Cyclic):
+        return {"parts": c.parts, "copies": c.copies}
     if isinstance(c, Sketch):
         return {"rows": c.table.shape[0], "columns": c.table.shape[1]}
     if isinstance(c, Eigenpairs):
@@ -133,6 +137,8 @@ def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> It
     yield Chained(Sparse(dim, np.empty(0, dtype=np.uint32), np.empty(0)), no_coordinates(0), ("fixed", "ternary"))
     for rank in {1, min(2, side_of(dim)), side_of(dim)}:
         yield Eigenpairs(dim, short(rank), short(rank * side_of(dim)).reshape(rank, side_of(dim)))
+    for part, parts, copies, seed in ((0, 1, 1, 0), (2, 3, 2, 77), (149, 150, 4, 2**32 - 1)):
+        yield Cyclic(dim, seed, part, parts, copies, short(cyclic_indices(dim, seed, part, parts, copies).size))
 
 
 def same(a: Compressed, b: Compressed) -> bool:

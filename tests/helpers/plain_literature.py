@@ -69,6 +69,17 @@ def permuted(d, part, parts, k, seed=0, role=WORKER):
     return np.sort(order[at * d // parts : (at + 1) * d // parts] if parts <= d else order[[at % d]])
 
 
+def cyclic(d, part, parts, copies, k, seed=0, role=WORKER):
+    """A worker's coordinates in round k: a table of d rows with `copies` crosses each, which go on where the row before ended."""
+    rng = np.random.Generator(np.random.Philox(key=int(stream(seed, ALIKE, int(role), k).integers(2**32))))
+    table, at = np.zeros((d, parts), dtype=bool), 0
+    for row in table:
+        for _ in range(copies):
+            row[at % parts] = True
+            at += 1
+    return np.flatnonzero(table[:, int(rng.permutation(parts)[part])])
+
+
 def zeros(f, x):
     return np.zeros((f.n, x.size))
 

@@ -29,7 +29,7 @@ REFUSED = {
     "[algorithm]\nstp = 1": "algorithm: no key called 'stp'; did you mean 'step'?",
     "[up]\ncompressor = { k = 1 }": "up.compressor: {'k': 1} names no compressor; write { name = … } with one of: ",
     "algoritm = 1": "no key called 'algoritm'; did you mean 'algorithm'?",
-    '[up]\ncompressor = { name = "topp" }': "up.compressor: no compressor called 'topp'; did you mean 'top-k'? there are 23, such as: top-k, ",
+    '[up]\ncompressor = { name = "topp" }': "up.compressor: no compressor called 'topp'; did you mean 'top-k'? there are 25, such as: top-k, ",
     '[up]\ncompressor = { name = "top-k", K = 3 }': "up.compressor: no key called 'K'; did you mean 'k'?",
     '[up]\ncompressor = { name = "top-k", k = 0 }': "up.compressor.k: 0 was given; it should be at least 1",
     '[up]\ncompressor = { name = "top-k", k = "many" }': "up.compressor.k: 'many' was given",

@@ -95,6 +95,7 @@ def test_the_input_is_not_written_to_and_may_have_strides():
     ("make", "said"),
     [
         (lambda: mc.coder("topk", k=3), "coder.compressor: no compressor called 'topk'; did you mean 'top-k'?"),
+        (lambda: mc.coder("my-own"), "a part of your own is known once its module is imported"),
         (lambda: mc.coder("top-k", kk=3), "coder.compressor: no key called 'kk'; did you mean 'k'?"),
         (lambda: mc.coder("top-k", k=3, codec="ricce"), "coder.codec: no codec called 'ricce'; did you mean 'rice'?"),
         (lambda: mc.coder("top-k", k=3, codec="ternary"), "coder.codec: 'ternary' cannot write what 'top-k' makes"),

@@ -17,6 +17,7 @@ from mpi_compress.messages.compressors.hard_threshold import HardThreshold
 from mpi_compress.messages.compressors.identity import Identity
 from mpi_compress.messages.compressors.lattice import LatticeQuantizer
 from mpi_compress.messages.compressors.lq import LQ
+from mpi_compress.messages.compressors.pattern import Pattern
 from mpi_compress.messages.compressors.perm_k import PermK
 from mpi_compress.messages.compressors.random_k import RandomK
 from mpi_compress.messages.compressors.rounding import Rounding
@@ -188,7 +189,7 @@ def test_theorems_hold_on_real_gradients(spec):
                 assert np.mean(squares) <= bound * (1 + 1e-9) + 5 * np.std(squares), f"{theorem}, {name}"
 
 
-@every(lambda C: not isinstance(getattr(C, "outer", C), RandomK | UniSp | PermK))  # these pass on what they draw
+@every(lambda C: not isinstance(getattr(C, "outer", C), RandomK | UniSp | PermK | Pattern))  # these pass on what they draw
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_passed_on(spec, bad):
     C = built(spec)

@@ -150,6 +150,58 @@ def test_perm_ks_variance_of_the_mean_is_that_of_its_paper():
         assert np.mean(errors) == pytest.approx(wanted, abs=5 * np.std(errors) / 200**0.5)
 
 
+@pytest.mark.parametrize(("d", "n", "s"), [(12, 4, 2), (13, 5, 3), (3, 8, 2), (7, 3, 3), (9, 1, 1)])
+def test_a_pattern_has_each_coordinate_at_s_workers_and_equal_vectors_are_averaged_exactly(d, n, s):
+    C, a = compressors["pattern"](s=s).among(n), np.random.default_rng(1).standard_normal(d)
+    seen = set()
+    for k in range(9):
+        sent = [received(C, a, at(k, who)) for who in range(n)]
+        assert np.all(np.bincount(np.concatenate([c.indices for c in sent]), minlength=d) == s)
+        assert {c.indices.size for c in sent} <= {s * d // n, -(-s * d // n)}
+        np.testing.assert_allclose(Averager(d).mean(sent).dense(), a, rtol=1e-14)
+        seen.add(tuple(sent[0].indices))
+    assert len(seen) > 1 or n == s
+    assert C.omega(d) == pytest.approx(n / s - 1)
+    link = linked(C, d, {"name": "seeded", "float": 32})
+    message = link.pack(a, at(0, n - 1))
+    T = link.unpack(message).values.size
+    assert (message.data.size, link.paper_bits(link.unpack(message))) == (4 + 1 + 4 * T, 32 * T)
+
+
+def test_a_pattern_s_variance_of_the_mean_is_that_of_its_docstring():
+    rng, (d, n, s) = np.random.default_rng(5), (12, 6, 2)
+    a, C, mean = rng.standard_normal((n, d)), compressors["pattern"](s, n), Averager(d).mean
+    errors = [np.sum((mean([C.compress(a[i], at(k, i)) for i in range(n)]).dense() - a.mean(axis=0)) ** 2) for k in range(400)]
+    wanted = (n - s) / (s * (n - 1)) * (np.mean(np.sum(a**2, axis=1)) - np.sum(a.mean(axis=0) ** 2))
+    assert np.mean(errors) == pytest.approx(wanted, abs=5 * np.std(errors) / 400**0.5)
+
+
+def test_a_pattern_is_of_the_workers_of_the_run():
+    C = compressors["pattern"]()
+    for wrong, text in (
+        (lambda: C.check(10), "needs n"),
+        (lambda: C.among(1), "s = 2 workers should have each coordinate, and there are 1"),
+        (lambda: compressors["pattern"](2, 3).among(4), "n = 3 was given, and there are 4 workers"),
+        (lambda: compressors["pattern"](4, 3).check(10), "s = 4 must be at most n = 3"),
+        (lambda: C.among(4).compress(np.ones(10), at(0, 4)), "worker 4"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            wrong()
+
+
+def test_clipping_shortens_a_vector_to_its_threshold_and_adds_noise_of_its_sigma():
+    v = np.random.default_rng(3).standard_normal(2000)
+    norm = np.linalg.norm(v)
+    np.testing.assert_allclose(received(compressors["clip"](norm / 4), v, at()).dense(), v / 4, rtol=1e-14)
+    np.testing.assert_array_equal(received(compressors["clip"](2 * norm), v, at()).dense(), v)
+    np.testing.assert_array_equal(received(compressors["clip"](1.0), 0 * v, at()).dense(), 0 * v)
+    assert np.linalg.norm(received(compressors["clip"](1e-200), 1e200 * v, at()).dense()) == pytest.approx(1e-200)
+    noise = [received(compressors["clip"](norm, noise=0.5), v, at(k)).dense() - v for k in range(2)]
+    assert np.std(noise[0]) == pytest.approx(0.5, rel=5 / 2000**0.5)
+    assert np.corrcoef(noise)[0, 1] == pytest.approx(0, abs=5 / 2000**0.5)
+    assert np.all(np.isnan(compressors["clip"](1.0).compress(np.array([1.0, np.nan]), at()).dense()[1:]))
+
+
 def test_core_sends_projections_and_reads_them_back_along_the_same_vectors():
     """Written out with NumPy; the mean of messages is the message of the mean, and m floats cross whatever d is."""
     d, C = 30, compressors["core"](m=4)

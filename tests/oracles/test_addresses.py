@@ -42,6 +42,16 @@ def test_perm_k_deals_a_permutation_that_all_workers_draw(d, n):
             assert sent[kept] == pytest.approx(min(n, d) * v[kept])
 
 
+@pytest.mark.parametrize(("d", "n", "s"), [(12, 4, 2), (13, 5, 3), (3, 8, 2), (7, 3, 3)])
+def test_a_pattern_deals_its_columns_to_the_workers_by_one_draw_of_all(d, n, s):
+    C, v = mc.compressors["pattern"](s=s, n=n), np.arange(1.0, d + 1)
+    for k in (0, 5):
+        for i in range(n):
+            kept, sent = plain.cyclic(d, i, n, s, k, seed=3), C.compress(v, mc.Round(k, Streams(3), Role.WORKER, i)).dense()
+            assert np.flatnonzero(sent).tolist() == kept.tolist()
+            assert sent[kept] == pytest.approx(n / s * v[kept])
+
+
 def test_the_workers_of_a_round_are_those_of_its_address(tmp_path):
     run = run_of(tmp_path, {"name": "gd"}, count=5, rounds=12, seed=9, workers={"count": 5, "participate": 2})
     sent = np.diff(run.workers["paper_bits_up"], axis=0) > 0

@@ -24,6 +24,10 @@ def perm(n):
     return {"name": "perm-k", "n": n}
 
 
+def pattern(s, n=4):
+    return {"name": "pattern", "s": s, "n": n}
+
+
 EXACT, TOP = {"name": "identity"}, {"name": "top-k"}
 LATTICE = {"name": "lattice"}
 LINK = {"name": "trace", "rows": [[0, "1 ms", "1 kbit/s"]]}
@@ -129,6 +133,9 @@ CASES = [
     ("adiana", {}, random(9), {"n": 100}, {"p": (sqrt(100 * 3 / 32) - 1) * 3 / 8}),
     ("adiana", {}, random(9), {"n": 400}, {"p": 1.0, "step": 1 / (2 * L_MAX)}),
     ("scaffnew", {}, EXACT, {}, {"p": sqrt(MU / L_MAX), "step": 1 / L_MAX}),
+    ("compressed-scaffnew", {}, pattern(2), {}, {"p": sqrt(2 * MU / L_MAX), "step": 1 / L_MAX}),
+    ("compressed-scaffnew", {}, pattern(4), {}, {"p": sqrt(MU / L_MAX)}),
+    ("compressed-scaffnew", {}, pattern(2), {"mu": 0.9 * L_MAX}, {"p": 1.0}),
     ("locodl", {}, random(3), {}, {"p": sqrt((1 + 3 / 4) * 4 * MU / (2 * L_MAX - MU)), "step": 2 / L_MAX}),
     ("locodl", {}, random(1), {"mu": 1.0}, {"p": 1.0}),
     ("ef21-p", {}, EXACT, {"down": top(3)}, {"step": 0.25 / (16 * L)}),

@@ -24,6 +24,7 @@ CASES = [
     ({"name": "stochastic", "k": 3}, "omega", ONES, 16 / 3 - 1),
     ({"name": "perm-k", "n": 4}, "omega", ANY, 3),
     ({"name": "perm-k", "n": 50}, "omega", ANY, 15),
+    ({"name": "pattern", "s": 2, "n": 5}, "omega", ANY, 1.5),
     ({"name": "count-sketch", "columns": 4, "rows": 2}, "omega", ANY, 15 / 8),
     ({"name": "count-sketch", "columns": 4, "rows": 2}, "omega", ONE, 15 / 8),
     ({"name": "core", "m": 4}, "omega", ANY, 17 / 4),
@@ -113,4 +114,4 @@ def test_accordion_states_the_coarser_of_its_two_regimes():
 
 def test_every_compressor_that_states_a_theorem_is_among_them():
     there = {spec["name"] for spec, *_ in CASES} | {"identity", "accordion"}
-    assert set(compressors) - there == {"sq"}, "sq states none"
+    assert set(compressors) - there == {"clip", "sq"}, "these state none"

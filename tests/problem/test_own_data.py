@@ -68,6 +68,8 @@ def test_a_file_without_names_has_its_columns_by_their_places(tmp_path):
         (CSV, ["label=kinds"], "no column called 'kinds'; there are: size, colour, kind"),
         (CSV + "1,red\n", [], ":5: 2 cells, where the first line has 3"),
         (CSV + ",red,bad\n", [], "column 'size' has no value in row 4"),
+        (CSV + "NA,red,bad\n", [], "column 'size' has no value in row 4 ('NA')"),
+        ("a,b\n1,1\n2,?\n", [], "column 'b' has no value in row 2 ('?')"),
         ("a,b\n", [], "there are no rows below the names"),
         ("a\n1\n", [], "there is one column"),
         (CSV, ["test=2"], "test = 2 must be at least 0 and below 1"),
@@ -79,6 +81,18 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, capsys, text, keys, said)
     assert main(["data", "make", str(path), *keys]) == 2
     assert said in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_column_of_numbers_with_a_word_in_it_and_the_labels_that_nobody_named_are_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("a,b,kind\n1,x,1\n2,NA,0\n3+,y,1\n")
+    assert main(["data", "make", "a.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "d = 6: a=1, a=2, a=3+, b=NA, b=x, b=y" in printed
+    assert "  a is taken as words, 2 of which are numbers: row 3 has '3+'" in printed
+    assert "  labels are those of the last column, kind; label=NAME takes another" in printed
+    assert main(["data", "make", "a.csv", "label=kind"]) == 0
+    assert "last column" not in capsys.readouterr().out
 
 
 def test_data_make_writes_what_a_job_reads_and_says_which_line_names_it(tmp_path, capsys, monkeypatch):

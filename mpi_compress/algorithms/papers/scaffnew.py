@@ -55,13 +55,17 @@ class Scaffnew(Algorithm):
         return Worker(np.zeros(f.dim), node.x.copy())
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        γ, x = self.gamma(t.k), node.x.copy()
-        for _ in range(local_steps(float(self.p), t)):
-            x -= γ * (f.gradient(x) - worker.h)
-        message = self.up.pack(x - node.x, t)
+        message = self.up.pack(self.local(node.x, worker, f, t) - node.x, t)
         worker.x[:] = node.x
         self.up.unpack(message).add_to(worker.x)
         return message
+
+    def local(self, x: Vector, worker: Worker, f: Objective, t: Round) -> Vector:
+        """x̂_i after the local steps of round t.k from x."""
+        γ, x = self.gamma(t.k), x.copy()
+        for _ in range(local_steps(float(self.p), t)):
+            x -= γ * (f.gradient(x) - worker.h)
+        return x
 
     def worker_hears(self, node: Node, worker: Worker, down: Compressed, t: Round) -> None:
         z = node.x.copy()

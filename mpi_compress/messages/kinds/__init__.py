@@ -3,11 +3,13 @@
 from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Indices, Known, Sparse, Vector, index_bits, no_coordinates
 from mpi_compress.messages.kinds.composed import Accompanied, Blocks, Chained, Pair, Several, WithScalar, WithSize
 from mpi_compress.messages.kinds.coordinates import (
+    Cyclic,
     Drawn,
     Hybrid,
     Permuted,
     SignSparse,
     SparseRows,
+    cyclic_indices,
     permuted_indices,
     uniform_indices,
 )  # fmt: skip
@@ -17,9 +19,9 @@ from mpi_compress.messages.kinds.sketch import Projections, Sketch
 from mpi_compress.messages.kinds.symmetric import Eigenpairs, side_of, square, triangle
 
 __all__ = [
-    "Accompanied", "BlockSigns", "Blocks", "Bytes", "Chained", "Compressed", "Dense", "Dithered", "Drawn", "Eigenpairs",
-    "Flags", "Grid", "Hybrid", "Indices", "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers", "Projections",
-    "Samples", "Several", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar",
-    "WithSize", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "side_of", "square", "triangle",
-    "uniform_indices",
+    "Accompanied", "BlockSigns", "Blocks", "Bytes", "Chained", "Compressed", "Cyclic", "Dense", "Dithered", "Drawn",
+    "Eigenpairs", "Flags", "Grid", "Hybrid", "Indices", "Known", "Lattice", "Levels", "Pair", "Permuted", "Powers",
+    "Projections", "Samples", "Several", "SignSparse", "Sketch", "Sparse", "SparseRows", "Ternary", "Vector", "WithScalar",
+    "WithSize", "cyclic_indices", "index_bits", "lattice_bits", "no_coordinates", "permuted_indices", "side_of", "square",
+    "triangle", "uniform_indices",
 ]  # fmt: skip

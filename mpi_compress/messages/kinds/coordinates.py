@@ -220,3 +220,33 @@ def _permutations(dim: int, seed: int, parts: int) -> tuple[Indices, NDArray[np.
     """A permutation of the coordinates, and one of the blocks: n workers draw the same, so it is drawn once."""
     rng = np.random.Generator(np.random.Philox(key=seed))
     return rng.permutation(dim).astype(np.uint32), rng.permutation(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Cyclic(SharedSeed):
+    """Values at the coordinates of one worker in a pattern that has each coordinate at `copies` workers.  Paper bits: T·FPP."""
+
+    dim: int
+    seed: int  # 32 bits; all workers of a round have the same
+    part: int  # which worker
+    parts: int  # how many workers; known to both ends
+    copies: int  # how many of them have a coordinate; known to both ends
+    values: Vector  # (T,)
+
+    @cached_property
+    def indices(self) -> Indices:
+        """(T,) increasing."""
+        return cyclic_indices(self.dim, self.seed, self.part, self.parts, self.copies)
+
+    def checked(self, dim: int) -> "Cyclic":
+        super().checked(dim)
+        if not (0 <= self.seed < 2**32 and 0 <= self.part < self.parts and 1 <= self.copies <= self.parts):
+            raise ValueError(f"seed = {self.seed} and part = {self.part} of {self.parts} name no worker of a pattern")
+        return replace(self, values=arrays.floats(self.values, self.indices.shape, "values"))
+
+
+def cyclic_indices(dim: int, seed: int, part: int, parts: int, copies: int) -> Indices:
+    """The increasing coordinates j of a worker: of places 0 … parts − 1, dealt to workers at random by the seed, coordinate j is at
+    copies·j, copies·j + 1, … of them, `copies` in all, counted round and round."""
+    place = int(np.random.Generator(np.random.Philox(key=seed)).permutation(parts)[part])
+    return np.flatnonzero((place - copies * np.arange(dim)) % parts < copies).astype(np.uint32)

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,19 @@ def _writer(samples: Any, labels: Vector, suffix: str) -> Callable[[Path], None]
     return fill
 
 
+_MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # how a cell says that it has no value, in small letters
+
+
 @dataclass(frozen=True)
 class Table:
     """A CSV file as samples and labels."""
 
     X: Any  # (N, d) CSR matrix
     y: Vector  # (N,)
+    label: str  # the column of the labels
     features: Sequence[str]  # (d,) the column of each feature; "colour=red" for a word's
     classes: Mapping[str, int]  # the number of each label that is a word; empty where labels are numbers
+    remarks: Sequence[str]  # one for each column of words most of whose cells are numbers
 
 
 def read_csv(path: Path, label: str | int = -1) -> Table:
@@ -89,25 +95,30 @@ def read_csv(path: Path, label: str | int = -1) -> Table:
     head, rows = _cells(path)
     at = _place(path, head, label)
     columns = dict(zip(head, zip(*rows, strict=True), strict=True))
+    for name, cells in columns.items():
+        _check_values(path, name, cells)
     labels = columns.pop(head[at])
     y, classes = _numbers(labels), dict[str, int]()
     if y is None:
         classes = {word: i for i, word in enumerate(sorted(set(labels)))}
         y = np.array([classes[word] for word in labels], dtype=np.float64)
-    features, blocks = list[str](), list[Any]()
+    features, blocks, remarks = list[str](), list[Any](), list[str]()
     for name, cells in columns.items():
         numbers = _numbers(cells)
         if numbers is not None:
             features.append(name)
             blocks.append(scipy.sparse.csr_matrix(numbers[:, None]))
-        elif "" in cells and _numbers([cell for cell in cells if cell]) is not None:
-            raise UserError(f"{path}: column '{name}' has no value in row {cells.index('') + 1}; fill it, or leave the row out")
         else:
+            are_words = [_numbers([cell]) is None for cell in cells]
+            if 2 * sum(are_words) < len(cells):
+                i = are_words.index(True)
+                numbers_too = f"{len(cells) - sum(are_words)} of which are numbers"
+                remarks.append(f"{name} is taken as words, {numbers_too}: row {i + 1} has '{cells[i]}'")
             words, which = np.unique(np.array(cells), return_inverse=True)
             features += [f"{name}={word}" for word in words]
             entries = np.ones(len(cells)), (np.arange(len(cells)), which)
             blocks.append(scipy.sparse.csr_matrix(entries, shape=(len(cells), words.size)))
-    return Table(scipy.sparse.hstack(blocks, format="csr"), y, features, classes)
+    return Table(scipy.sparse.hstack(blocks, format="csr"), y, head[at], features, classes, remarks)
 
 
 def _cells(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -144,6 +155,15 @@ def _place(path: Path, head: list[str], label: str | int) -> int:
     if isinstance(label, int) and -len(head) <= label < len(head):
         return label % len(head)
     raise UserError(f"{path}: no column called '{label}'; there are: {', '.join(head)}")
+
+
+def _check_values(path: Path, name: str, cells: Sequence[str]) -> None:
+    """UserError where a column of numbers has a cell without a value."""
+    is_there = [cell.lower() not in _MISSING for cell in cells]
+    if any(is_there) and not all(is_there) and _numbers([*compress(cells, is_there)]) is not None:
+        i = is_there.index(False)
+        shown = f" ('{cells[i]}')" * bool(cells[i])
+        raise UserError(f"{path}: column '{name}' has no value in row {i + 1}{shown}; fill it, or leave the row out")
 
 
 def _numbers(cells: Sequence[str]) -> Vector | None:
