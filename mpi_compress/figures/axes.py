@@ -97,5 +97,5 @@ def heading(runs: Sequence[Run], noisy: bool) -> str | None:
     seeds = max(map(len, by_seed(runs)))
     share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby rows"
     if seeds > 1:
-        return f"median and range over {seeds} seeds" + (", and over nearby rows where a curve is noisy" if noisy else "")
-    return f"median and band of {share} where a curve is noisy" if noisy else None
+        return f"median and range over {seeds} seeds" + (", and over nearby rows if noisy" if noisy else "")
+    return f"median and band of {share} if noisy" if noisy else None

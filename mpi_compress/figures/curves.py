@@ -75,7 +75,8 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
     assert drawn.x is not None
     if smooth is not None:
         ax.scatter(line.x, line.y, s=0.6, color=look["color"], alpha=0.15, linewidths=0, zorder=1.5, rasterized=True)
-    ax.plot(drawn.x, drawn.y, **look, markevery=every)
+    alone: dict[str, Any] = {"markersize": 6, "zorder": 3} if drawn.x.size == 1 else {}  # a point, over the lines that cross it
+    ax.plot(drawn.x, drawn.y, **look, **alone, markevery=every)
     if drawn.least is not None and drawn.most is not None and np.any(drawn.least < drawn.most):
         ax.fill_between(drawn.x, drawn.least, drawn.most, color=look["color"], alpha=0.2, linewidth=0)
     return smooth is not None

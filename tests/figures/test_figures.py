@@ -96,6 +96,13 @@ def test_panels_share_looks_and_a_legend(done):
     assert figure.get_size_inches()[0] == pytest.approx(6.9)
 
 
+def test_a_single_point_is_seen_over_the_lines_that_cross_it(done):
+    _, _, runs = done
+    (point,) = figures.draw(runs[:1], FigureTable("round", "loss", rows="last")).axes[0].lines
+    assert point.get_xdata().size == 1
+    assert (point.get_markersize(), point.get_zorder()) == (6, 3)
+
+
 def test_a_panel_of_another_column_does_not_take_the_name_of_the_axis(done):
     _, _, runs = done
     tables = [PanelTable(title="(a)"), PanelTable(title="(b)", y="grad_norm"), PanelTable(title="(c)", y="grad_norm", ylabel="‖g‖")]
