@@ -1,14 +1,13 @@
-from dataclasses import replace
-
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import taken
-from mpi_compress.messages.compressors.base import AmongWorkers, compressors
+from mpi_compress.messages.compressors.base import compressors
+from mpi_compress.messages.compressors.perm_k import Dealt
 from mpi_compress.messages.kinds import Compressed, Cyclic, Known, Vector, cyclic_indices
 
 
 @compressors.register("pattern")
-class Pattern(AmongWorkers):
+class Pattern(Dealt):
     """(n/s)·v_j at worker i's coordinates j of a pattern that has each coordinate at s of the n workers (CompressedScaffnew §3).
 
     The rows of the pattern go round and round; its columns are dealt to workers at random, alike for all workers of a round. A
@@ -19,31 +18,18 @@ class Pattern(AmongWorkers):
     """
 
     s: AtLeastOne = 2  # workers that have a coordinate; those of the run at most
-    n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
     makes = Cyclic
-    codec = "seeded"
     paper = "CompressedScaffnew: Condat, Agarský, Richtárik (2022), §3"
 
-    def among(self, n: int) -> "Pattern":
-        if self.n not in (None, n):
-            raise ValueError(f"n = {self.n} was given, and there are {n} workers; leave n out")
-        if self.s > n:
-            raise ValueError(f"s = {self.s} workers should have each coordinate, and there are {n}")
-        return replace(self, n=n)
-
     def check(self, dim: int) -> None:
-        if self.n is None:
-            raise ValueError("needs n = the number of workers (a run sets it)")
-        if self.s > self.n:
-            raise ValueError(f"s = {self.s} must be at most n = {self.n}")
+        super().check(dim)
+        if self.n is not None and self.s > self.n:
+            raise ValueError(f"s = {self.s} workers should have each coordinate, and there are {self.n}")
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        assert self.n is not None
-        if t.who >= self.n:
-            raise ValueError(f"worker {t.who} compresses by pattern with n = {self.n}")
-        seed = t.common_seed
-        indices = cyclic_indices(v.size, seed, t.who, self.n, self.s)
-        return Cyclic(v.size, seed, t.who, self.n, self.s, taken(v, indices) * (self.n / self.s))
+        n, seed = self.workers(t), t.common_seed
+        indices = cyclic_indices(v.size, seed, t.who, n, self.s)
+        return Cyclic(v.size, seed, t.who, n, self.s, taken(v, indices) * (n / self.s))
 
     def known(self, dim: int) -> Known:
         return {"parts": self.n, "copies": self.s}

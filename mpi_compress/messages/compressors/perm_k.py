@@ -1,4 +1,5 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.core.streams import Round
@@ -7,8 +8,32 @@ from mpi_compress.messages.compressors.base import AmongWorkers, compressors
 from mpi_compress.messages.kinds import Compressed, Known, Permuted, Vector, permuted_indices
 
 
+@dataclass(frozen=True)
+class Dealt(AmongWorkers):
+    """A compressor that deals the coordinates of a round to its n workers, by a seed that all of them draw."""
+
+    n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
+    codec = "seeded"
+
+    def among(self, n: int) -> Self:
+        if self.n not in (None, n):
+            raise ValueError(f"n = {self.n} was given, and there are {n} workers; leave n out")
+        return replace(self, n=n)
+
+    def check(self, dim: int) -> None:
+        if self.n is None:
+            raise ValueError("needs n = the number of workers (a run sets it)")
+
+    def workers(self, t: Round) -> int:
+        """n, of which t.who is one."""
+        assert self.n is not None
+        if t.who >= self.n:
+            raise ValueError(f"worker {t.who} compresses by {self.name} with n = {self.n}")
+        return self.n
+
+
 @compressors.register("perm-k")
-class PermK(AmongWorkers):
+class PermK(Dealt):
     """n·v_j on worker i's block of a random permutation of the coordinates, the same permutation for all n workers (PermK).
 
     d ≥ n: n near-equal blocks, given to workers at random; unbiased with ω = n − 1. d < n: one coordinate each, times d; ω = d − 1.
@@ -18,27 +43,13 @@ class PermK(AmongWorkers):
     A message holds the seed, of 32 bits, and the worker's number; indices are drawn again by the receiver.
     """
 
-    n: AtLeastOne | None = None  # the number of workers; left out: as the run has them
     makes = Permuted
-    codec = "seeded"
     paper = "Szlendak, Tyurin, Richtárik (2021), Definitions 2 and 3"
 
-    def among(self, n: int) -> "PermK":
-        if self.n not in (None, n):
-            raise ValueError(f"n = {self.n} was given, and there are {n} workers; leave n out")
-        return replace(self, n=n)
-
-    def check(self, dim: int) -> None:
-        if self.n is None:
-            raise ValueError("needs n = the number of workers (a run sets it)")
-
     def compress(self, v: Vector, t: Round) -> Compressed:
-        assert self.n is not None
-        if t.who >= self.n:
-            raise ValueError(f"worker {t.who} compresses by perm-k with n = {self.n}")
-        seed = t.common_seed
-        indices = permuted_indices(v.size, seed, t.who, self.n)
-        return Permuted(v.size, seed, t.who, self.n, taken(v, indices) * float(min(self.n, v.size)))
+        n, seed = self.workers(t), t.common_seed
+        indices = permuted_indices(v.size, seed, t.who, n)
+        return Permuted(v.size, seed, t.who, n, taken(v, indices) * float(min(n, v.size)))
 
     def known(self, dim: int) -> Known:
         return {"parts": self.n}
