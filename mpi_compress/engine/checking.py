@@ -59,7 +59,8 @@ def findings_in_job(name: str, job: Job) -> dict[str, list[Finding]]:
 def _parts_of(spec: RunSpec) -> list[Any]:
     links = (part for table in (spec.up, spec.down) for part in (table.compressor, table.codec))
     data = spec.data.build_generator() if spec.data.generator is not None else spec.data.build_format(spec.folder)
-    return [*with_inner((spec.algorithm, *links, spec.cost, spec.loss, spec.penalty, spec.partition, *spec.metrics, data))]
+    asked = (*spec.metrics, *spec.stop.own)
+    return [*with_inner((spec.algorithm, *links, spec.cost, spec.loss, spec.penalty, spec.partition, *asked, data))]
 
 
 def _in_run(part: Any, spec: RunSpec) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ from mpi_compress.guard.of_algorithms import of_algorithm
 from mpi_compress.guard.of_data import made_up_view, of_generator, of_metric, of_partition
 from mpi_compress.guard.of_functions import made_up_rows, of_loss, of_model, of_penalty
 from mpi_compress.guard.of_messages import of_codec, of_compressor, usual
+from mpi_compress.guard.of_stops import of_stop
+from mpi_compress.job.stop_rules import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.costs import CostModel
@@ -87,6 +89,8 @@ def _of(part: Any, rows: Rows | None) -> Iterator[Finding]:
             yield from tried("rows", partial(of_partition, part))
         case Metric():
             yield from of_metric(part, *made_up_view())
+        case StopRule():
+            yield from tried("answers", partial(of_stop, part))
         case Generator():
             yield from tried("rows", partial(of_generator, part))
         case _:

@@ -65,6 +65,76 @@ def test_a_part_of_each_kind_is_what_it_states(part):
     assert mc.testing.check(getattr(mc, kind)[name])
 
 
+STOPS = {
+    "right": """
+        if row["loss"] < 0.9 * memory.get("least", 1e300):
+            memory |= {"least": row["loss"], "since": 0}
+        else:
+            memory["since"] += 1
+        return memory["since"] >= self.rows and "it stalls"
+""",
+    "keeps what it saw beside itself": """
+        SEEN.append(row["loss"])
+        return len(SEEN) >= self.rows and SEEN[-1] > 0.9 * SEEN[-self.rows]
+""",
+    "keeps what it saw in itself": """
+        self.seen.append(row["loss"])
+        return len(self.seen) >= self.rows
+""",
+    "answers by chance": "        return random.random() < 0.1",
+    "answers a number": "        return row['loss']",
+    "notes an array": "        memory['last'] = [row['loss']]\n        return False",
+    "asks for a column that is not there": "        return row['lss'] < 1",
+}
+FOUND = {
+    "right": set(), "keeps what it saw beside itself": {"calls", "checkpoints", "memory"},
+    "keeps what it saw in itself": {"calls", "checkpoints", "memory"}, "answers by chance": {"calls", "checkpoints", "draws"},
+    "answers a number": {"answers"}, "notes an array": {"answers"}, "asks for a column that is not there": {"answers"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", STOPS)
+def test_a_stop_is_asked_again_and_from_a_checkpoint(which, tmp_path, monkeypatch):
+    text = f"""
+import random
+from dataclasses import dataclass, field
+import mpi_compress as mc
+
+SEEN = []
+
+@mc.stops.register("mine")
+@dataclass(frozen=True)
+class Mine(mc.StopRule):
+    rows: int = 5
+    seen: list = field(default_factory=list)
+
+    def ends(self, row, memory):
+{STOPS[which].rstrip()}
+"""
+    (tmp_path / "mine_stops.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(importlib.sys.modules, "mine_stops", raising=False)
+    importlib.import_module("mine_stops")
+    wrong = {each.what for each in mc.testing.findings(mc.stops["mine"]) if not each.holds}
+    assert wrong == FOUND[which]
+
+
+def test_the_stops_of_a_job_are_checked_as_it_has_them(tmp_path, monkeypatch):
+    right = STOPS["right"].rstrip()
+    (tmp_path / "mine_stops.py").write_text(
+        "import mpi_compress as mc\n@mc.stops.register('mine')\nclass Mine(mc.StopRule):\n    rows: int = 5\n"
+        f"    def ends(self, row, memory):\n{right}\n"
+    )
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'plugins = ["mine_stops"]\ndata = { generator = "gspar", samples = 20, dim = 4 }\nobjective.mu = 0.1\nworkers.count = 2\n'
+        '[stop]\nrounds = 50\nmine = { rows = 3 }\n[[run]]\nlabel = "GD"\nalgorithm = { name = "gd" }\n'
+    )
+    done = command("check-part", "mine", "--job", str(job))
+    assert done.returncode == 0, done.stderr
+    assert "holds  checkpoints: a run that goes on from a checkpoint ends with the same row" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["kimad", "lstm", "hit-rate", "power-sgd", "libsvm", "affine"])
 def test_a_part_that_cannot_be_checked_by_itself_is_refused_in_one_line(name):
     with pytest.raises(UserError, match=f"^{name}.*(is missing|--job JOB checks it as a job has it)$"):
