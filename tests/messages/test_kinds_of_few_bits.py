@@ -178,9 +178,9 @@ def test_a_pattern_s_variance_of_the_mean_is_that_of_its_docstring():
 
 def test_a_pattern_is_of_the_workers_of_the_run():
     C = compressors["pattern"]()
+    assert C.among(1).compress(np.ones(3), at()).dense().tolist() == [1, 1, 1], "one worker has all"
     for wrong, text in (
         (lambda: C.check(10), "needs n"),
-        (lambda: C.among(1).check(10), "s = 2 workers should have each coordinate, and there are 1"),
         (lambda: compressors["pattern"](n=3).among(4), "n = 3 was given, and there are 4 workers"),
         (lambda: C.among(4).compress(np.ones(10), at(0, 4)), "worker 4"),
     ):

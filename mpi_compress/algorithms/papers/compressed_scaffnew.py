@@ -9,7 +9,7 @@ from mpi_compress.algorithms.papers.scaffnew import Worker as LocalWorker
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Objective, Round, algorithms
 
 PATTERN = Need(
-    lambda m: m.up.compressor.name == "pattern" and m.s >= 2,
+    lambda m: m.up.compressor.name == "pattern" and m.s >= min(2, m.setting.n),
     "{name} sends by a pattern that has each coordinate at several workers: leave up.compressor out, or take pattern with s ≥ 2",
 )
 
@@ -62,7 +62,7 @@ class CompressedScaffnew(Scaffnew):
     def worker_hears(self, node: Node, worker: LocalWorker, down: Compressed, t: Round) -> None:
         assert isinstance(worker, Worker)
         n, s = self.setting.n, self.s
-        η = n * (s - 1) / (s * (n - 1))
+        η = n * (s - 1) / (s * (n - 1)) if s < n else 1.0
         z = node.x.copy()
         down.add_to(z)
         worker.h += (float(self.p) * η / self.gamma(t.k)) * np.where(worker.owns, z - worker.x, 0.0)

@@ -17,23 +17,23 @@ class Pattern(Dealt):
     A message holds the seed, of 32 bits, and the worker's number; indices are drawn again by the receiver.
     """
 
-    s: AtLeastOne = 2  # workers that have a coordinate; those of the run at most
+    s: AtLeastOne = 2  # workers that have a coordinate; all of them, where there are no more
     makes = Cyclic
     paper = "CompressedScaffnew: Condat, Agarský, Richtárik (2022), §3"
 
-    def check(self, dim: int) -> None:
-        super().check(dim)
-        if self.n is not None and self.s > self.n:
-            raise ValueError(f"s = {self.s} workers should have each coordinate, and there are {self.n}")
+    @property
+    def copies(self) -> int:
+        """How many workers have a coordinate: s, or all of fewer."""
+        return self.s if self.n is None else min(self.s, self.n)
 
     def compress(self, v: Vector, t: Round) -> Compressed:
-        n, seed = self.workers(t), t.common_seed
-        indices = cyclic_indices(v.size, seed, t.who, n, self.s)
-        return Cyclic(v.size, seed, t.who, n, self.s, taken(v, indices) * (n / self.s))
+        n, s, seed = self.workers(t), self.copies, t.common_seed
+        indices = cyclic_indices(v.size, seed, t.who, n, s)
+        return Cyclic(v.size, seed, t.who, n, s, taken(v, indices) * (n / s))
 
     def known(self, dim: int) -> Known:
-        return {"parts": self.n, "copies": self.s}
+        return {"parts": self.n, "copies": self.copies}
 
     def omega(self, dim: int) -> float:
         assert self.n is not None
-        return self.n / self.s - 1.0
+        return self.n / self.copies - 1.0
