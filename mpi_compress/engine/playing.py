@@ -35,6 +35,8 @@ from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.results.locks import BeingWritten
+from mpi_compress.results.reader import read
+from mpi_compress.results.summary import why_ended
 from mpi_compress.results.writer import LostRows, Mark, Recorder
 from mpi_compress.saving.checkpoint import Checkpoint, Header, remove_checkpoint, schema_of
 from mpi_compress.saving.saved_states import Expected
@@ -249,5 +251,7 @@ def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How)
         raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {how.again}")
     if how.tells:
         why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up
+        if how.shared and not why:  # of a trial: whether it came down to its target, or to the end of its budget
+            why = why_ended(read(file))
         print_line(f"{p.spec.label}: {verdict.name.lower()}{f' ({why})' if why else ''}, {bits_text(sent)} up, {file}")
     return file

@@ -149,9 +149,9 @@ class Comparison:
 
 
 def _factor(run: Run) -> float:
-    """The largest ratio of two neighbours in the grid that a run was tuned over, by the numbers in "4 theory"; 0 without a grid."""
-    tried = (run.tuned or {"tried": []})["tried"]
-    values = sorted(math.prod(map(float, re.findall(r"\d+\.?\d*(?:e[+-]?\d+)?", str(value)))) for value, _ in tried)
+    """The largest ratio of two neighbours in the grid that a run was tuned over, as "1/2 theory" and "theory"; 0 without a grid."""
+    numbers = [re.findall(r"(/?) *(\d+\.?\d*(?:e[+-]?\d+)?)", str(value)) for value, _ in (run.tuned or {"tried": []})["tried"]]
+    values = sorted(math.prod(float(number) ** (-1 if under else 1) for under, number in each) for each in numbers)
     return max((b / a for a, b in pairwise(values) if a), default=0.0)
 
 

@@ -32,6 +32,14 @@ holds = "in [0.0312, 0.0313]"
 """
 
 
+def test_a_trial_says_what_ended_it(tmp_path, capsys):
+    (tmp_path / "a.toml").write_text(JOB)
+    mc.run(mc.load_job(tmp_path / "a.toml"), out=tmp_path, quiet=False)
+    said = [line for line in capsys.readouterr().err.splitlines() if "algorithm.step = 1/32 theory" in line]
+    assert said
+    assert all(": complete (8 rounds), " in line for line in said)
+
+
 def test_a_range_of_powers_is_a_list_of_formulas():
     assert powers("2^-2..2^1 theory") == ["1/4 theory", "1/2 theory", "theory", "2 theory"]
     assert powers("2^-1..0 1/L") == ["1/2 (1/L)", "(1/L)"]
