@@ -1,12 +1,13 @@
 """A program: plays plans of jobs one after the other on the ranks that it was started on, `player.py PLANS.json`.
 
 One start of MPI serves many jobs. What became of each is written to PLANS.ended: the status of its command line, or how often each of
-its runs was stopped.
+its runs was stopped. In one process every state that a run passes through is saved and read: a run can be stopped in any round.
 """
 
 import json
 import os
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.signals import Stopped
+from mpi_compress.engine.keeper import Keeper
+from mpi_compress.saving.checkpoint import OfWorker, States
+from mpi_compress.saving.frames import dump
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from helpers.running import After
@@ -30,6 +34,26 @@ def stops(job: mc.Job, comm: Any, out: str, after: int, until_done: bool) -> int
             if until_done:
                 continue
         return count
+
+
+def read_all_states() -> None:
+    """Between two rounds, what would be saved goes with the states that the run began with."""
+    restore, look = Keeper.restore, Keeper.look
+    begun: dict[Keeper, States] = {}
+
+    def restoring(keeper: Keeper, first: States) -> States:
+        begun[keeper] = deepcopy(first)
+        return restore(keeper, first)
+
+    def looking(keeper: Keeper, now: States) -> Any:
+        first, read = begun[keeper], keeper.saved.read
+        for a, b in ((first.node, now.node), (first.master, now.master), (first.down, now.down)):
+            read(dump(b), a)
+        for i, worker in now.workers.items():
+            read(dump(OfWorker(worker, now.up.get(i))), OfWorker(first.workers[i], first.up.get(i)))
+        return look(keeper, now)
+
+    Keeper.restore, Keeper.look = restoring, looking
 
 
 def play(plan: dict[str, Any]) -> dict[str, int | list[int]]:
@@ -52,6 +76,8 @@ def play(plan: dict[str, Any]) -> dict[str, int | list[int]]:
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
+    if not any(variable in os.environ for variable in RANK_VARIABLES):
+        read_all_states()
     ended = [play(plan) for plan in json.loads(file.read_text())]
     if os.environ.get("PMI_RANK", "0") == "0":
         file.with_suffix(".ended").write_text(json.dumps(ended))

@@ -17,8 +17,13 @@ from mpi_compress.messages.several import SeveralLink
 @dataclass
 class Node:
     x: Vector  # (d,) iterate
-    Δ: Vector | None = None  # (d,) the direction, while its length is searched
-    s: int = 0  # lengths tried so far
+    Δ: Vector  # (d,) the direction, while its length is searched
+    s: int = -1  # lengths tried so far; −1: none is searched
+
+    @property
+    def searches(self) -> bool:
+        """True while the length of Δ is searched."""
+        return self.s >= 0
 
 
 @dataclass
@@ -57,7 +62,7 @@ class LearnsHessians(SendsHessians):
         _ = self.α
 
     def start(self, x0: Vector) -> Node:
-        return Node(x0.copy())
+        return Node(x0.copy(), np.zeros_like(x0))
 
     def start_worker(self, node: Node, f: Objective) -> Worker:
         return Worker(np.zeros(self.hessians.dim), np.zeros(f.dim))
@@ -115,13 +120,13 @@ class FedNL(LearnsHessians):
         return self.search or self.matrix == "lifted"
 
     def uplink(self, node: Node, k: int) -> Link:
-        return super().uplink(node, k) if node.Δ is None else self.number
+        return self.number if node.searches else super().uplink(node, k)
 
     def downlink(self, node: Node, k: int) -> Link:
-        return self.down if node.Δ is None else self.number
+        return self.number if node.searches else self.down
 
     def worker_sends(self, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
-        if node.Δ is not None:
+        if node.searches:
             return self.number.pack(np.array([value(f, node.x + self.beta**node.s * node.Δ)]), t)
         g = self.up.pack(f.gradient(node.x) - worker.h, t)
         if self.learns_gradients:
@@ -134,7 +139,7 @@ class FedNL(LearnsHessians):
         return self.together(t.k).join(g, self.number.pack(np.array([number]), t), S)
 
     def master_answers(self, node: Node, master: Master, ups: Sequence[Compressed], t: Round) -> Message:
-        if node.Δ is not None:
+        if node.searches:
             f = self.mean(ups).dense()[0]
             falls = f <= master.f + self.c * self.beta**node.s * master.slope
             return self.number.pack(np.array([float(falls)]), t)
@@ -155,10 +160,10 @@ class FedNL(LearnsHessians):
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         if not self.search:
             node.x = node.x + down.dense()
-        elif node.Δ is None:
+        elif not node.searches:
             node.Δ, node.s = down.dense(), 0
         elif down.dense()[0]:
-            node.x, node.Δ = node.x + self.beta**node.s * node.Δ, None
+            node.x, node.s = node.x + self.beta**node.s * node.Δ, -1
         else:
             node.s += 1
 
