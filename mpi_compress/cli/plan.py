@@ -17,6 +17,7 @@ from mpi_compress.planning import scale
 from mpi_compress.planning.estimates import trial_files
 from mpi_compress.planning.parts import PartTimer
 from mpi_compress.preparing import memory_needs
+from mpi_compress.preparing.shapes import Shapes
 from mpi_compress.problem.models.base import Model
 from mpi_compress.results.status import State
 
@@ -28,7 +29,7 @@ def act(options: Namespace) -> int:
     for name, value in (("--link", options.link), ("--shard", options.shard), ("-o", options.figure)):
         if value is not None and options.model is None:
             raise UserError(f"{name} {value}: it belongs to --model, such as --model 10:10000")
-    jobs, shapes = [load_one(file, options, options.index) for file in files], memory_needs.Shapes()
+    jobs, shapes = [load_one(file, options, options.index) for file in files], Shapes()
     if options.model is not None:
         if len(jobs) > 1:
             raise UserError(f"--model {options.model}: one job is modelled at a time, and {len(jobs)} are given")
@@ -44,7 +45,7 @@ def act(options: Namespace) -> int:
     return 0
 
 
-def _tell(job: Job, options: Namespace, shapes: memory_needs.Shapes) -> None:
+def _tell(job: Job, options: Namespace, shapes: Shapes) -> None:
     """A line for each run of a job, and what comes before them."""
     rows: list[list[str]] = []
     left: list[RunSpec] = []

@@ -8,8 +8,8 @@ from mpi_compress.cluster import slurm
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import EXIT_STOPPED
 from mpi_compress.job.loading import Job
-from mpi_compress.preparing.memory_needs import Shapes
 from mpi_compress.preparing.needs import refusal
+from mpi_compress.preparing.shapes import Shapes
 from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import result_of_run
 from mpi_compress.results.status import State, Status, status_of

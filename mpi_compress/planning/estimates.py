@@ -17,6 +17,7 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.trials import trials
 from mpi_compress.preparing import memory_needs
+from mpi_compress.preparing.shapes import Shape, Shapes
 from mpi_compress.problem.datasets.store import cached_file
 from mpi_compress.results.files import part_of, result_file
 from mpi_compress.results.reader import Run, read
@@ -71,7 +72,7 @@ def trial_files(job: Job, out: Path) -> list[Path]:
 
 
 def _estimate(file: Path, job: Job, usual: Job | None, out: Path) -> Estimate:
-    shapes, measured = memory_needs.Shapes(), _Measured(usual, out)
+    shapes, measured = Shapes(), _Measured(usual, out)
     to_do = [spec for spec in job.runs if not result_file(job.name, spec.label, spec.run_id, out).exists()]
     own = {spec.run_id: _begun(job, spec, out) for spec in to_do}
     left = {spec.run_id: max(0, (spec.stop.rounds or 0) - _last(own[spec.run_id])) for spec in to_do}
@@ -91,7 +92,7 @@ class _Measured:
     """The seconds of a round at a job's usual size, by label."""
 
     def __init__(self, usual: Job | None, out: Path):
-        self._shapes = memory_needs.Shapes()
+        self._shapes = Shapes()
         self._found: dict[str, tuple[RunSpec, Run]] = {}
         if usual is None:
             return
@@ -99,7 +100,7 @@ class _Measured:
             with suppress(UserError):
                 self._found.setdefault(spec.label, (spec, read(result_file(usual.name, spec.label, spec.run_id, out))))
 
-    def round_seconds(self, spec: RunSpec, begun: Run | None, shape: memory_needs.Shape | None) -> float:
+    def round_seconds(self, spec: RunSpec, begun: Run | None, shape: Shape | None) -> float:
         """NaN where nothing was measured, or a set's size is not known."""
         if begun is not None:
             return _seconds(begun)

@@ -20,6 +20,7 @@ from mpi_compress.core.signals import EXIT_STOPPED, Interrupted, Interrupts
 from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.preparing import memory_needs
+from mpi_compress.preparing.shapes import shape_of
 from mpi_compress.problem.datasets import fetch
 from mpi_compress.problem.datasets.known import how_to_get
 from mpi_compress.problem.datasets.table import find_set
@@ -120,7 +121,7 @@ def measures_seconds(job: Job) -> bool:
 def _needs(file: Path, job: Job) -> float:
     """Bytes that a job needs in one process, as far as known before its data are read; UserError if a set is not here."""
     try:
-        shapes = [(spec, memory_needs.shape_of(spec)) for spec in job.runs]
+        shapes = [(spec, shape_of(spec)) for spec in job.runs]
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
     return memory_needs.PROCESS + max(memory_needs.needs(spec, shape, 1)[0] if shape else 0.0 for spec, shape in shapes)

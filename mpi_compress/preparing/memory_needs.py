@@ -1,8 +1,7 @@
 """How much memory a run will need on each rank, before it is run: an estimate on the safe side, and what is free on this host."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
@@ -11,81 +10,26 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
 from mpi_compress.preparing.layout import rank_0
+from mpi_compress.preparing.shapes import Shape, Shapes
+from mpi_compress.preparing.state_sizes import vectors_of
+from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.datasets import libsvm
-from mpi_compress.problem.datasets.convert import DENSE_FROM
-from mpi_compress.problem.datasets.known import KNOWN
-from mpi_compress.problem.datasets.store import cached_file, described, is_sound
 from mpi_compress.problem.models import Model, Outline, dim_of
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 
 PROCESS = 200 * 2**20  # Python with its libraries
-_VECTORS_OF_A_NODE = 8  # (d,) arrays of float64, about: x, x0, x*, the answer as it is decoded and added
-_VECTORS_OF_A_WORKER = 5  # its gradient, a memory, the message, what it decodes to, a report
+_VECTORS = 10  # (d,) arrays of float64 on each rank, about: x, x0, x*, gradients and means of an evaluation, the answer
 _VECTORS_OF_A_SOLVER = 32
+_SPARSE = 0.1  # of a vector: what a message takes that has not all coordinates, about
+_LATTICE = 0.75  # of a vector: small integers, as bytes and decoded
 UNKNOWN = "? GiB"
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The size of a set."""
-
-    samples: int
-    dim: int
-    nonzeros: float
-    classes: int = 0  # of labels, where they are known and have classes
-    dealt: Sequence[int] | None = None  # where the shards of unequal workers begin, and N, once that is known
-    sizes: Mapping[str, int] = field(default_factory=dict)  # that the data's format states
-
-    def share(self, workers: range, n: int) -> float:
-        """The share of the rows that some of n workers have; as if all had equally many until the split is known."""
-        if self.dealt is None or len(self.dealt) != n + 1 or not workers:
-            return len(workers) / n
-        return (self.dealt[workers.stop] - self.dealt[workers.start]) / self.samples
-
-    def bytes(self, dtype: str, share: float = 1.0) -> float:
-        """Bytes of a share of the rows in memory, sparse or dense, whichever is less, with labels and starts of sparse rows."""
-        item = 4 if dtype == "float32" else 8
-        if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
-            return share * self.samples * (self.dim * item + 8)
-        return share * (self.nonzeros * (4 + item) + self.samples * 24)
-
-
-def shape_of(spec: RunSpec) -> Shape | None:
-    """The size of a run's set without parsing it, from the cache, its generator or what is published; None if none has it."""
-    table = spec.data
-    file = cached_file(table, spec.folder, spec.split, spec.labels)
-    if is_sound(file):
-        data = described(file, table.title)
-        return Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
-    known, size = KNOWN.get(table.name or ""), None
-    if table.generator is not None:
-        size = table.build_generator().size()
-    elif known is not None and known.samples and known.nonzeros:
-        size = known.samples, known.dim, float(known.nonzeros)
-    if size is None:
-        return None
-    samples = min(size[0], table.rows or size[0])
-    return Shape(samples, table.dim or size[1], size[2] * samples / size[0])
-
-
-class Shapes:
-    """The sizes of sets, each looked up once: many runs of a job share a set, in whatever order their partitions read it."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Shape | None] = {}
-
-    def of(self, spec: RunSpec) -> Shape | None:
-        key = repr((spec.data, spec.folder, spec.labels))
-        if key not in self._found:
-            self._found[key] = shape_of(spec)
-        return self._found[key]
 
 
 def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[float]:
     """Bytes on each rank, Python itself left out; `solve`: rank 0 first computes λmax and x* on the whole set."""
     n, dim = spec.workers.count, _dim_of_x(spec, shape)
-    vector = 8.0 * dim
-    message = vector if spec.up.compressor.makes in (Dense, Lattice) else 0.1 * vector
+    vector, states = 8.0 * dim, vectors_of(spec)
+    message = vector * {Dense: 1.0, Lattice: _LATTICE}.get(spec.up.compressor.makes, _SPARSE)
     of_worker, of_master = spec.algorithm.more_memory(dim)
     found = []
     alone = not rank_0(spec, shape.nonzeros, shape.samples, dim, ranks).hosts
@@ -93,16 +37,24 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     hosted = [range(0)] * alone + [block(n, hosts, r) for r in range(hosts)]
     for rank, workers in enumerate(hosted):
         rows = shape.bytes(spec.data.dtype, shape.share(workers, n))
-        playing = rows + vector * (_VECTORS_OF_A_NODE + _VECTORS_OF_A_WORKER * len(workers))
-        playing += 8.0 * (of_worker * len(workers) + of_master * (rank == 0))
-        if rank == 0 or spec.workers.exchange == "allgather":
-            playing += 2 * n * message
+        masters = rank == 0 or spec.workers.exchange == "allgather"
+        playing = rows + vector * (_VECTORS + states.node + states.master * masters + (1 + states.worker) * len(workers))
+        playing += 8.0 * (of_worker * len(workers) + of_master * masters) + len(workers) * message
+        if masters:
+            playing += 2 * n * message  # its bytes and what they decode to
         found.append(playing)
     if solve:
+        size = dim if _solves(spec) else min(dim, shape.samples)  # of the solver's vectors; λmax takes the shorter side of the data
         small = 3 * vector * dim if dim <= DENSE_HESSIAN_UP_TO else 0.0
-        solving = shape.bytes(spec.data.dtype) + vector * _VECTORS_OF_A_SOLVER + 8.0 * 6 * shape.samples + small
+        solving = shape.bytes(spec.data.dtype) + 8.0 * (size * _VECTORS_OF_A_SOLVER + 6 * shape.samples) + small
         found[0] = max(found[0], solving)
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]
+
+
+def _solves(spec: RunSpec) -> bool:
+    """True if x* or f* is computed before the run."""
+    wanted = Wanted.by(spec)
+    return wanted.optimum or wanted.f_star or (wanted.asked and spec.objective.f_star != "skip")
 
 
 def _dim_of_x(spec: RunSpec, shape: Shape) -> int:
@@ -127,11 +79,13 @@ def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) 
     if shape is None:
         return "memory not known before the data are parsed"
     ranks = ranks or spec.workers.count + 1
-    alone, (first, *others) = needs(spec, shape, 1)[0], needs(spec, shape, ranks)
+    alone, (first, *others), dim = needs(spec, shape, 1)[0], needs(spec, shape, ranks), _dim_of_x(spec, shape)
+    states = 8.0 * spec.workers.count * (vectors_of(spec).worker * dim + spec.algorithm.more_memory(dim)[0])
+    kept = f" ({gib(states)} of it are the workers' states)" if states > alone / 10 else ""
     each = f" and {gib(PROCESS + max(others))} on each other" if others else ""
     spread = f", of {ranks} ranks {gib(PROCESS + first)} on the first{each}" if ranks > 1 else ""
-    choice = rank_0(spec, shape.nonzeros, shape.samples, _dim_of_x(spec, shape), ranks)
-    return f"{gib(PROCESS + alone)} in one process{spread}" + (f"; {choice}" if ranks > 1 else "")
+    choice = rank_0(spec, shape.nonzeros, shape.samples, dim, ranks)
+    return f"{gib(PROCESS + alone)} in one process{kept}{spread}" + (f"; {choice}" if ranks > 1 else "")
 
 
 def refuse_what_cannot_fit(spec: RunSpec, shape: Shape, ranks: int, here: Sequence[int], solve: bool) -> None:

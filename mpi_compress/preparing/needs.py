@@ -24,11 +24,12 @@ from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.costs.base import check_cost
 from mpi_compress.messages.guarded import GuardedLink
 from mpi_compress.messages.link import Link
-from mpi_compress.preparing.memory_needs import Shape
 from mpi_compress.preparing.problems import OF_SMOOTHNESS, Problem, names_in_objective, refuse_smoothness, unsolved_of
+from mpi_compress.preparing.shapes import Shape
 from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.constants import Smoothness
 from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.partitions import refuse_idle_workers
@@ -116,18 +117,16 @@ def refusal(spec: RunSpec, shape: Shape) -> str:
     The numbers of the data are not known, and 1 stands for them. What one of them decides is left to the run.
     """
     spec = trials(spec)[0] if spec.tune else spec
-    loss, n, wanted = spec.loss, spec.workers.count, Wanted.by(spec)
+    loss, n = spec.loss, spec.workers.count
     if isinstance(loss, Model) or spec.up.compressor.needs_noise:
         return ""  # settled by the data themselves
-    data = DataSet(Path(), spec.data.title, shape.samples, shape.dim, int(shape.nonzeros))
-    is_known = not loss.smooth or isinstance(spec.objective.smoothness, float | int)
-    of_data = Smoothness(np.nan) if is_known else Smoothness(1.0, [1.0] * n if wanted.each else None, 1.0 if wanted.row else None)
+    is_known = _has_known_smoothness(spec, loss)
     unknown = {"g0", "x*"} if is_known else {"g0", "x*", *OF_SMOOTHNESS}
     is_certain = unknown.isdisjoint(names_in_objective(spec))
     unknown |= set() if is_certain else {"mu"}
     try:
         refuse_idle_workers(n, shape.samples)
-        problem = replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim))
+        problem = _of_unknown_data(spec, shape)
         is_certain = True
         setting = _setting_of(spec, problem, {**problem.numbers(n), "g0": 1.0})
         is_certain = unknown.isdisjoint(spec.algorithm.names())
@@ -139,6 +138,27 @@ def refusal(spec: RunSpec, shape: Shape) -> str:
     except Exception:  # a user's part may fail for the numbers that stand for the data's
         return ""
     return ""
+
+
+def algorithm_on(spec: RunSpec, shape: Shape) -> Algorithm:
+    """The run's algorithm bound to a setting of this size, with 1 for the numbers of the data; any error where that cannot be."""
+    spec = trials(spec)[0] if spec.tune else spec
+    problem = _of_unknown_data(spec, shape)
+    return _bound(spec, problem, _setting_of(spec, problem, {**problem.numbers(spec.workers.count), "g0": 1.0}))
+
+
+def _has_known_smoothness(spec: RunSpec, loss: Loss | Model) -> bool:
+    """True if L and its kin are known without the data: the loss has none, or the job gives them."""
+    return not getattr(loss, "smooth", True) or isinstance(spec.objective.smoothness, float | int)
+
+
+def _of_unknown_data(spec: RunSpec, shape: Shape) -> Problem:
+    """The problem on data of this size, of which no more is known: L and its kin are 1, x* is 0."""
+    loss, n, wanted = spec.loss, spec.workers.count, Wanted.by(spec)
+    data = DataSet(Path(), spec.data.title, shape.samples, shape.dim, int(shape.nonzeros))
+    is_known = _has_known_smoothness(spec, loss)
+    of_data = Smoothness(np.nan) if is_known else Smoothness(1.0, [1.0] * n if wanted.each else None, 1.0 if wanted.row else None)
+    return replace(unsolved_of(spec, data, loss, of_data), x_star=np.zeros(shape.dim))
 
 
 def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Setting:

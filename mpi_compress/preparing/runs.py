@@ -23,9 +23,10 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.preparing.memory_needs import Shape, refuse_what_cannot_fit, shape_of
+from mpi_compress.preparing.memory_needs import refuse_what_cannot_fit
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem, problem_of, start_of
+from mpi_compress.preparing.shapes import Shape, shape_of
 from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data

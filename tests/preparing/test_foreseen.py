@@ -7,8 +7,8 @@ import pytest
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.core.errors import UserError
-from mpi_compress.preparing.memory_needs import Shapes
 from mpi_compress.preparing.needs import refusal
+from mpi_compress.preparing.shapes import Shapes
 
 HEAD = '[data]\ngenerator = "gspar"\nsamples = 40\ndim = 8\n[workers]\ncount = 2\n[stop]\nrounds = 3\n'
 REFUSED = {

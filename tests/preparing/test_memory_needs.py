@@ -10,6 +10,7 @@ from helpers.running import BIN, PATIENT
 from mpi_compress.cli.main import main
 from mpi_compress.job.loading import load_job
 from mpi_compress.preparing import memory_needs as footprint
+from mpi_compress.preparing.shapes import Shape, shape_of
 
 JOB = """
 [data]
@@ -27,6 +28,20 @@ compressor = "identity"
 rounds = 2
 """
 
+LONG = """
+[data]
+generator = "url-like"
+samples = 2000
+dim = 3_200_000
+[objective]
+mu = "1e-4 L"
+f_star = "skip"
+[workers]
+count = 12
+[stop]
+rounds = 3
+"""
+
 
 @pytest.fixture
 def job(tmp_path):
@@ -35,12 +50,9 @@ def job(tmp_path):
     return file
 
 
-def test_plan_prints_what_a_run_then_needs(job, tmp_path):
-    job.write_text(JOB.format(samples=100_000))
-    spec = load_job(job).runs[0]
-    told = footprint.PROCESS + footprint.needs(spec, footprint.shape_of(spec), 1)[0]
-    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
-    script = tmp_path / "measured.py"
+def measured(job, out):
+    """The most memory, bytes, that a run of this job in one process takes; the first run compiles, which takes memory of its own."""
+    script = out / "measured.py"
     script.write_text(
         "import re, resource, sys\n"
         "from mpi_compress.cli.main import main\n"
@@ -50,15 +62,35 @@ def test_plan_prints_what_a_run_then_needs(job, tmp_path):
         "else:\n"
         "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
-    line = [sys.executable, script, "run", job, "--out", tmp_path / "out", "--quiet"]
-    subprocess.run(line, check=True, capture_output=True, timeout=PATIENT)  # the first run compiles, which takes memory of its own
-    done = subprocess.run([*line, "--fresh"], check=True, capture_output=True, text=True, timeout=PATIENT)
-    assert 0.5 * told <= int(done.stdout) <= 1.1 * told
+    line = [sys.executable, script, "run", job, "--out", out / "out", "--quiet"]
+    subprocess.run(line, check=True, capture_output=True, timeout=PATIENT)
+    return int(subprocess.run([*line, "--fresh"], check=True, capture_output=True, text=True, timeout=PATIENT).stdout)
+
+
+def told(job):
+    """The memory, bytes, of a job's run in one process, as `plan` estimates it."""
+    spec = load_job(job).runs[0]
+    return footprint.PROCESS + footprint.needs(spec, shape_of(spec), 1)[0]
+
+
+def test_plan_prints_what_a_run_then_needs(job, tmp_path):
+    job.write_text(JOB.format(samples=100_000))
+    assert main(["plan", str(job), "--out", str(tmp_path)]) == 0
+    assert 0.5 * told(job) <= measured(job, tmp_path) <= 1.1 * told(job)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "compressor"), [("gd", ""), ("cat", ""), ("aiade", ""), ("ef21", "top-k"), ("diana", "random-k")])
+def test_where_vectors_are_long_plan_is_right_within_a_third(method, compressor, tmp_path):
+    job = tmp_path / "long.toml"
+    up = f'[up]\ncompressor = {{ name = "{compressor}", k = "1%" }}\n' if compressor else ""
+    job.write_text(f'{LONG}[algorithm]\nname = "{method}"\n{up}')
+    assert told(job) / 1.3 <= measured(job, tmp_path) <= 1.1 * told(job)
 
 
 def test_ranks_share_the_rows_and_the_first_one_solves(job):
     spec = load_job(job).runs[0]
-    shape = footprint.Shape(10**7, 1000, 10**9)
+    shape = Shape(10**7, 1000, 10**9)
     alone, spread = footprint.needs(spec, shape, 1)[0], footprint.needs(spec, shape, 5)
     assert alone == pytest.approx(12e9, rel=0.1)
     assert spread[0] == pytest.approx(alone, rel=0.1)  # λmax and x* are computed on the whole set
@@ -81,7 +113,7 @@ def test_what_cannot_fit_is_refused_unless_forced(job, tmp_path, capfd, monkeypa
 
 def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_path):
     spec = load_job(job).runs[0]
-    needs = footprint.needs(spec, footprint.shape_of(spec), 3)
+    needs = footprint.needs(spec, shape_of(spec), 3)
     script = tmp_path / "run.py"
     script.write_text(
         "import sys\nfrom mpi_compress.preparing import memory_needs as footprint\nfrom mpi_compress.cli.main import main\n"

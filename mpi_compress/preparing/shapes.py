@@ -1,0 +1,65 @@
+"""The sizes of data sets before they are read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mpi_compress.job.runs import RunSpec
+from mpi_compress.problem.datasets.convert import DENSE_FROM
+from mpi_compress.problem.datasets.known import KNOWN
+from mpi_compress.problem.datasets.store import cached_file, described, is_sound
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a set."""
+
+    samples: int
+    dim: int
+    nonzeros: float
+    classes: int = 0  # of labels, where they are known and have classes
+    dealt: Sequence[int] | None = None  # where the shards of unequal workers begin, and N, once that is known
+    sizes: Mapping[str, int] = field(default_factory=dict)  # that the data's format states
+
+    def share(self, workers: range, n: int) -> float:
+        """The share of the rows that some of n workers have; as if all had equally many until the split is known."""
+        if self.dealt is None or len(self.dealt) != n + 1 or not workers:
+            return len(workers) / n
+        return (self.dealt[workers.stop] - self.dealt[workers.start]) / self.samples
+
+    def bytes(self, dtype: str, share: float = 1.0) -> float:
+        """Bytes of a share of the rows in memory, sparse or dense, whichever is less, with labels and starts of sparse rows."""
+        item = 4 if dtype == "float32" else 8
+        if self.nonzeros >= DENSE_FROM * self.samples * self.dim:
+            return share * self.samples * (self.dim * item + 8)
+        return share * (self.nonzeros * (4 + item) + self.samples * 24)
+
+
+def shape_of(spec: RunSpec) -> Shape | None:
+    """The size of a run's set without parsing it, from the cache, its generator or what is published; None if none has it."""
+    table = spec.data
+    file = cached_file(table, spec.folder, spec.split, spec.labels)
+    if is_sound(file):
+        data = described(file, table.title)
+        return Shape(data.n_samples, data.dim, data.nonzeros, data.classes, data.dealt, data.sizes)
+    known, size = KNOWN.get(table.name or ""), None
+    if table.generator is not None:
+        size = table.build_generator().size()
+    elif known is not None and known.samples and known.nonzeros:
+        size = known.samples, known.dim, float(known.nonzeros)
+    if size is None:
+        return None
+    samples = min(size[0], table.rows or size[0])
+    return Shape(samples, table.dim or size[1], size[2] * samples / size[0])
+
+
+class Shapes:
+    """The sizes of sets, each looked up once: many runs of a job share a set, in whatever order their partitions read it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Shape | None] = {}
+
+    def of(self, spec: RunSpec) -> Shape | None:
+        key = repr((spec.data, spec.folder, spec.labels))
+        if key not in self._found:
+            self._found[key] = shape_of(spec)
+        return self._found[key]
