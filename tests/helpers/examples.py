@@ -147,7 +147,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "adiana": run_of({"name": "adiana"}, {"name": "random-k", "k": 9}),
     "power-sgd, of a model": {
         **run_of({"name": "power-sgd", "rank": 1}, objective={"model": "softmax", "mu": 0.1}),
-        "up": {"codec": {"name": "dense", "float": 32}},
+        "up": {"compressor": {"name": "natural", "fraction": 2}, "codec": {"name": "entropy", "float": 32}},
     },
     "power-sgd": run_of({"name": "power-sgd", "shapes": [[5, 6], [10]], "batch": 2, "momentum": 0.5, "step": "0.1/L"}, workers={"count": 7}),
     "cat": run_of({"name": "cat"}, {"name": "sq"}),

@@ -10,6 +10,7 @@ from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.vocabulary import Descent, Direction, Link, Message, Moved, Objective, Round, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
+from mpi_compress.messages.kinds.grids import Whole
 
 
 @dataclass
@@ -35,9 +36,10 @@ class PowerSGD(Descent):
 
     All e_w and m start at 0, and Q with standard normal entries, which all nodes draw alike. Without momentum x ← x − γ Δ'. A block
     of x with one axis is a vector, which is sent whole beside P_w. Where r = min{n, m}, Δ' is the mean of all Δ_w. What goes up and
-    down in a round is P or Q, whole; schedules of γ count steps, not rounds. P is orthogonalised by Householder's QR, the paper's
-    by Gram and Schmidt: P̂ P̂ᵀ is the same. In the authors' code e_w loses P̂ Qᵀ, the mean of what all lose: x is the same. The paper
-    states no theorem; γ = 1/(4L), as of other error feedback, is the default.
+    down in a round is P or Q, whole; schedules of γ count steps, not rounds. P is orthogonalised by Householder's QR, the
+    paper's by Gram and Schmidt: P̂ P̂ᵀ is the same. Ours: [up] may quantise P_w and Q_w (low rank, then quantised), and e_w
+    keeps what that loses, too, since Q_w stands for what is sent. In the authors' code e_w loses P̂ Qᵀ, the mean of what all
+    lose: x is the same. The paper states no theorem; γ = 1/(4L), as of other error feedback, is the default.
     """
 
     paper = "PowerSGD, Algorithms 1 and 2"
@@ -55,8 +57,11 @@ class PowerSGD(Descent):
             raise ValueError('shapes = "model" needs a model, and a loss of a margin has no blocks; give shapes = [[n, m], …]')
         if any(not shape or min(shape) < 1 for shape in shapes) or sum(map(math.prod, shapes)) != dim:
             raise ValueError(f"shapes = {[*map(list, shapes)]} must have axes of at least 1, and d = {dim} coordinates in all")
-        if any(link.compressor.makes is not Dense or link.compressor.omega(dim) != 0.0 for link in (self.up, self.down)):
-            raise ValueError("power-sgd compresses by its own factors: leave the compressors of [up] and [down] out")
+        if self.down.compressor.makes is not Dense or self.down.compressor.omega(dim) != 0.0:
+            raise ValueError("power-sgd sends whole factors down: leave the compressor of [down] out")
+        C = self.up.compressor
+        if not issubclass(C.makes, Whole) or C.has_state or C.follows or C.needs_noise or C.bounds_range:
+            raise ValueError("power-sgd sends all numbers of its factors: [up] has a compressor such as qsgd or natural, or none")
 
     @property
     def fixed_budget(self) -> int | None:
