@@ -4,19 +4,25 @@ INSTALLED := .venv/installed
 RUNS := .venv/runs
 OTHER_VENV := .venv/other
 OTHER ?= numpy==2.2.* scipy==1.15.* numba==0.62.*
+# folders of jobs that docs/figures.md shows
+PAPERS := $(addprefix jobs/,aiade cat deep gspar ht literature)
 # the demo has 4 workers and a master; more ranks than cores would wait for each other
 RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
-.PHONY: demo figures test test-slow test-cluster lint bench docs clean constraints coverage test-versions mistakes claims-mutants random-mistakes
+.PHONY: demo figures records test test-slow test-cluster lint bench docs clean constraints coverage test-versions mistakes claims-mutants random-mistakes
 
 demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n $(RANKS) $(BIN)/mpi-compress run jobs/demo.toml
 	$(BIN)/mpi-compress plot jobs/demo.toml
 
-figures: $(INSTALLED)      ## all jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched
-	$(BIN)/mpi-compress reproduce jobs -o report.html --table docs/figures.md --gallery docs/gallery.md $(if $(FULL),--full --get)
+figures: $(INSTALLED)      ## the papers' jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched
+	$(BIN)/mpi-compress reproduce $(PAPERS) -o report.html --table docs/figures.md --gallery docs/gallery.md $(if $(FULL),--full --get)
+
+records: $(INSTALLED)      ## the jobs of docs/records.md, and the page
+	$(BIN)/mpi-compress reproduce jobs/records -o records.html
+	$(BIN)/python docs/records.py results > docs/records.md
 
 test: $(INSTALLED)         ## the whole test suite but the slow checks
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder

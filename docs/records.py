@@ -21,7 +21,7 @@ MARK = "# Records, by docs/records.py: bits over all workers; a message down cou
 
 PAGE = """# Records: the fewest bits to a gap
 
-Made by `python docs/records.py results > docs/records.md` from the results of `mpi-compress reproduce jobs/records`.
+Made by `make records`: `mpi-compress reproduce jobs/records`, and `python docs/records.py results > docs/records.md` from its results.
 
 Logistic regression from x0 = 0 with µ = L/κ. A cell has the Mbit on the wire, over all workers, that a method needs until f − f\\* is at most the
 level: up and down, and in brackets up alone. A message down counts once for each worker, as it does for point-to-point messages. Frames, lengths

@@ -196,7 +196,7 @@ def _solved(problem: Problem, quiet: bool) -> Optimum:
     data, loss, mu = problem.data, problem.loss, problem.mu
     title = f"{data.title}: computing x* and f*"
     if not quiet and not optimum_file(data, loss, mu).exists():
-        print_line(f"{title} (kept beside the data)")
+        print_line(f"{title} (kept in the cache)")
     with Digits(title, quiet) as tell:
         return optimum(data, loss, mu, tell)
 
@@ -206,7 +206,7 @@ def _with_lowest(spec: RunSpec, problem: Problem, wanted: Wanted, quiet: bool) -
     if wanted.optimum:
         raise UserError('objective.f_star = "lowest seen" gives no x*, which the job needs')
     if not quiet:
-        print_line(f"{problem.data.title}: looking for the lowest f by a long run (kept beside the data)")
+        print_line(f"{problem.data.title}: looking for the lowest f by a long run (kept in the cache)")
     best = lowest(problem.data, problem.loss, problem.mu, start_of(spec, problem), problem.penalty)
     return replace(problem, f_star=best.f, f_star_source="lowest seen")
 
