@@ -8,12 +8,10 @@ from mpi_compress.cli.parsing import load
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.signals import Interrupts
+from mpi_compress.results.files import CHECKED
 
 if TYPE_CHECKING:
     from mpi_compress.job.loading import Job
-
-PLAYED = "checked"
-"""The folder, among results, of what this command has played."""
 
 
 def act_check(options: Namespace) -> int:
@@ -22,7 +20,7 @@ def act_check(options: Namespace) -> int:
         from mpi_compress.evidence.records import check
         from mpi_compress.exchange.ranks import launched
 
-        ranks, out = launched(), Path(options.out) / PLAYED
+        ranks, out = launched(), Path(options.out) / CHECKED
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = _load(options)
         runs = run(job, None, out, options.fresh, options.quiet, ranks, interrupts=interrupts)

@@ -19,9 +19,11 @@ class InOrder:
 
     def __init__(self, exchange: Exchange):
         self.exchange = exchange
+        self.sent: list[Message] = []  # in this round by the workers here, those of byzantine ones as they went out
 
     def gather(self, sent: list[Message], uplink: Link) -> list[Message]:
         """Exchange a round's messages. What is returned is counted: all of them at rank 0, or with a tree those of each rank."""
+        self.sent = sent
         return self.exchange.gather(sent)
 
     def contents(self, arrived: Sequence[Message], uplink: Link) -> Sequence[Compressed] | None:
@@ -40,7 +42,7 @@ class InTree(InOrder):
         self._adder = TreeAdder(exchange.tree, dim)
 
     def gather(self, sent: list[Message], uplink: Link) -> list[Message]:
-        arrived = self.exchange.gather(sent)
+        arrived = super().gather(sent, uplink)
         self._pieces = self.exchange.rise(arrived, lambda pieces, workers: self._adder.added(pieces, workers, uplink))
         return arrived
 

@@ -1,10 +1,12 @@
 """Runs that need not be played: their results are there, under this job or another one."""
 
+import json
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
@@ -29,10 +31,8 @@ def done(files: list[Path], specs: list[RunSpec], out: Path, watch: Watch, quiet
 
 def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path]]], watch: Watch, quiet: bool) -> bool:
     if file.exists():
-        if not _serves(file, spec, watch):
-            return False
-        if (before := _exchange(file)) not in ("", spec.workers.exchange):
-            if not quiet:
+        if not serves(file, spec, watch):
+            if not quiet and (before := _exchange(attributes(file))) not in ("", spec.workers.exchange):
                 print_line(f"{spec.label}: {file} is of exchange = {before!r}; it is played again by {spec.workers.exchange!r}")
             return False
         _tidy(file)
@@ -40,18 +40,25 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
     if part_of(file).exists() or checkpoint_of(file).exists():
         return False
     for other in others().get(spec.run_id, ()):
-        if _exchange(other) == spec.workers.exchange and _serves(other, spec, watch) and _is_whole(other, spec):
-            twins.link(other, file, {"label": spec.label, "job": spec.toml()})
+        if serves(other, spec, watch) and _is_whole(other, spec):
+            overridden = json.dumps(spec.overridden) if spec.overridden else ""
+            try:
+                twins.link(other, file, {"label": spec.label, "job": spec.toml(), "overridden": overridden})
+            except OSError:
+                return False  # playing it says what cannot be written
             if not quiet:
                 print_line(f"{spec.label}: {other} is the same run; its result is taken")
             return True
     return False
 
 
-def _serves(file: Path, spec: RunSpec, watch: Watch) -> bool:
-    """True if a result has the columns that its job and the caller ask for now."""
-    left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attributes(file).get("f_star_source") == LEFT_OUT
-    return not left_out and watch.is_served_by(file, spec)
+def serves(file: Path, spec: RunSpec, watch: Watch) -> bool:
+    """True if a result is there, of the run's exchange, with the columns that its job and the caller ask for now."""
+    if not file.exists():
+        return False
+    attrs = attributes(file)
+    left_out = not spec.asked.isdisjoint(OF_OPTIMUM) and attrs.get("f_star_source") == LEFT_OUT
+    return not left_out and _exchange(attrs) in ("", spec.workers.exchange) and watch.is_served_by(attrs, spec)
 
 
 def _is_whole(other: Path, spec: RunSpec) -> bool:
@@ -70,10 +77,10 @@ def _tidy(file: Path) -> None:
             remove_checkpoint(checkpoint_of(file))
 
 
-def _exchange(file: Path) -> str:
-    """How the messages of a result went; "" if it cannot be read."""
+def _exchange(attrs: Mapping[str, Any]) -> str:
+    """How the messages of a result went; "" if it does not say."""
     try:
-        workers = tomllib.loads(attributes(file)["job"]).get("workers", {})
+        workers = tomllib.loads(attrs["job"]).get("workers", {})
     except (KeyError, TypeError, ValueError):
         return ""
     return str(workers.get("exchange", "p2p"))

@@ -21,6 +21,7 @@ from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.hosting import HostedRows, evaluator_of, first_states, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Log, Observer
+from mpi_compress.engine.played_before import serves
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.guard import hidden_state
@@ -139,7 +140,8 @@ class _Play:
             **({"metrics": json.dumps(marks)} if (marks := how.watch.marks(p.spec)) else {}),
         }
         left_out = [LEFT_OUT] * (p.problem.f_star_source == LEFT_OUT)  # as then rows have no distance
-        columns = schema_of([schema(), *p.algorithm.logs, *how.watch.columns_of(p.spec), *left_out])
+        of_callers = [f"{column} {mark}" for column, mark in how.watch.marks(p.spec).items()]
+        columns = schema_of([schema(), *p.algorithm.logs, *of_callers, *left_out])
         kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))
         at_root(how.ranks, partial(first_states, p, self.sample))  # refuses users' states before the result is begun
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))
@@ -169,7 +171,7 @@ class _Play:
         pause, longest = _LOOK_SECONDS
         begun, waited, in_task = time.monotonic(), False, "SLURM_JOB_ID" in os.environ
         while True:
-            if (waited or (how.shared and not how.fresh)) and how.watch.is_served_by(self.file, p.spec):
+            if (waited or (how.shared and not how.fresh)) and serves(self.file, p.spec, how.watch):
                 return Begun(instead=DONE)
             try:
                 return self._opened(attributes)

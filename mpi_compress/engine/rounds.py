@@ -48,7 +48,7 @@ def run(
         clock.update += ended - begun
         clock.wall += ended - start
         if not finite:
-            refused = {f"worker {i}": m.refusal for i, m in zip(s.workers, sent, strict=True)}
+            refused = {f"worker {i}": m.refusal for i, m in zip(s.workers, arrivals.sent, strict=True)}
             observer.refusals = {**refused, "the master": heard[0].refusal if heard else None}
         else:
             observer.count(uplink, arrived, downlink, made or heard)

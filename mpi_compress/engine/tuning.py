@@ -166,6 +166,8 @@ class _Search:
         if not _ended_well(run, self.table.descends):
             return math.inf, math.inf
         row, values = target.row_of(run), run.column(target.column)
+        if np.all(np.isnan(values)):
+            return math.inf, math.inf
         nearest_value = -np.nanmax(values) if target.rising else np.nanmin(values)
         return math.inf if row is None else float(run.column(self.table.by)[row]), float(nearest_value)
 
@@ -226,6 +228,8 @@ def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapp
 def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
     """The last merit of a trial, infinite if it did not end well; and its rounds if it came down to a level, else infinity."""
     tune = table_of(spec)
+    if not run.rows:  # it failed before its first row
+        return math.inf, math.inf
     if not run.has(tune.merit):
         raise UserError(f"{spec.where}tune.merit: {nearest(tune.merit, [*run.trace, *run.timing], 'column')}")
     merit, ended_well = float(run.column(tune.merit)[-1]), _ended_well(run, tune.descends)

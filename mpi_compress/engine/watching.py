@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -18,7 +18,6 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.metrics import Metric, ProblemView
 from mpi_compress.results.columns import refuse_column
-from mpi_compress.results.reader import attributes
 from mpi_compress.results.writer import Row
 
 _SIMPLE = (bool, int, float, str, bytes, type(None))
@@ -84,11 +83,8 @@ class Watch:
         """What distinguishes the further columns of a run from others of the same names."""
         return {m.column: _mark_of_part(m) for m in spec.metrics} | {name: mark_of(f) for name, f in self.metrics.items()}
 
-    def is_served_by(self, file: Path, spec: RunSpec) -> bool:
-        """True if a result is there that has these columns, and that no other `until` has ended."""
-        if not file.exists():
-            return False
-        attrs = attributes(file)
+    def is_served_by(self, attrs: Mapping[str, Any], spec: RunSpec) -> bool:
+        """True if the result of these attributes has these columns, and no other `until` has ended it."""
         kept = json.loads(attrs.get("metrics", "{}"))
         has_all = all(kept.get(column) == mark for column, mark in self.marks(spec).items())
         return has_all and attrs.get("until", "") in ("", mark_of(self.until))
@@ -124,8 +120,13 @@ def mark_of(function: Callable[..., Any] | None) -> str:
     """A hash of a function's code, and of the numbers and texts that it keeps; what else it uses is not seen. "" for None."""
     if function is None:
         return ""
+    if isinstance(function, partial):
+        bound = (*enumerate(function.args), *sorted(function.keywords.items()))
+        given = [f"{name} = {value!r}" for name, value in bound if isinstance(value, _SIMPLE)]
+        return hashlib.sha256(json.dumps([mark_of(function.func), *given]).encode()).hexdigest()[:12]
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    kept = [*(getattr(function, "__defaults__", None) or ()), *_closed_over(function)]
+    of_keywords = (getattr(function, "__kwdefaults__", None) or {}).values()
+    kept = [*(getattr(function, "__defaults__", None) or ()), *of_keywords, *_closed_over(function)]
     texts = [*_texts(code), *(repr(value) for value in kept if isinstance(value, _SIMPLE))]
     named = "" if code else getattr(function, "__qualname__", type(function).__qualname__)
     return hashlib.sha256(json.dumps([named, *texts]).encode()).hexdigest()[:12]

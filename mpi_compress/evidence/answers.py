@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from mpi_compress.evidence.endings import comes_nearer, tail_of
 from mpi_compress.job.claim_functions import Missing, Question, tuned_between
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target, grows
+from mpi_compress.results.targets import Target, first_row, grows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import caveat, sizes
 
@@ -68,11 +68,13 @@ class Answers:
         if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
             return answer, answer
         column = run.column(q.until)
-        if column[0] <= q.level:
-            self.above.add(f"{q.until} = {q.level:g} lies above the start of '{run.label}'")
+        target = Target(q.until, q.level)
+        if first_row(column[:1], q.level, bool(target.rising)) == 0:
+            which = "below" if target.rising else "above"
+            self.above.add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
         if answer < math.inf or run.status == "diverged":
             return answer, answer
-        if comes_nearer([tail_of(run.trace["round"], column)], Target(q.until, q.level)) is False:
+        if comes_nearer([tail_of(run.trace["round"], column)], target) is False:
             return answer, answer
         return float(run.column(q.name)[-1]), math.inf
 

@@ -1,7 +1,6 @@
 """A table of what each method needed to reach a target, over its seeds; and a table of how each run ended."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import RAISED, Target, first_rows
 from mpi_compress.results.tidy import settings_of, varying
+from mpi_compress.results.tuning import sizes
 from mpi_compress.results.units import unit_of
 
 BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")
@@ -150,9 +150,8 @@ class Comparison:
 
 def _factor(run: Run) -> float:
     """The largest ratio of two neighbours in the grid that a run was tuned over, as "1/2 theory" and "theory"; 0 without a grid."""
-    numbers = [re.findall(r"(/?) *(\d+\.?\d*(?:e[+-]?\d+)?)", str(value)) for value, _ in (run.tuned or {"tried": []})["tried"]]
-    values = sorted(math.prod(float(number) ** (-1 if under else 1) for under, number in each) for each in numbers)
-    return max((b / a for a, b in pairwise(values) if a), default=0.0)
+    values = sorted(sizes([value for value, _ in (run.tuned or {"tried": []})["tried"]]))
+    return max((b / a for a, b in pairwise(values) if a > 0), default=0.0)
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
@@ -209,7 +208,7 @@ def amount(value: float, column: str, unit: str | None = None) -> str:
 
 def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]:
     """What the runs of a method, one a seed, took to reach each of several levels of one column."""
-    column, rising = targets[0].column, targets[0].rising
+    column, rising = targets[0].column, bool(targets[0].rising)
     if missing := [name for name in (column, by) if not all(run.has(name) for run in runs)]:
         return [Cell([], by, unknown=f"has no {missing[0]}")] * len(targets)
     if all(targets[0].is_unknown(run) for run in runs):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import entry_at
+from mpi_compress.results.targets import entry_at, rises
 from mpi_compress.results.tuning import caveat
 
 Namer = Callable[[Run], str]
@@ -117,13 +117,13 @@ def last_points(runs: Sequence[Run], x: str, y: str) -> list[Line]:
 
 
 def levels(runs: Sequence[Run], x: str, y: str, at: Mapping[str, float]) -> list[Line]:
-    """What each run took to bring the column of `at` down to its level, at its own x; over seeds the median."""
+    """What each run took to bring the column of `at` to its level, at its own x; over seeds the median."""
     ((where, level),) = at.items()
     found: dict[str, list[tuple[float, ...]]] = {}
     for group in by_seed(runs):
         xs = group[0].column(x)[1:] if group[0].has(x) else np.empty(0)
         constant = xs.size > 0 and np.all(xs == xs[0])
-        took = [entry_at(r.column(y), r.column(where), level) for r in group]
+        took = [entry_at(r.column(y), r.column(where), level, rises(where)) for r in group]
         took = [value if value < np.inf else np.nan for value in (np.median(took), np.min(took), np.max(took))]
         label = stem(group[0].label) if constant else group[0].label
         found.setdefault(label, []).append((float(xs[0]) if constant else np.nan, *took))

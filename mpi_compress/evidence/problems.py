@@ -40,8 +40,9 @@ def by_problem(found: Sequence[Outcome]) -> list[Problem]:
 
 
 def key_of(run: Run) -> str:
-    """A text that is the same for all runs on one problem."""
-    return json.dumps(_problem(run), sort_keys=True, default=str)
+    """A text that is the same for all runs on one problem, and on no other one of files with the same name."""
+    numbers = [run.attrs["n_samples"], *(f"{run.attrs[name]:.6g}" for name in ("L", "mu"))]
+    return json.dumps([_problem(run), numbers], sort_keys=True, default=str)
 
 
 def _problem(run: Run) -> dict[str, Any]:

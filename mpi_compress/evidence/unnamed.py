@@ -8,7 +8,7 @@ from mpi_compress.evidence.outcomes import has_full, loaded
 from mpi_compress.job.loading import Job
 from mpi_compress.job.trials import possible
 from mpi_compress.results.catalogue import Entry, entries
-from mpi_compress.results.files import result_file
+from mpi_compress.results.files import CHECKED, result_file
 
 
 def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
@@ -19,16 +19,18 @@ def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
     """
     named: set[Path] = set()
     for file in files:
-        for full in (False, True) if has_full(file) else (False,):
-            try:
-                named |= _named(loaded(file, full), out)
-            except UserError as error:
-                text = str(error).removeprefix(f"{file}: ")
-                raise UserError(f"{file}: what it names cannot be said, and nothing is removed: {text}") from None
+        try:
+            small = loaded(file, False)
+            for job in (small, loaded(file, True)) if has_full(file) else (small,):
+                named |= _named(job, out)
+        except UserError as error:
+            text = str(error).removeprefix(f"{file}: ")
+            raise UserError(f"{file}: what it names cannot be said, and nothing is removed: {text}") from None
     return [entry for entry in entries(out) if entry.result.resolve() not in named]
 
 
 def _named(job: Job, out: Path) -> set[Path]:
     trials = [(f"{job.name}/tuning", trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)]
     runs = [(job.name, spec) for spec in job.runs] + trials
-    return {result_file(name, spec.label, spec.run_id, out).resolve() for name, spec in runs}
+    folders = (out, out / CHECKED)
+    return {result_file(name, spec.label, spec.run_id, folder).resolve() for name, spec in runs for folder in folders}

@@ -143,15 +143,21 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
     """Every claim of a job against its results."""
-    return [_verdict(claim, job, runs) for claim in job.claims]
-
-
-def _verdict(claim: Claim, job: Job, runs: Sequence[Run]) -> Verdict:
-    """The verdict from the values of each seed; a run of one seed is compared with every seed of the others."""
+    if not job.claims:
+        return []
     done = {(r.label, r.attrs["run_id"]): r for r in runs}
     by_label: dict[str, dict[int, Run | None]] = {spec.label: {} for spec in job.runs}
     for spec in job.runs:
         by_label[spec.label][spec.seed] = None if spec.missing else done.get((spec.label, spec.run_id))
+    return [_verdict(claim, by_label) for claim in job.claims]
+
+
+def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> Verdict:
+    """The verdict from the values of each seed; a run of one seed is compared with every seed of the others.
+
+    Args:
+        by_label: the results of all runs by label and seed; None where a run has none.
+    """
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
     values, between, counts = [], [], {kind: Counter[str]() for kind in _NOTES}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.expressions import evaluate
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import entry_at
+from mpi_compress.results.targets import entry_at, rises
 from mpi_compress.results.tuning import sizes
 
 
@@ -36,8 +36,9 @@ def tuned_between(run: Run) -> tuple[float, float]:
     if not (found := sizes(values)):
         return number, number
     won = found[values.index(tuned["value"])]
+    scale = number / won if won else 1.0
     below, above = [size for size in found if size < won], [size for size in found if size > won]
-    return number * max(below, default=0.0) / won, number * min(above, default=math.inf) / won
+    return scale * max(below, default=0.0), scale * min(above, default=math.inf)
 
 
 def _tuned(run: Run) -> float:
@@ -97,7 +98,7 @@ class Question:
     name: str  # a function's or a column's
     formula: str = ""  # a column, or a formula in columns
     columns: Sequence[str] = ()  # the formula names them
-    until: str = ""  # a column: not the last row counts but the first where it has come down to `level`
+    until: str = ""  # a column: not the last row counts but the first where it has come down to `level`, or risen to it
     level: float = math.nan
     runs: str = ""  # the claim's words for them
     window: Window | None = None  # the rows that count; None: all
@@ -110,11 +111,12 @@ class Question:
         function = FUNCTIONS.get(self.name)
         if function is None:
             column = run.column(self.name)
-            return entry_at(column, run.column(self.until), self.level) if self.until else float(column[-1])
+            return entry_at(column, run.column(self.until), self.level, rises(self.until)) if self.until else float(column[-1])
         if function.of_run is not None:
             return function.of_run(run)
         assert function.of_rows is not None
-        return float(function.of_rows(self._values(run)))
+        values = self._values(run)
+        return math.nan if np.all(np.isnan(values)) else float(function.of_rows(values))
 
     def _values(self, run: Run) -> NDArray:
         """The column or formula in the rows of the window; Missing if there are none."""

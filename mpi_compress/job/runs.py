@@ -143,13 +143,18 @@ class RunSpec:
         assert self.tune is not None
         return replace(self.changed({self.tune.parameter: value}, self.label), written=self.written)
 
+    def as_played(self, tuned: Mapping[str, Any] | None) -> "RunSpec":
+        """This run with the value that [tune] found, as a result's `Run.tuned` has it; the run itself where nothing is tuned."""
+        return self.tuned(tuned["value"]) if tuned and self.tune else self
+
     def changed(self, values: Mapping[str, Any], label: str, without: str = "") -> "RunSpec":
         """This run under another label, with other values by dotted key."""
         written = copy.deepcopy({k: v for k, v in self.written.items() if k != without})
         for key, value in values.items():
             put(written, key, value)
         asked = self.asked | ({self.tune.column} if self.tune else set())
-        return replace(run_spec(label, self.index, written, self.folder, False), where=self.where, asked=asked)
+        found = run_spec(label, self.index, written, self.folder, False)
+        return replace(found, where=self.where, asked=asked, overridden=self.overridden)
 
     def toml(self) -> str:
         """A job of this run alone."""

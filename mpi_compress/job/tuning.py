@@ -13,7 +13,7 @@ from typing import Any
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import evaluate, names_in
 from mpi_compress.job.tables import LEVELS, OF_A_RUN
-from mpi_compress.results.targets import Target, grows, target_of
+from mpi_compress.results.targets import Target, grows, rises, target_of
 from mpi_compress.results.tuning import sizes
 
 _MOST = 64  # values of a range of powers
@@ -61,6 +61,7 @@ class TuneTable:
         for wrong, why in (
             (not self.values, "values = [] must name at least one"),
             (head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
+            (rises(self.merit), f"merit = {self.merit!r} rises, and the least merit wins; use to = {{ {self.merit} = 0.9 }}"),
             (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
             *((given < 1, f"{key} = {given} must be at least 1") for key, given in self.budget.items()),
             (self.seed is not None and seeds is not None, "seed and seeds were given; give one of them"),

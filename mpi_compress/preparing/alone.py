@@ -91,8 +91,8 @@ def problem(job: Job | Run | Mapping[str, Any] | str | Path, only: Choice = None
     Raises:
         UserError: as `load_job`; data that cannot be read.
     """
-    job = job.written if isinstance(job, Run) else job
-    spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0]
+    job, tuned = (job.written, job.tuned) if isinstance(job, Run) else (job, None)
+    spec = (job.only(only) if isinstance(job, Job) else load_job(job, only=only)).runs[0].as_played(tuned)
     data, n = open_data(spec.data, spec.folder, spec.split, spec.labels), spec.workers.count
     of_run = problem_of(spec, data, quiet=True)
     each = None

@@ -30,7 +30,7 @@ def with_suboptimality(runs: Iterable[Run], of_jobs: Iterable[RunSpec] = (), qui
 def _with_f_star(run: Run, specs: Sequence[RunSpec], problems: dict[str, Problem], quiet: bool) -> Run:
     try:
         spec = next((spec for spec in specs if spec.run_id == run.attrs["run_id"]), None) or load_job(run.written).runs[0]
-        spec = replace(spec, asked=frozenset(["suboptimality"]))
+        spec = replace(spec.as_played(run.tuned), asked=frozenset(["suboptimality"]))
         if (key := key_of(spec)) not in problems:
             problems[key] = problem_of(spec, open_data(spec.data, spec.folder, spec.split, spec.labels), quiet)
     except UserError as error:

@@ -1,6 +1,5 @@
 """What a run asks of its problem that takes long to compute."""
 
-import json
 from dataclasses import dataclass
 
 from mpi_compress.core.registry import is_ours
@@ -31,7 +30,6 @@ class Wanted:
 
 
 def key_of(spec: RunSpec) -> str:
-    """Runs of equal keys have one problem."""
-    start = spec.written.get("start") if spec.objective.f_star == "lowest seen" else None
-    tables = [*(spec.written.get(t) for t in ("data", "objective", "workers", "seed")), start]
-    return json.dumps([*tables, vars(Wanted.by(spec))], default=str)
+    """Runs of equal keys have one problem: the tables as the run is played, after [tune], and the folder of their files."""
+    start = spec.start if spec.objective.f_star == "lowest seen" else None
+    return repr((spec.folder, spec.data, spec.objective, spec.workers, spec.seed, start, Wanted.by(spec)))

@@ -65,6 +65,8 @@ def unpack(file: Path, folder: Path) -> Path:
                     raise UserError(f"{there}: is there already, with another content than in {file}; remove it first")
                 there.parent.mkdir(parents=True, exist_ok=True)
                 there.write_bytes(text)
+    except UserError:
+        raise
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise UserError(f"{file}: is no archive of `mpi-compress archive`: {error}") from None
     except OSError as error:

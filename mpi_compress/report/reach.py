@@ -20,10 +20,9 @@ from mpi_compress.evidence.problems import Problem, by_problem
 from mpi_compress.report.series import as_json
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import Target, grows
+from mpi_compress.results.targets import Target, grows, rises
 
-_RISING = ("test_accuracy", "hit_rate")
-_TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", *_RISING)
+_TARGETS = ("suboptimality", "loss", "grad_norm", "distance", "test_loss", "perplexity", "test_accuracy", "hit_rate")
 _BY = (BY[0], "wire_bits", *BY[1:3], "model_seconds", *BY[3:])
 _MOST = 4  # columns of which a table's target can be
 _LEVELS = (12, 100)  # a slider has so many levels at least, and at most
@@ -39,7 +38,7 @@ class Column:
 
     def levels(self, runs: Sequence[Run], most: int) -> list[Target]:
         """About `most` of the levels that runs logged, from the easiest to the hardest."""
-        rising, falls = self.name in _RISING, column_of(self.name).falls
+        rising, falls = rises(self.name), column_of(self.name).falls
         found = levels.levels([run.column(self.name) for run in runs if _is_known(run, self.name)], rising, falls, most)
         return [Target(self.name, level, rising) for level in found]
 
@@ -114,7 +113,7 @@ def _wanted(of: Sequence[Outcome], runs: Sequence[Run]) -> list[str]:
 def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome]) -> Column:
     tables = [table for o in of if o.job is not None for table in (o.job.figure.to, o.job.figure.at)]
     asked = [float(table[name]) for table in tables if table and name in table]
-    each, rising = [run.column(name) for run in runs if _is_known(run, name)], name in _RISING
+    each, rising = [run.column(name) for run in runs if _is_known(run, name)], rises(name)
     return Column(name, [Target(name, level, rising) for level in levels.round_targets(each, rising, column_of(name).falls, asked)])
 
 

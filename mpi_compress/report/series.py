@@ -22,7 +22,7 @@ from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import conventions
 from mpi_compress.results.columns import column_of, named
 from mpi_compress.results.reader import Run
-from mpi_compress.results.targets import first_row, grows
+from mpi_compress.results.targets import first_row, grows, rises
 from mpi_compress.results.units import COSTS, named_model, unit_of
 
 _SAME = 1e-7  # relative: how closely a column follows from another one
@@ -253,7 +253,7 @@ def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
     ((column, level),) = at.items()
     if column not in columns:
         return None
-    return first_row(columns[column], level)
+    return first_row(columns[column], level, rises(column))
 
 
 def _over_budgets(run: Run) -> dict[str, Any]:

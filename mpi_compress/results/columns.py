@@ -73,7 +73,7 @@ def _density(name: str, bits: int) -> Callable[[Result], NDArray]:
     def derive(run: Result) -> NDArray:
         rounds = np.maximum(run.trace["round"], 1)
         return np.where(
-            run.trace["round"] > 0, run.trace[name] / (bits * rounds * run.attrs["n_workers"] * run.attrs["dim"]), np.nan
+            run.trace["round"] > 0, run.column(name) / (bits * rounds * run.attrs["n_workers"] * run.attrs["dim"]), np.nan
         )
 
     return derive

@@ -130,11 +130,11 @@ class Run:
             return False
         return True
 
-    def to(self, column: str, level: float, rising: bool = False) -> Row | None:
+    def to(self, column: str, level: float, rising: bool | None = None) -> Row | None:
         """The first row at which a column is at or below a level; None if there is none. `run.to("loss", 0.4)["wire_bits_up"]`
 
         Args:
-            rising: the first row at or above it, as for an accuracy.
+            rising: true: the first row at or above it; left out: so for an accuracy alone.
 
         Raises:
             UserError: there is no such column, or it counts what grows in every run, such as bits.

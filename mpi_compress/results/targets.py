@@ -16,14 +16,18 @@ _COUNTED = ("counter", "convention", "model", "clock")
 _GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
     "round", "epoch", "wire_bits", "paper_bits", "wire_bits_up_n", "bits_32_n", "bits_64_n",
 }  # fmt: skip
-
-
+_RISING = frozenset(("test_accuracy", "hit_rate"))
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def grows(column: str) -> bool:
     """True if a column grows in every run, as what is spent does."""
     return column in _GROWING
+
+
+def rises(column: str) -> bool:
+    """True if a column rises to a level, as an accuracy does and what is spent; False if it comes down to it."""
+    return column in _RISING or grows(column)
 
 
 def first_rows(values: NDArray, levels: Sequence[float] | NDArray, rising: bool = False) -> NDArray[np.intp]:
@@ -39,21 +43,23 @@ def first_row(values: NDArray, level: float, rising: bool = False) -> int | None
     return int(row) if row >= 0 else None
 
 
-def entry_at(column: NDArray, falling: NDArray, level: float) -> float:
-    """The entry of the first row where another column has come down to a level; infinite where it never does."""
-    row = first_row(falling, level)
+def entry_at(column: NDArray, other: NDArray, level: float, rising: bool = False) -> float:
+    """The entry of the first row where another column has come down to a level, or risen to it; infinite where it never does."""
+    row = first_row(other, level, rising)
     return math.inf if row is None else float(column[row])
 
 
 @dataclass(frozen=True)
 class Target:
-    """A level that a column should come down to, or climb to."""
+    """A level that a column should come down to, or rise to."""
 
     column: str
     level: float
-    rising: bool = False
+    rising: bool | None = None  # left out: as `rises` says
 
     def __post_init__(self) -> None:
+        if self.rising is None:
+            object.__setattr__(self, "rising", self.column in _RISING)
         if self.column in _GROWING:
             raise UserError(f"{self}: {self.column} grows in every run; a target is a level of loss, suboptimality or the like")
         if not math.isfinite(self.level):
@@ -78,7 +84,7 @@ class Target:
         Raises:
             UserError: the run has no such column.
         """
-        return first_row(run.column(self.column), self.level, self.rising)
+        return first_row(run.column(self.column), self.level, bool(self.rising))
 
     def is_unknown(self, run: Result) -> bool:
         """True if no row has a number in that column, as that of the suboptimality where f* is not known."""
@@ -93,7 +99,7 @@ _ALSO = {"gap": "suboptimality"}  # what tables head a column with
 
 
 def target_of(text: str, where: str = "--to ") -> Target:
-    """A target as it is typed: "loss=0.4", "loss<=0.4", or "test_accuracy>=0.9".
+    """A target as it is typed: "loss=0.4", "loss<=0.4", "test_accuracy>=0.9", or "test_accuracy=0.9", which is the same.
 
     Raises:
         UserError: it is none.
@@ -101,7 +107,7 @@ def target_of(text: str, where: str = "--to ") -> Target:
     found = re.fullmatch(r"\s*(\w+)\s*(<=|>=|=)\s*(\S+)\s*", text)
     try:
         if found:
-            return Target(_ALSO.get(found[1], found[1]), float(found[3]), found[2] == ">=")
+            return Target(_ALSO.get(found[1], found[1]), float(found[3]), {"<=": False, ">=": True}.get(found[2]))
     except UserError as error:
         raise UserError(f"{where}{error}") from None
     except ValueError:

@@ -25,12 +25,15 @@ def by_run_id(out: Path) -> dict[str, list[Path]]:
 def link(other: Path, file: Path, attrs: Mapping[str, str]) -> None:
     """Give a finished result a second name; where some of its attributes should differ, such as its label, a copy has them.
 
+    Args:
+        attrs: what they should be; "": the result should have none of that name.
+
     Raises:
         OSError: it cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     own = attributes(other)
-    changed = {name: value for name, value in attrs.items() if own.get(name) != value}
+    changed = {name: value for name, value in attrs.items() if own.get(name, "") != value}
     if not changed:
         with suppress(OSError):  # on file systems without hard links it is copied
             os.link(other, file)
@@ -47,9 +50,14 @@ def _change(file: Path, changed: Mapping[str, str]) -> None:
     """Write other attributes, and their checksums where the file has any."""
     with h5py.File(file, "r+", locking=False) as h5:
         stored = json.loads(h5.attrs.get(checksums.ATTRIBUTE, "null"))
-        h5.attrs.update(changed)
+        for name, value in changed.items():
+            if value:
+                h5.attrs[name] = value
+            else:
+                del h5.attrs[name]
         if stored is None:
             return
-        stored["attributes"] |= checksums.of_attributes(changed)
+        kept = {name: value for name, value in stored["attributes"].items() if name not in changed}
+        stored["attributes"] = kept | checksums.of_attributes({name: value for name, value in changed.items() if value})
         h5.attrs[checksums.ATTRIBUTE] = json.dumps(stored)
     seals.seal(file)

@@ -1,6 +1,7 @@
 """`mpi-compress results`: listing, removing and moving."""
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -86,10 +87,18 @@ def test_results_that_were_set_aside_are_listed_and_removed(job, capsys):
     assert os.listdir("results") == []
 
 
-def test_gc_removes_nothing_where_a_job_cannot_be_read(job):
-    job.with_name("other.toml").write_text("[data]\nname = 3\n")
+@pytest.mark.parametrize("text", ["[data]\nname = 3\n", "[data\n"], ids=["no job", "no TOML"])
+def test_gc_removes_nothing_where_a_job_cannot_be_read(text, job, capsys):
+    job.with_name("other.toml").write_text(text)
     assert main(["results", "gc", "--yes"]) == 2
+    assert "nothing is removed" in capsys.readouterr().err
     assert len(os.listdir("results/mine")) == 4
+
+
+def test_gc_leaves_what_records_check_played_for_a_job(job):
+    shutil.copytree("results/mine", "results/checked/mine")
+    assert main(["results", "gc", "--yes"]) == 0
+    assert sorted(name[:2] for name in os.listdir("results/checked/mine")) == ["a-", "b-"]
 
 
 def test_an_answer_is_asked_for_on_a_terminal(job, monkeypatch, capsys):

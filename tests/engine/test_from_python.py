@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,6 +31,14 @@ def peak(x):
 
 def least(x):
     return x.min()
+
+
+def at(j, x):
+    return x[j]
+
+
+def pow_of(x, j):
+    return x[0] ** j
 
 
 class Seen(list):
@@ -130,6 +139,10 @@ def test_a_result_without_the_column_or_with_that_of_another_function_is_played_
     assert played(metrics={"size": least, "peak": peak})
     for j in (3, 4):
         assert played(metrics={"one": lambda x, j=j: x[j]})
+        assert played(metrics={"one": lambda x, *, j=j + 4: x[j]})
+        assert played(metrics={"one": partial(at, j)})
+        assert not played(metrics={"one": partial(at, j)})
+    assert played(metrics={"one": partial(pow_of, j=3)})
 
 
 def test_until_ends_a_run_as_complete_and_its_result_is_that_of_no_other_call(tmp_path):
@@ -205,12 +218,13 @@ def test_metrics_go_on_after_an_interruption_and_other_metrics_begin_again(tmp_p
     (run,) = mc.run(job, out=tmp_path / "parts", metrics={"peak": peak}, on_row=rows)
     assert 0 < len(rows) < 13
     assert_equal(run.file, whole.file)
-    with pytest.raises(Stopped):
-        mc.run(job, out=tmp_path / "other", metrics={"peak": peak}, interrupts=After(5))
-    rows.clear()
-    mc.run(job, out=tmp_path / "other", metrics={"size": peak}, on_row=rows)
-    assert len(rows) == 13
-    assert "begins again" in capsys.readouterr().err
+    for other in ({"size": peak}, {"peak": least}):  # of another name, and another function of the same name
+        with pytest.raises(Stopped):
+            mc.run(job, out=tmp_path / "other", metrics={"peak": peak}, interrupts=After(5), fresh=True)
+        rows.clear()
+        mc.run(job, out=tmp_path / "other", metrics=other, on_row=rows)
+        assert len(rows) == 13
+        assert "begins again" in capsys.readouterr().err
 
 
 def test_metrics_and_until_give_the_same_bytes_on_ranks(tmp_path):

@@ -47,7 +47,7 @@ def test_a_derived_column_asked_of_the_trace_is_named(tmp_path):
     assert "wire_bits" not in run.trace
 
 
-@pytest.mark.parametrize(("values", "said"), [("2^-1..2^1 theory", "factors of 2:"), (["1/2 theory", "2 theory"], "factors of 4:"), (["theory", "1.2 theory"], "factors of 1.2:")])
+@pytest.mark.parametrize(("values", "said"), [("2^-1..2^1 theory", "factors of 2:"), (["1/2 theory", "2 theory"], "factors of 4:"), (["theory", "1.2 theory"], "factors of 1.2:"), (["10**-3 theory", "10**-2 theory"], "factors of 10:")])
 def test_a_table_says_how_fine_the_grids_of_tuned_steps_were(tmp_path, values, said):
     tune = {"parameter": "algorithm.step", "values": values, "to": {"squared_grad_norm": 1e-3}}
     run = run_of(tmp_path, {"name": "gd", "step": "theory"}, rounds=40, tune=tune)

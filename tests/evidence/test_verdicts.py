@@ -12,7 +12,7 @@ from mpi_compress.evidence import verdicts
 from mpi_compress.evidence.outcomes import results_of
 from mpi_compress.job.claim_functions import FUNCTIONS, Function
 from mpi_compress.job.claims import meets
-from mpi_compress.job.loading import load_job
+from mpi_compress.job.loading import load_job, parse_job
 
 JOB = """
 data = { generator = "gspar", samples = 60, dim = 30 }
@@ -146,6 +146,32 @@ def test_a_value_that_is_no_number_is_no_verdict(job):
     above = judged(job, "wire_bits_up('GD', loss=9) / wire_bits_up('top', loss=0.6)", ">= 2")
     assert above.outcome == "not tested"
     assert above.reason == "loss = 9 lies above the start of 'GD'"
+
+
+def test_the_round_or_epoch_of_a_claim_is_the_first_row_there(job):
+    gd = next(run for run in results_of(load_job(job), job.parent) if run.label == "GD")
+    assert judged(job, "round('GD', round=3)", "> 0").values == [3.0, 3.0]
+    assert judged(job, "loss('GD', round=0)", "> 0").values[0] == gd.trace["loss"][0]
+    row = int(np.argmax(gd.trace["epoch"] >= 7))
+    assert judged(job, "loss('GD', epoch=7)", "> 0").values[0] == gd.trace["loss"][row]
+
+
+def test_a_column_without_a_number_and_a_tuned_zero(tmp_path, recwarn):
+    tables = {
+        "title": "zero", "data": {"generator": "gspar", "samples": 60, "dim": 8}, "workers": {"count": 3}, "stop": {"rounds": 200},
+        "run": [{"label": "x", "algorithm": {"name": "ef", "step": 3.0}, "up": {"compressor": {"name": "top-k", "k": 4}},
+                 "tune": {"parameter": "algorithm.momentum", "values": [0.0, 0.3, 0.6], "merit": "loss"}},
+                {"label": "y", "algorithm": {"name": "gd"}, "stop": {"rounds": 0}}],
+        "claim": [{"id": "a", "says": "s", "value": "tuned('x')", "holds": "<= 0.1"},
+                  {"id": "b", "says": "s", "value": "largest('bits_up', 'y')", "holds": "<= 0.1"}],
+    }  # fmt: skip
+    job = parse_job(tables, "zero", tmp_path, {})
+    runs = mc.run(job, out=tmp_path)
+    assert runs[0].tuned["value"] == 0.0
+    tuned, largest = verdicts.check(job, runs)
+    assert tuned.reason == "trials are too far apart: the best value of 'x' lies between 0 and 0.3"
+    assert (largest.outcome, largest.reason) == ("not tested", "its value is no number")
+    assert not recwarn.list
 
 
 def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_change(job):

@@ -289,3 +289,74 @@ def test_a_level_of_stop_is_the_target_where_the_tuning_names_it(tmp_path):
 )  # fmt: skip
 def test_a_grid_goes_on_by_the_factor_of_its_end(values, place, value):
     assert TuneTable("algorithm.step", values).beyond(place) == value
+
+
+TUNED = {
+    "title": "tuned",
+    "data": {"generator": "gspar", "samples": 60, "dim": 8},
+    "workers": {"count": 3},
+    "algorithm": {"name": "gd", "step": "1/L"},
+    "stop": {"rounds": 10},
+}
+
+
+def test_a_run_beside_one_with_a_tuned_problem_has_its_own(tmp_path):
+    tuned = {"label": "tuned", "algorithm": {"name": "gd", "step": 0.1}, "tune": {"parameter": "objective.mu", "values": [5.0, 7.0], "merit": "grad_norm"}}
+    both = mc.run({**TUNED, "run": [tuned, {"label": "plain", "algorithm": {"name": "gd", "step": 0.2}}]}, out=tmp_path)
+    (alone,) = mc.run({**TUNED, "run": [{"label": "plain", "algorithm": {"name": "gd", "step": 0.2}}], "name": "alone"}, out=tmp_path / "alone")
+    assert [run.attrs["mu"] for run in both] == [both[0].tuned["value"], 0.0]
+    assert both[1].trace["loss"].tolist() == alone.trace["loss"].tolist()
+    assert mc.problem(both[0]).mu == both[0].tuned["value"]
+
+
+def test_what_rises_is_a_target_that_is_risen_to_and_no_merit(tmp_path):
+    data = {**TUNED["data"], "test": "held-out.svm"}
+    rng = np.random.default_rng(0)
+    (tmp_path / "held-out.svm").write_text("".join(f"{1 - 2 * (j % 2)} 1:{rng.normal()} 8:{rng.normal()}\n" for j in range(40)))
+    tune = {"parameter": "algorithm.step", "values": ["1e-6/L", "1/L"]}
+    job = {**TUNED, "data": {**data, "test": str(tmp_path / "held-out.svm")}, "tune": {**tune, "to": {"test_accuracy": 0.0}}}
+    (run,) = mc.run(job, out=tmp_path)
+    assert run.tuned["to"] == "test_accuracy ≥ 0"
+    accuracy = run.trace["test_accuracy"]
+    assert run.to("test_accuracy", accuracy.max())["round"] == run.trace["round"][np.argmax(accuracy)]
+    with pytest.raises(mc.UserError, match=r"merit = 'test_accuracy' rises, and the least merit wins; use to = \{ test_accuracy = 0.9 \}"):
+        mc.load_job({**job, "tune": {**tune, "merit": "test_accuracy"}})
+
+
+def test_trials_of_another_exchange_are_played_again(tmp_path):
+    job = {**TUNED, "tune": {"parameter": "algorithm.step", "values": ["0.5/L", "1/L"], "to": {"loss": 0.5}, "by": "wire_bits"}}
+    mc.run({**job, "workers": {"count": 3, "exchange": "allgather"}}, out=tmp_path / "one")
+    (again,), (fresh,) = mc.run(job, out=tmp_path / "one"), mc.run(job, out=tmp_path / "two")
+    assert again.tuned == fresh.tuned
+
+
+FAILS = """
+import mpi_compress as mc
+from mpi_compress.algorithms.vocabulary import Objective
+
+@mc.algorithms.register("fails-large")
+class FailsLarge(mc.algorithms["gd"]):
+    def start_worker(self, node, f):
+        if self.step > 1:
+            raise RuntimeError("no")
+        return super().start_worker(node, f)
+
+@mc.metrics.register("nowhere")
+class Nowhere(mc.Metric):
+    column = "nowhere"
+    def value(self, x, problem):
+        return float("nan")
+"""
+
+
+def test_a_trial_that_fails_before_its_first_row_or_has_no_number_loses(tmp_path, monkeypatch, recwarn):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fails.py").write_text(FAILS)
+    job = {**TUNED, "plugins": ["fails"], "algorithm": {"name": "fails-large"}}
+    tune = {"parameter": "algorithm.step", "values": [0.5, 2.0]}
+    (run,) = mc.run({**job, "tune": {**tune, "merit": "loss"}}, out="out")
+    assert run.tuned["tried"] == [[0.5, run.trace["loss"][-1]], [2.0, np.inf]]
+    job = {**job, "algorithm": {"name": "gd"}, "log": {"metrics": ["nowhere"]}, "tune": {**tune, "values": [0.1, 0.2], "to": {"nowhere": 0.5}}}
+    with pytest.raises(mc.UserError, match=r"tune: no value of algorithm\.step gives a run that ends"):
+        mc.run(job, out="out")
+    assert not recwarn.list

@@ -101,6 +101,7 @@ def test_a_run_has_the_columns_that_its_job_names_and_no_other_number_changes(tm
     np.testing.assert_array_equal(found["whole"].trace["bits_values_indices"], n * (32 * d * (rounds > 0) + K * 37 * later))
     np.testing.assert_array_equal(found["dense"].trace["bits_values_32"], n * 32 * d * rounds)  # and dense gradients are not
     (plain,) = mc.run(job(tmp_path, [top], log={"every": 1}), out=tmp_path / "plain")
+    assert not plain.has("padded_density")
     assert set(trace) - set(plain.trace) == {c.column for c in CONVENTIONS.values()}
     assert all(np.array_equal(trace[name], plain.trace[name], equal_nan=True) for name in plain.trace)
     assert "count" in json.dumps(found["top"].attrs["job"])

@@ -162,3 +162,14 @@ def test_what_does_not_go_together_is_refused_in_one_line(name, tmp_path):
     with pytest.raises(UserError, match=says) as refused:
         mc.run(tables(**of), out=tmp_path)
     assert "\n" not in str(refused.value)
+
+
+def test_what_a_byzantine_worker_cannot_send_is_said(tmp_path):
+    job = {
+        "title": "too large", "data": {"generator": "gspar", "samples": 60, "dim": 8}, "algorithm": {"name": "gd"}, "stop": {"rounds": 3},
+        "workers": {"count": 3, "byzantine": {"count": 1, "attack": {"name": "sign-flip", "scale": 1e300}}},
+        "up": {"codec": {"name": "dense", "float": 32}},
+    }  # fmt: skip
+    (run,) = mc.run(job, out=tmp_path)
+    assert run.status == "diverged"
+    assert "worker 2: a value of magnitude" in run.attrs["reason"]

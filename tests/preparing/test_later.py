@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import tomli_w
 from helpers.running import command
 
 import mpi_compress as mc
+from mpi_compress.evidence.problems import key_of
 
 DIM = 250_001  # 20 for each coordinate are more than is solved at once
 
@@ -37,6 +39,23 @@ def test_a_job_that_asks_for_no_gap_is_not_solved_and_its_gap_is_computed_later(
     np.testing.assert_array_equal(whole.trace["suboptimality"], asking.trace["suboptimality"])
     assert whole.attrs["f_star"] == asking.attrs["f_star"] == mc.problem(job).f_star
     assert whole.trace["suboptimality"][-1] > 0
+
+
+def test_files_of_one_name_in_two_folders_are_two_problems(job, tmp_path):
+    jobs = []
+    for name, scale in (("one", 1), ("two", 3)):
+        folder = tmp_path / name
+        folder.mkdir()
+        lines = (tmp_path / "wide.txt").read_text().splitlines()
+        (folder / "wide.txt").write_text("".join(f"{line} {DIM + 1}:{scale}\n" for line in lines))
+        (folder / f"{name}.toml").write_text(tomli_w.dumps({key: value for key, value in job.items() if key != "name"}))
+        jobs.append(mc.load_job(folder / f"{name}.toml"))
+    runs = [mc.run(each, out=tmp_path / "out")[0] for each in jobs]
+    specs = [spec for each in jobs for spec in each.runs]
+    together = [run.attrs["f_star"] for run in mc.with_suboptimality(runs, specs)]
+    assert together == [mc.with_suboptimality([run], specs)[0].attrs["f_star"] for run in runs]
+    assert together[0] != together[1]
+    assert key_of(runs[0]) != key_of(runs[1])
 
 
 @pytest.mark.parametrize(

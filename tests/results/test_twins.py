@@ -5,6 +5,7 @@ from helpers.running import GSPAR
 
 import mpi_compress as mc
 from mpi_compress.engine import runner
+from mpi_compress.evidence.lines import name_of
 
 TABLES = {"data": GSPAR, "algorithm": {"name": "gd"}, "workers": {"count": 2}, "stop": {"rounds": 3}}
 
@@ -37,6 +38,23 @@ def test_a_run_that_another_job_has_played_is_linked(tmp_path, played, capsys):
     mc.run({**TABLES, "title": "one", "name": "third"}, out=tmp_path, fresh=True)
     mc.run({**TABLES, "title": "one", "name": "fourth"}, out=tmp_path, metrics={"first": lambda x: x[0]})
     assert played == ["one"] * 3
+
+
+def test_what_was_set_from_outside_is_said_of_the_run_it_was_set_for(tmp_path, played):
+    mc.run(mc.load_job({**TABLES, "title": "one"}, {"stop.rounds": 4}), out=tmp_path)
+    (second,) = mc.run({**TABLES, "stop": {"rounds": 4}, "title": "one", "name": "other"}, out=tmp_path)
+    (third,) = mc.run(mc.load_job({**TABLES, "title": "one", "name": "third"}, {"stop.rounds": 4}), out=tmp_path)
+    assert played == ["one"]
+    assert (name_of(second), name_of(third)) == ("one", "one, rounds = 4")
+    assert second.has_checksums
+    assert mc.read(second.file).attrs.get("overridden") is None
+
+
+def test_where_a_twin_cannot_be_linked_the_run_itself_says_why(tmp_path):
+    mc.run({**TABLES, "title": "one"}, out=tmp_path)
+    (tmp_path / "other").write_text("in the way")
+    with pytest.raises(mc.UserError, match="other: results cannot be written there: File exists"):
+        mc.run({**TABLES, "title": "one", "name": "other"}, out=tmp_path)
 
 
 def test_a_result_of_another_exchange_is_played_again_and_says_so(tmp_path, played, capsys):

@@ -64,6 +64,8 @@ def download(url: str, file: Path, progress: Progress) -> None:
                 problem: Any = f"the server says {error.code} {error.reason}"
                 if error.code < 500:
                     raise UserError(f"{url}: {problem}") from None
+        except UserError:
+            raise
         except (_Broken, OSError, http.client.HTTPException, ValueError) as error:
             problem = getattr(error, "reason", error)
         failures = 0 if _size(part) > most else failures + 1
