@@ -29,7 +29,7 @@ from mpi_compress.job.loading import parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.link import Message
-from mpi_compress.preparing.wanted import Wanted
+from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.frames import dump
 
@@ -104,9 +104,7 @@ def _bytes(state: Any) -> Any:
 def shortened(spec: RunSpec, rounds: int) -> RunSpec:
     """A run of a few rounds, without what these do not need."""
     most = rounds if spec.stop.rounds is None else min(rounds, spec.stop.rounds)
-    if not Wanted.by(spec).optimum:
-        spec = replace(spec, objective=replace(spec.objective, f_star="skip"))
-    return replace(spec, stop=Stop(rounds=most), tune=None, log=replace(spec.log, every=most))
+    return replace(without_optimum(spec), stop=Stop(rounds=most), tune=None, log=replace(spec.log, every=most))
 
 
 def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> None:

@@ -70,9 +70,6 @@ class Stop:
         return not (self.wire_bits_up is None and self.cost_up is None and self.seconds is None)
 
 
-LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
-"""The keys of [stop] that are levels of a column of that name."""
-
 BUDGETS = ("rounds", "wire_bits_up", "cost_up", "seconds")
 """The keys of [stop] that are spent."""
 

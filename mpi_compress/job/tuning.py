@@ -12,7 +12,8 @@ from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.expressions import evaluate, names_in
-from mpi_compress.job.tables import LEVELS, OF_A_RUN
+from mpi_compress.job.tables import OF_A_RUN
+from mpi_compress.results.columns import LEVELS
 from mpi_compress.results.targets import Target, grows, rises, target_of
 from mpi_compress.results.tuning import sizes
 

@@ -17,7 +17,7 @@ import scipy
 import tomli_w
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, writing
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.messages.costs import costs as cost_models
 from mpi_compress.messages.link import Message
@@ -180,11 +180,8 @@ def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: ND
 
 def write(link: Link, file: Path, remark: str) -> list[Path]:
     """Write the table and its plot, each whole or not at all, and return both files; UserError if they cannot be written."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+    with writing(file):
         replace(file, lambda part: part.write_text(link.toml(remark)))
-    except OSError as error:
-        raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
     draw(link, figure := file.with_suffix(".png"))
     return [file, figure]
 

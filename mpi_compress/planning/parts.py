@@ -34,7 +34,7 @@ from mpi_compress.messages.tree import Sum, Tree
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
-from mpi_compress.preparing.wanted import Wanted
+from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.rows import Rows
 
@@ -120,9 +120,7 @@ class PartTimer:
         """The costs of a run's parts; UserError where it has no rounds, or where the first of them are not finite."""
         if spec.algorithm.shares_memory:
             raise UserError(f"{spec.where}algorithm.name = {spec.algorithm.name}: it has no rounds, and so no parts of one")
-        spec = replace(spec, stop=Stop(rounds=_MOST), tune=None)
-        if not Wanted.by(spec).optimum:  # x* and f* are computed only where the method needs them
-            spec = replace(spec, objective=replace(spec.objective, f_star="skip"))
+        spec = without_optimum(replace(spec, stop=Stop(rounds=_MOST), tune=None))
         p = prepare(spec, Ranks(), self._problems, quiet=True, force=True)
         data = p.problem.data
         most = _NONZEROS * data.n_samples // max(1, data.nonzeros)

@@ -1,6 +1,6 @@
 """What a run asks of its problem that takes long to compute."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mpi_compress.core.registry import is_ours
 from mpi_compress.job.runs import RunSpec
@@ -27,6 +27,11 @@ class Wanted:
         named = not spec.asked.isdisjoint((*OF_OPTIMUM, "suboptimality"))
         asked = own or named or spec.log.theory or spec.objective.f_star == "solve"
         return cls(not names.isdisjoint(OF_WORKERS), "L_row" in names, optimum, stop.suboptimality is not None, asked)
+
+
+def without_optimum(spec: RunSpec) -> RunSpec:
+    """This run without x* and f*, unless its method needs them."""
+    return spec if Wanted.by(spec).optimum else replace(spec, objective=replace(spec.objective, f_star="skip"))
 
 
 def key_of(spec: RunSpec) -> str:

@@ -205,6 +205,9 @@ COLUMNS = (
 )
 """Where two tables have a column of one name, the first is the one that figures draw."""
 
+LEVELS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
+"""The columns that [stop] has a key for: a level at which a run is complete."""
+
 LEFT_OUT = "left out"
 """The attribute f_star_source of a result whose f* can be computed and was not, since that takes long and nothing asked for it."""
 

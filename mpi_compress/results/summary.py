@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mpi_compress.core import tables
-from mpi_compress.results.columns import Result
+from mpi_compress.results.columns import LEVELS, Result
 
 _SHOWN = ("loss", "suboptimality", "grad_norm", "wire_bits_up", "wire_bits_down", "cost_up")
 
@@ -16,9 +16,6 @@ def line(run: Result) -> str:
     return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
 
-_ENDS = ("loss", "suboptimality", "grad_norm", "squared_grad_norm", "relative_distance")
-
-
 def why_ended(run: Result) -> str:
     """Why a run ended, in a few words: the reason in its file, or which value of [stop] it reached; "" if that does not say."""
     if reason := str(run.attrs.get("reason", "")):
@@ -29,7 +26,7 @@ def why_ended(run: Result) -> str:
     last = {name: float(values[-1]) for name, values in run.trace.items()}
     last["relative_distance"] = last.get("distance", 1.0) / (float(run.trace["distance"][0]) or 1.0) if "distance" in last else 1.0
     last["squared_grad_norm"] = last["grad_norm"] * last["grad_norm"] if "grad_norm" in last else 1.0
-    for name in _ENDS:
+    for name in LEVELS:
         if name in stop and last.get(name, 1.0) <= stop[name]:
             return f"{name} ≤ {stop[name]:g}"
     if stop.get("rounds") == last["round"]:

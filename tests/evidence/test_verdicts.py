@@ -159,6 +159,7 @@ def test_the_round_or_epoch_of_a_claim_is_the_first_row_there(job):
 def test_a_column_without_a_number_and_a_tuned_zero(tmp_path, recwarn):
     tables = {
         "title": "zero", "data": {"generator": "gspar", "samples": 60, "dim": 8}, "workers": {"count": 3}, "stop": {"rounds": 200},
+        "objective": {"mu": 0.01},
         "run": [{"label": "x", "algorithm": {"name": "ef", "step": 3.0}, "up": {"compressor": {"name": "top-k", "k": 4}},
                  "tune": {"parameter": "algorithm.momentum", "values": [0.0, 0.3, 0.6], "merit": "loss"}},
                 {"label": "y", "algorithm": {"name": "gd"}, "stop": {"rounds": 0}}],

@@ -43,12 +43,13 @@ def test_a_job_that_asks_for_no_gap_is_not_solved_and_its_gap_is_computed_later(
 
 def test_files_of_one_name_in_two_folders_are_two_problems(job, tmp_path):
     jobs = []
-    for name, scale in (("one", 1), ("two", 3)):
+    for name, rows in (("one", 30), ("two", 21)):
         folder = tmp_path / name
         folder.mkdir()
         lines = (tmp_path / "wide.txt").read_text().splitlines()
-        (folder / "wide.txt").write_text("".join(f"{line} {DIM + 1}:{scale}\n" for line in lines))
-        (folder / f"{name}.toml").write_text(tomli_w.dumps({key: value for key, value in job.items() if key != "name"}))
+        (folder / "set.txt").write_text("\n".join(lines[:rows]) + "\n")
+        tables = {key: value for key, value in job.items() if key != "name"}
+        (folder / f"{name}.toml").write_text(tomli_w.dumps({**tables, "data": {"path": "set.txt"}}))
         jobs.append(mc.load_job(folder / f"{name}.toml"))
     runs = [mc.run(each, out=tmp_path / "out")[0] for each in jobs]
     specs = [spec for each in jobs for spec in each.runs]
