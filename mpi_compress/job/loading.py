@@ -26,7 +26,6 @@ from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, 
 from mpi_compress.job.trials import check_trials
 from mpi_compress.job.tuning import for_the_question
 from mpi_compress.results.files import job_name
-from mpi_compress.results.targets import Target
 
 FROZEN_JOB = "job.toml"
 
@@ -219,12 +218,7 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
         for pattern in panel.runs:
             if not any(replace(panel, runs=[pattern]).shows(label) for label in labels):
                 raise UserError(f"figure.panel {i + 1}.runs: {nearest(pattern, labels, 'run')}")
-    figure = checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure")
-    try:
-        _ = [Target(*level) for level in (figure.to or {}).items()]
-    except UserError as error:
-        raise UserError(f"figure.to: {error}") from None
-    return replace(figure, panel=panels)
+    return replace(checked(FigureTable, {k: v for k, v in table.items() if k != "panel"}, "figure"), panel=panels)
 
 
 def _check_full_size(tables: Mapping[str, Any], name: str, folder: Path, *overriding: Any) -> None:

@@ -12,6 +12,7 @@ from mpi_compress.job.stop_rules import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of
+from mpi_compress.results.targets import grows
 
 
 def _require(right: object, text: str) -> None:
@@ -260,6 +261,8 @@ class FigureTable(AxesTable):
         super().__post_init__()
         _require(self.columns >= 1, f"columns = {self.columns} must be at least 1")
         _require_level("to", self.to)
+        for column in filter(grows, self.to or {}):
+            raise ValueError(f"to = {self.to}: {column} grows in every run; a target is a level of loss, suboptimality or the like")
 
     def changed(self, **asked: Any) -> "FigureTable":
         """The same with other x, y or bounds, in all panels."""
