@@ -238,7 +238,7 @@ _OF_DATA = {
 }
 _PARTS = (
     "algorithms, servers, downlinks, compressors, codecs, losses, penalties, models, partitions, metrics, costs, robust, "
-    "attacks, formats, datasets, columns, claims or jobs; or a part's name"
+    "attacks, formats, datasets, columns, claims or jobs; or a part's name; JOB.toml: with the parts of its plugins"
 )
 
 COMMANDS = {
@@ -271,6 +271,6 @@ COMMANDS = {
     "records": Command("records that a job claims, played again", commands=_OF_RECORDS),
     "calibrate": Command("under mpiexec: time messages on the real link, fit cost models to them", _OF_CALIBRATE),
     "data": Command("fetch, generate and describe data sets", commands=_OF_DATA),
-    "list": Command("what exists, its parameters, its paper", [_take("what", nargs="*", metavar="KIND|PART", help=_PARTS)]),
+    "list": Command("what exists, its parameters, its paper", [_take("what", nargs="*", metavar="KIND|PART|JOB", help=_PARTS)]),
 }
 """Commands by name. A command is `act(options)` of its module in `cli/`; one of its own commands is a function such as `act_ls`."""

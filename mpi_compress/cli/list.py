@@ -1,4 +1,4 @@
-"""`mpi-compress list [KIND|PART]`"""
+"""`mpi-compress list [JOB] [KIND|PART]`"""
 
 import inspect
 import json
@@ -7,13 +7,16 @@ import tomllib
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.meanings import meanings
+from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.job.claim_functions import listing as functions_of_claims
+from mpi_compress.job.loading import load_job
 from mpi_compress.job.stop_rules import stops
 from mpi_compress.messages.attacks import attacks
 from mpi_compress.messages.codecs import codecs
@@ -34,9 +37,12 @@ _MANY = 47
 
 
 def act(options: Namespace) -> int:
-    lines = [line for what in options.what for line in _listed(what, _parts())]  # all names are known before anything is printed
-    if lines:
-        print(*lines, sep="\n")
+    jobs = [what for what in options.what if what.endswith(".toml")]
+    of_jobs = [line for job in jobs for line in _of_plugins(job)]
+    names = [what for what in options.what if what not in jobs]
+    lines = [line for what in names for line in _listed(what, _parts())]  # all names are known before anything is printed
+    if lines or of_jobs:
+        print(*(lines or of_jobs), sep="\n")
     else:
         _print_names(_parts())
     return 0
@@ -61,6 +67,20 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     return [line for name in chosen for line in (f"{name}:", *lists[name])]
 
 
+def _of_plugins(file: str) -> Iterator[str]:
+    """The lines of the parts of a job's plugins."""
+    job = load_job(file)
+    found = parts_of_plugins({name for spec in job.runs for name in spec.written.get("plugins", [])}, Path(file).parent)
+    if not any(found.values()):
+        raise UserError(f"{file}: no plugin of it registers a part")
+    kinds = {getattr(registry, "kind", ""): name for name, registry in _parts().items()}
+    for kind, members in found.items():
+        if members:
+            yield f"{kinds.get(kind, kind)}:"
+            for key, part in members.items():
+                yield from _described(key, part)
+
+
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     """The names of all parts, kind by kind; too many are counted."""
     others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
@@ -70,7 +90,8 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
         print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
-    print("`mpi-compress list KIND` describes these parts, `list NAME` one of them")
+    print("`mpi-compress list KIND` describes these parts, `list NAME` one of them,")
+    print("`list JOB.toml` those of the job's plugins")
 
 
 def _jobs() -> Iterator[str]:

@@ -92,6 +92,12 @@ def prefer(names: Iterable[str], folder: Path) -> None:
         registry.prefer([{name: part for (_, name), part in each.items()} for each in parts], _of_jobs)
 
 
+def parts_of_plugins(names: Iterable[str], folder: Path) -> dict[str, dict[str, type[Part]]]:
+    """By kind, such as "compressor", the parts of the plugins that a job in this folder has imported."""
+    plugins = [_plugins[name, folder.resolve()] for name in names]
+    return {r.kind: {name: part for plugin in plugins for (_, name), part in plugin.parts[r.kind].items()} for r in registries}
+
+
 def _parts_of(modules: Sequence[ModuleType]) -> dict[str, dict[tuple[str, str], type[Part]]]:
     """By kind the parts that modules, and those inside them, have registered."""
     return {r.kind: {key: part for m in modules for key, part in r.registered_in(m.__name__).items()} for r in registries}

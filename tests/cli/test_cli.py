@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy
-from helpers.running import BIN, PATIENT, command, run_of
+from helpers.running import BIN, PATIENT, SMALL_JOB, command, run_of
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -27,7 +27,6 @@ from mpi_compress.results import checksums
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """A job that has been run: (job file, results folder)."""
-    from helpers.running import SMALL_JOB
 
     folder = tmp_path_factory.mktemp("cli")
     job = folder / "small.toml"
@@ -249,6 +248,25 @@ def test_list_finds_a_part_by_its_name_and_prints_no_other(capsys):
     kind, first, parameter = capsys.readouterr().out.splitlines()
     assert (kind, first.split()[0], parameter.split()[0]) == ("compressors:", "top-k", "k,")
     assert parameter.endswith(meanings(mc.compressors.compressors["top-k"])["k"])
+
+
+def test_list_describes_the_parts_of_a_jobs_plugins(tmp_path, capsys):
+    (tmp_path / "two_parts.py").write_text(
+        "import mpi_compress as mc\n"
+        '@mc.compressors.register("halves")\nclass Halves(mc.Compressor):\n    """Half of each."""\n    by: float = 2.0  # the divisor\n'
+        '@mc.losses.register("cube")\nclass Cube(mc.Loss):\n    """m³."""\n'
+        '@mc.metrics.register("first-one")\nclass FirstOne(mc.Metric):\n    """x_1."""\n    column = "first_one"\n'
+    )
+    job, none = tmp_path / "own.toml", tmp_path / "none.toml"
+    job.write_text('plugins = ["two_parts"]\n' + SMALL_JOB)
+    none.write_text(SMALL_JOB)
+    assert main(["list", str(job)]) == 0
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert said == ["compressors:", "halves Half of each.", "by = 2.0 the divisor", "losses:", "cube m³.", "metrics:", "first-one x_1."]
+    assert main(["list", str(job), "halves", "codecs"]) == 0
+    assert capsys.readouterr().out.startswith("compressors:\n  halves")
+    assert main(["list", str(none)]) == 2
+    assert "no plugin of it registers a part" in capsys.readouterr().err
 
 
 def test_list_names_the_values_that_a_parameter_may_have(capsys):
