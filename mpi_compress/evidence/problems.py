@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.results.reader import Run
 
@@ -41,7 +43,7 @@ def by_problem(found: Sequence[Outcome]) -> list[Problem]:
 
 def key_of(run: Run) -> str:
     """A text that is the same for all runs on one problem, and on no other one of files with the same name."""
-    numbers = [run.attrs["n_samples"], *(f"{run.attrs[name]:.6g}" for name in ("L", "mu"))]
+    numbers = [f"{run.attrs.get(name, np.nan):.6g}" for name in ("n_samples", "L", "mu")]
     return json.dumps([_problem(run), numbers], sort_keys=True, default=str)
 
 
