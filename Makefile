@@ -4,8 +4,8 @@ INSTALLED := .venv/installed
 RUNS := .venv/runs
 OTHER_VENV := .venv/other
 OTHER ?= numpy==2.2.* scipy==1.15.* numba==0.62.*
-# folders of jobs that docs/figures.md shows
-PAPERS := $(addprefix jobs/,aiade cat deep gspar ht literature)
+# what docs/figures.md shows
+PAPERS := $(wildcard jobs/*.toml) $(addprefix jobs/,aiade cat deep gspar ht literature)
 # the demo has 4 workers and a master; more ranks than cores would wait for each other
 RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
 
