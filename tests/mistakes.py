@@ -123,7 +123,7 @@ ENGINE = (
     M("engine/keeper.py", "        exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
     M("guard/verbs.py", "np.shape(given) == (len(logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_logs_that_do_not_fit_their_names_are_refused", "more logs than names are let through"),
     M("guard/states.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_a_state_that_does_not_fit_is_refused", "a compressor's state is not tried out"),
-    M("preparing/memory_needs.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
+    M("preparing/shapes.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
     M("preparing/problems.py", "math.sqrt(added(L * L for L in each) / n)", "sum(each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
     M("engine/tuning.py", "best = min(ranked)[-1]", "best = max(ranked)[-1]", "algorithms/test_gspar.py::test_a_tuned_run_has_the_value_whose_trial_came_furthest", "the worst trial wins"),
