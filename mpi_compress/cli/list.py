@@ -51,20 +51,24 @@ def act(options: Namespace) -> int:
 def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
     """The lines of a kind, or of the parts of a name."""
     listings = {"columns": columns, "claims": functions_of_claims}
-    kinds = {*parts, *listings}
     if what == "jobs":
         return ["jobs:", *_jobs()]
-    named = {kind: {key: part for key, part in members.items() if key == what} for kind, members in parts.items()}
-    if what not in kinds:
-        if not any(named.values()):
-            names = {key for members in parts.values() for key in members}
-            raise UserError(nearest(what, {*kinds, "jobs", *names}, "part or kind"))
-        parts = {kind: members for kind, members in named.items() if members}
-    lists = {name: [line for key, part in members.items() for line in _described(key, part)] for name, members in parts.items()}
-    if not any(named.values()):
-        lists |= {name: [*lines()] for name, lines in listings.items()}
-    chosen = [what] if what in kinds else [*lists]
-    return [line for name in chosen for line in (f"{name}:", *lists[name])]
+    if what in listings:
+        return [f"{what}:", *listings[what]()]
+    if what in parts:
+        chosen = {what: parts[what]}
+    else:
+        chosen = {kind: {what: members[what]} for kind, members in parts.items() if what in members}
+    if not chosen:
+        names = {key for members in parts.values() for key in members}
+        raise UserError(nearest(what, {*parts, *listings, "jobs", *names}, "part or kind"))
+    return [line for kind, members in chosen.items() for line in _lines_of(kind, members)]
+
+
+def _lines_of(kind: str, members: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{kind}:"
+    for key, part in members.items():
+        yield from _described(key, part)
 
 
 def _of_plugins(file: str) -> Iterator[str]:
@@ -76,9 +80,7 @@ def _of_plugins(file: str) -> Iterator[str]:
     kinds = {getattr(registry, "kind", ""): name for name, registry in _parts().items()}
     for kind, members in found.items():
         if members:
-            yield f"{kinds.get(kind, kind)}:"
-            for key, part in members.items():
-                yield from _described(key, part)
+            yield from _lines_of(kinds.get(kind, kind), members)
 
 
 def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:

@@ -5,6 +5,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
 from mpi_compress.core.errors import UserError, nearest
@@ -20,6 +21,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 _LONGEST, _DEEPEST = 1000, 50  # characters and levels of a formula
+_KEPT = 1000  # formulas that are read once: jobs of many runs and trials repeat theirs
 
 
 class DomainError(ValueError):
@@ -47,13 +49,17 @@ def evaluate(text: str | float, names: Mapping[str, float]) -> float:
     return value
 
 
-def names_in(text: str | float) -> set[str]:
+def names_in(text: str | float) -> frozenset[str]:
     """The names that a formula needs."""
-    if not isinstance(text, str):
-        return set()
-    return {n.id for n in ast.walk(_parse(text)) if isinstance(n, ast.Name)} - set(_FUNCTIONS)
+    return _names(text) if isinstance(text, str) else frozenset()
 
 
+@lru_cache(_KEPT)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(_parse(text)) if isinstance(n, ast.Name)) - set(_FUNCTIONS)
+
+
+@lru_cache(_KEPT)
 def _parse(text: str) -> ast.expr:
     if len(text) <= _LONGEST:  # else `parsed` refuses it
         text = re.sub(r"(?<![A-Za-z_0-9])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+(?=[A-Za-z_(])", r"\1*", text.strip())

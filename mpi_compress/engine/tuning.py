@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +75,10 @@ class _Trying:
 
 def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
     """Refuse trials whose results cannot be compared, before any is played; at rank 0."""
+    there = _columns_of(p)
     for spec in askers.get(p.spec.toml(), ()):
         tune = table_of(spec)
         for key, column in (("merit", tune.merit),) if tune.target is None else (("to", tune.target.column), ("by", tune.by)):
-            there = _columns_of(p)
             if column not in there and column not in named("theory", "curves", "bounds", "setting"):
                 raise UserError(f"{spec.where}tune.{key}: trials have no such column: {nearest(column, there, 'column')}")
             if column == "suboptimality" and math.isnan(p.problem.f_star):
@@ -86,13 +86,19 @@ def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
                 raise UserError(f"{spec.where}tune.{key}: f* is not known, and no trial has a suboptimality; {would_do} would do")
 
 
-def _columns_of(p: Prepared) -> list[str]:
+def _columns_of(p: Prepared) -> Sequence[str]:
     """The columns that the result of a run will have, as its reader finds them."""
     further = [*p.algorithm.logs, *(metric.column for metric in p.spec.metrics)]
     further += [convention.column for convention in conventions_of(p.spec.log.count).values()]
     further += ["distance"] if p.problem.x_star is not None else []
     further += ["test_loss", "test_accuracy"] if p.problem.test is not None else []
     further += named("model") if isinstance(p.spec.cost, Clocked) else []
+    return _with_derived(tuple(further))
+
+
+@cache
+def _with_derived(further: Sequence[str]) -> Sequence[str]:
+    """The columns that every result has, these, and those that follow from them."""
     trace = {name: np.zeros(1) for name in (*named("evaluation", "counter"), *further)}
     timing = {name: np.zeros(1) for name in named("clock")}
     made_up = Run(Path(), {"n_workers": 1, "dim": 1, "mu": 1.0, "L": 1.0}, trace, {}, timing, None)

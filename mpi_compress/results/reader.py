@@ -101,17 +101,8 @@ class Run:
         Raises:
             UserError: there is none of that name.
         """
-        for table in (self.trace, self.timing):
-            if name in table:
-                return table[name]
-        if (derive := column_of(name).derive) is not None:
-            return derive(self)
-        settled = self.settled
-        if name in settled:
-            return np.full(self.rows, settled[name])
-        curves = bounds.columns(self)
-        if name in curves:
-            return curves[name]
+        if (found := self._found(name)) is not None:
+            return found
         if name in named("curves", "bounds"):
             raise UserError(f"{self.file}: '{name}' is theory, which this run was not asked for: [log] theory = true")
         if name in named("convention"):
@@ -119,16 +110,26 @@ class Run:
         if name in ("distance", "relative_distance") and self.attrs.get("f_star_source") == LEFT_OUT:
             how = '[objective] f_star = "solve", or a figure or claim that names it, computes x* before the rounds'
             raise UserError(f"{self.file}: '{name}' needs x*, which nothing asked for: {how}")
-        there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *settled, *curves]
+        there = [*self.trace, *self.timing, *named("result"), "L", "L_max", "mu", "kappa", *self.settled, *bounds.columns(self)]
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
+
+    def _found(self, name: str) -> NDArray | None:
+        """A column; None if there is none of that name."""
+        for table in (self.trace, self.timing):
+            if name in table:
+                return table[name]
+        if (derive := column_of(name).derive) is not None:
+            return derive(self)
+        if name in (settled := self.settled):
+            return np.full(self.rows, settled[name])
+        return bounds.columns(self).get(name)
 
     def has(self, name: str) -> bool:
         """True if there is a column of that name."""
         try:
-            self.column(name)
-        except UserError:
+            return self._found(name) is not None
+        except UserError:  # of another column, from which it would follow
             return False
-        return True
 
     def to(self, column: str, level: float, rising: bool | None = None) -> Row | None:
         """The first row at which a column is at or below a level; None if there is none. `run.to("loss", 0.4)["wire_bits_up"]`

@@ -32,7 +32,7 @@ def sizes(values: Sequence[Any]) -> list[float]:
     """The sizes of settings such as 3, "10%" or "0.5/L" in their unit; [] where they are no numbers of one unit."""
     texts = [value.removesuffix("%") if isinstance(value, str) else value for value in values]
     try:
-        units = {(frozenset(names_in(text)), text == value) for text, value in zip(texts, values, strict=True)}
+        units = {(names_in(text), text == value) for text, value in zip(texts, values, strict=True)}
         found = [evaluate(text, dict.fromkeys(names_in(text), 1.0)) for text in texts]
     except (ValueError, TypeError):
         return []

@@ -20,6 +20,7 @@ from helpers.running import BIN, PATIENT, SMALL_JOB, command
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
+from mpi_compress.results.reader import attributes
 from mpi_compress.saving import checkpoint
 
 
@@ -167,13 +168,14 @@ WAYS = {
     "three ranks": Way(ON_RANKS, (Layout(3),)),
     "five ranks": Way(FEW[1:], (Layout(5),)),
     "three ranks, the master apart": Way(FEW, (Layout(3, APART),)),
-    "allgather in one process": Way(ON_RANKS, (Layout(None, ALLGATHER),)),
+    "allgather in one process": Way(("one-each", *ON_RANKS[1:]), (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
     "allgather on five ranks": Way(FEW[1:], (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
     "stopped on three ranks, resumed in one process": Way(("one-each", "tree"), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
+    "allgather in one process, all settings": Way(("algorithms",), (Layout(None, ALLGATHER),)),
     "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
     "four ranks, the master hosts workers": Way(ON_RANKS, (Layout(4, MASTER_WORKS),)),
     "allgather on five ranks, more than three workers need": Way(ON_RANKS, (Layout(5, ALLGATHER),)),
@@ -286,7 +288,7 @@ FAST, SLOW = (
 def test_a_result_is_equal_byte_for_byte_on(way, job, label, played):
     one, other = (played(each)[job, label] for each in (ONE, way))
     last = {**WAYS, **SLOW_WAYS}[way].layouts[-1]
-    assert mc.read(other).attrs["n_ranks"] == (last.ranks or 1)
+    assert attributes(other)["n_ranks"] == (last.ranks or 1)
     assert_equal(one, other, last.left_out)
 
 

@@ -2,7 +2,6 @@
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -76,21 +75,11 @@ points = { bits = [8, 80000], seconds = [1e-4, 2e-4] }
 """
 
 
-LARGE = ("gspar/fig1.toml", "gspar/fig2.toml", "gspar/fig3.toml")  # seconds each
+FEW = ("demo", "aiade/bits-a9a", "cat/fig1", "deep/gspar-fig4", "gspar/fig5", "ht/fig1", "literature/workers", "records/mushrooms")
+NAMES = {file.relative_to(ROOT / "jobs").with_suffix("").as_posix(): file for file in JOBS}
 
 
-def in_a_row() -> list[Any]:
-    """The jobs; those that take long, and those whose figure another one has already, are for the slow suite."""
-    seen, found = set(), []
-    for file in JOBS:
-        table = file.read_text(encoding="utf-8").partition("[figure]")[2].partition("[[claim]]")[0]
-        name = file.relative_to(ROOT / "jobs").as_posix()
-        found.append(pytest.param(file, marks=[pytest.mark.slow] if table in seen or name in LARGE else [], id=name))
-        seen.add(table)
-    return found
-
-
-@pytest.mark.parametrize("file", in_a_row())
+@pytest.mark.parametrize("file", [pytest.param(NAMES[n], marks=[] if n in FEW else [pytest.mark.slow], id=n) for n in NAMES])
 def test_nothing_is_cut_off_and_no_legend_covers_a_curve(file, tmp_path, monkeypatch):
     (tmp_path / "link.toml").write_text(LINK)
     monkeypatch.chdir(tmp_path)

@@ -13,6 +13,7 @@ import h5py
 
 import mpi_compress as mc
 from helpers.running import BIN
+from mpi_compress.results.reader import attributes
 
 PLAYER = Path(__file__).with_name("player.py")
 TREE = {"workers": {"count": 70, "fold": "tree"}}  # two or four leaves of the tree of folds
@@ -104,4 +105,4 @@ def play_all(plans: Sequence[Plan]) -> list[Ended]:
 
 def results(folder: Path) -> dict[tuple[str, str], Path]:
     """Result files by job and label."""
-    return {(file.parent.name, mc.read(file).label): file for file in folder.glob("*/*.h5")}
+    return {(file.parent.name, attributes(file)["label"]): file for file in folder.glob("*/*.h5")}
