@@ -39,6 +39,7 @@ from mpi_compress.preparing import compiling
 from mpi_compress.preparing.later import with_suboptimality
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
+from mpi_compress.preparing.wanted import key_of
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, Runs, read, result_of_run
 
@@ -143,8 +144,10 @@ def _prepare_all(
         try:
             prepared[i] = prepare(spec, how.ranks, problems, how.quiet, how.force)
         except UserError as error:
-            others = any(other.label != spec.label for other in job.runs)
-            raise type(error)(f"{error}{'; nothing was run: --only plays the runs of other labels' if others else ''}") from None
+            same = key_of(spec) not in problems  # then runs on this problem fail, too
+            others = any(o.label != spec.label and not (same and key_of(o) == key_of(spec)) for o in job.runs)
+            tail = "; nothing was run: --only plays the runs of other labels" if others else ""
+            raise type(error)(f"{error}{tail}") from None
     for p in prepared.values():
         how.watch.refuse_columns_of(p.spec, p.algorithm)
         how.ranks.on_root(partial(refuse, p))

@@ -625,6 +625,8 @@ def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
     line = ["run", str(tmp_path / "job.toml"), "--out", str(tmp_path)]
     assert main(line) == 2
     assert "coordinates there are; nothing was run: --only plays the runs of other labels" in capfd.readouterr().err
+    assert main([*line, "--set", "workers.count=30"]) == 2  # on the problem of both
+    assert "nothing was run" not in capfd.readouterr().err
     assert main([*line, "--only", "CAT"]) == 0
     assert "CAT: T = 1 in every round, since no [cost] is given" in capfd.readouterr().err
     assert main([*line, "--only", "CAT", "--set", "cost.model=payload"]) == 0
