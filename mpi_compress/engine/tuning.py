@@ -18,7 +18,7 @@ from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.stages import NEVER, WHOLE, Rank, answer, rank_of, wanted
 from mpi_compress.job.tables import Stop
-from mpi_compress.job.trials import table_of, trials, trials_of
+from mpi_compress.job.trials import tune_of, trials, trials_of
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.preparing.problems import Problem
@@ -38,7 +38,7 @@ def tune(job: Job, specs: dict[int, RunSpec], out: Path, how: How, play: Play) -
     """Play the trials of the runs that have a [tune], and put the best values into `specs`."""
     trying = _Trying(job, out, replace(how, shared=True, watch=Watch()), play)
     tuned = {i: spec for i, spec in specs.items() if spec.tune is not None}
-    racing = {i: spec for i, spec in tuned.items() if table_of(spec).target is not None}
+    racing = {i: spec for i, spec in tuned.items() if tune_of(spec).target is not None}
     wins = _by_merit({i: spec for i, spec in tuned.items() if i not in racing}, trying) | _by_target(racing, trying)
     specs.update({i: spec.tuned(wins[i]["value"]) for i, spec in tuned.items()})
     for i, spec in tuned.items():
@@ -77,7 +77,7 @@ def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
     """Refuse trials whose results cannot be compared, before any is played; at rank 0."""
     there = _columns_of(p)
     for spec in askers.get(p.spec.toml(), ()):
-        tune = table_of(spec)
+        tune = tune_of(spec)
         for key, column in (("merit", tune.merit),) if tune.target is None else (("to", tune.target.column), ("by", tune.by)):
             if column not in there and column not in named("theory", "curves", "bounds", "setting"):
                 raise UserError(f"{spec.where}tune.{key}: trials have no such column: {nearest(column, there, 'column')}")
@@ -133,7 +133,7 @@ class _Search:
     played: dict[tuple[int, float], Rank] = field(default_factory=dict)  # by place in the grid, and share of the run's length
 
     def __post_init__(self) -> None:
-        self.table = table_of(self.spec)
+        self.table = tune_of(self.spec)
         self.count, self.is_ordered = len(self.table.values), bool(sizes(self.table.values))
 
     def wanted(self) -> list[tuple[int, float]]:
@@ -214,7 +214,7 @@ def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapp
 
     Runs that reached a level of [stop] are better than others; the best of them took the fewest rounds.
     """
-    tune = table_of(spec)
+    tune = tune_of(spec)
     each = [_merit_of(spec, trial, run) for trial, run in zip(tried, found, strict=True)]
     seeds = len(each) // len(tune.values)
     of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
@@ -233,7 +233,7 @@ def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapp
 
 def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:
     """The last merit of a trial, infinite if it did not end well; and its rounds if it came down to a level, else infinity."""
-    tune = table_of(spec)
+    tune = tune_of(spec)
     if not run.rows:  # it failed before its first row
         return math.inf, math.inf
     if not run.has(tune.merit):

@@ -21,7 +21,7 @@ from mpi_compress.results.status import State, status_of_run
 
 
 @dataclass(frozen=True)
-class Missing:
+class Unfinished:
     """A run of a job that has no finished result."""
 
     spec: RunSpec
@@ -41,7 +41,7 @@ class Outcome:
     verdicts: list[Verdict] = field(default_factory=list)
     problem: str = ""  # why runs are missing, if it is known
     begun: list[Run] = field(default_factory=list)  # what runs have written so far that are stopped, failed or still played
-    missing: list[Missing] = field(default_factory=list)  # the runs without a finished result, those begun too
+    missing: list[Unfinished] = field(default_factory=list)  # the runs without a finished result, those begun too
     out: Path = Path("results")  # where its results are
 
     @property
@@ -195,14 +195,14 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
         return Outcome(file, key, text, None, problem=problem)
     runs: list[Run] = []
     begun: list[Run] = []
-    missing: list[Missing] = []
+    missing: list[Unfinished] = []
     for spec in job.runs:
         found = _result_of(spec, job.name, out)
         if isinstance(found, Run) and found.file.suffix != ".part":
             runs.append(found)
             continue
         begun += [found] if isinstance(found, Run) else []
-        missing.append(Missing(spec, found if isinstance(found, str) else ""))
+        missing.append(Unfinished(spec, found if isinstance(found, str) else ""))
     problem = next((each.why for each in missing if each.why), "")
     return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem, begun, missing, out)
 

@@ -16,7 +16,7 @@ from mpi_compress.results.targets import Target
 _FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
 
 
-def table_of(spec: RunSpec) -> TuneTable:
+def tune_of(spec: RunSpec) -> TuneTable:
     """The [tune] of a run that has one."""
     assert spec.tune is not None
     return spec.tune
@@ -24,7 +24,7 @@ def table_of(spec: RunSpec) -> TuneTable:
 
 def trials(spec: RunSpec) -> list[RunSpec]:
     """The runs that tune the parameter, for each value one, or one for each of its seeds; with a target the first stage's."""
-    tune = table_of(spec)
+    tune = tune_of(spec)
     if tune.target is not None:
         share = stages_of(len(tune.values))[0].share
         return [trial for place in range(len(tune.values)) for trial in trials_of(spec, tune.beyond(place), share)]
@@ -34,7 +34,7 @@ def trials(spec: RunSpec) -> list[RunSpec]:
 
 def trials_of(spec: RunSpec, value: Any, share: float) -> list[RunSpec]:
     """The trials of a value, one for each seed, as long as this share of the run; the shorter ones end at the target."""
-    tune = table_of(spec)
+    tune = tune_of(spec)
     assert tune.target is not None
     stop = {} if share == WHOLE else {"stop": _shortened(spec.written["stop"], share, tune.target)}
     label = f"{spec.label}, {tune.parameter} = {plain(value)}"
@@ -56,7 +56,7 @@ def _shortened(stop: Mapping[str, Any], share: float, target: Target) -> dict[st
 
 def possible(spec: RunSpec) -> list[RunSpec]:
     """All runs that may be played to tune a run: with a target those of all stages, and of all values beyond the grid."""
-    tune = table_of(spec)
+    tune = tune_of(spec)
     if tune.target is None:
         return trials(spec)
     count, found = len(tune.values), list[RunSpec]()
@@ -74,7 +74,7 @@ def possible(spec: RunSpec) -> list[RunSpec]:
 
 def check_trials(spec: RunSpec) -> None:
     """Refuse a value that cannot be tried before any is tried, and a gap to an f* that is not known."""
-    tune = table_of(spec)
+    tune = tune_of(spec)
     key, column = "merit" if tune.target is None else "to", tune.column
     if column == "suboptimality" and (spec.objective.f_star == "skip" or spec.log.evaluate is not None):
         why = f"log.evaluate = {spec.log.evaluate}" if spec.log.evaluate is not None else 'objective.f_star = "skip"'
