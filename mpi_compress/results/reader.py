@@ -115,9 +115,8 @@ class Run:
 
     def _found(self, name: str) -> NDArray | None:
         """A column; None if there is none of that name."""
-        for table in (self.trace, self.timing):
-            if name in table:
-                return table[name]
+        if name in self.trace or name in self.timing:
+            return self.trace.get(name, self.timing.get(name))
         if (derive := column_of(name).derive) is not None:
             return derive(self)
         if name in (settled := self.settled):
