@@ -64,7 +64,7 @@ class NearLargest(mc.Compressor):
 
     def compress(self, v, t):  # v: (d,) float64; t.k the round, t.rng this worker's random numbers
         magnitude = np.abs(v)
-        indices = np.flatnonzero(magnitude >= self.fraction * magnitude.max()).astype(np.uint32)
+        indices = np.flatnonzero(~(magnitude < self.fraction * magnitude.max())).astype(np.uint32)  # NaN, too
         return mc.Sparse(v.size, indices, v[indices])
 
     def delta(self, dim):

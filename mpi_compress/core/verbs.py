@@ -23,7 +23,8 @@ def refuse_near_misses(cls: Any) -> None:
             code = _code_of(value)
             if code is None or name.startswith("_") or name in used or name in contract:
                 continue
-            for verb in get_close_matches(name, verbs, n=1, cutoff=_NEAR):
+            anagrams = [verb for verb in verbs if sorted(verb) == sorted(name)]  # dleta
+            for verb in (anagrams or get_close_matches(name, verbs, n=1, cutoff=_NEAR))[:1]:
                 where = f"{code.co_filename}, line {_line_of(code)}"
                 raise TypeError(f"{cls.__name__}.{name} is called by nothing; did you mean {verb}? ({where})")
 

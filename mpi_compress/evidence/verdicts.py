@@ -80,7 +80,10 @@ class Verdict:
 
     @property
     def ours(self) -> str:
-        """The median, or a dash."""
+        """The median, "≥ 170" where it is only known to be no less, or a dash."""
+        least = float(np.median([low for low, _ in self.between])) if self.between else math.nan
+        if self.median == math.inf and math.isfinite(least):
+            return f"≥ {least:.4g}"
         return f"{self.median:.4g}" if self.values and not math.isnan(self.median) else "–"
 
     @property

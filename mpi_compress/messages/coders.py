@@ -39,19 +39,20 @@ class Coder:
         """A new state for `encode`, of a compressor that has one; else None."""
         return self._link(_size(size)).start()
 
-    def encode(self, v: Floats, rng: Draws = None, state: Any = None) -> bytes:
+    def encode(self, v: Floats, rng: Draws = None, state: Any = None, k: int = 0) -> bytes:
         """C(v) of v (d,), float32 or float64, as bytes.
 
         Args:
             rng: what random choices are drawn from: a seed, which gives the same bytes each time; a generator, which goes on from
                 call to call; None: a seed that nobody knows. A compressor that draws nothing ignores it.
             state: what `start` gave, which the compressor changes; None: a new one.
+            k: the round, for a compressor that depends on it.
 
         Raises:
             UserError: v is no such array, or the compressor's parameters cannot be meant for d coordinates.
             OverflowError: a finite value that the codec's floats cannot hold.
         """
-        return self._packed(v, rng, state)[1].data.tobytes()
+        return self._packed(v, rng, k, state)[1].data.tobytes()
 
     @overload
     def decode(self, data: Data, size: int) -> NDArray[np.float64]: ...
@@ -93,19 +94,19 @@ class Coder:
                 out += (scale * content.dense()).astype(out.dtype)
         return out
 
-    def bits(self, v: Floats, rng: Draws = None) -> int:
+    def bits(self, v: Floats, rng: Draws = None, k: int = 0) -> int:
         """8 · the bytes that `encode` gives. (A run counts 32 bits more for each message, its length.)"""
-        return 8 * len(self.encode(v, rng))
+        return 8 * len(self.encode(v, rng, k=k))
 
-    def paper_bits(self, v: Floats, rng: Draws = None) -> float:
+    def paper_bits(self, v: Floats, rng: Draws = None, k: int = 0) -> float:
         """The bits of this message by the formula of the compressor's paper."""
-        link, message = self._packed(v, rng)
+        link, message = self._packed(v, rng, k)
         return link.paper_bits(link.unpack(message))
 
-    def _packed(self, v: Floats, rng: Draws, state: Any = None) -> tuple[Link, Message]:
+    def _packed(self, v: Floats, rng: Draws, k: int, state: Any = None) -> tuple[Link, Message]:
         array = _vector(v)
         link = self._link(array.size)
-        t = Round(0, Streams(_seed(rng)), Role.WORKER, state=link.start() if state is None else state)
+        t = Round(k, Streams(_seed(rng)), Role.WORKER, state=link.start() if state is None else state)
         return link, link.pack(array, t)
 
     def _link(self, dim: int) -> Link:

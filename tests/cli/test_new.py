@@ -14,6 +14,7 @@ def test_what_new_writes_runs_as_it_stands(tmp_path, monkeypatch, capsys):
     assert "near-largest" in out
     assert "not reached" not in out
     assert len(mc.load_job("job.toml").runs) == 3
+    assert main(["check-part", "near-largest", "--job", "job.toml"]) == 0
 
 
 def test_new_replaces_no_file(tmp_path, capsys):

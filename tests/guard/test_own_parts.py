@@ -864,6 +864,7 @@ def test_what_has_moved_is_named_with_the_line_and_the_new_name(line, says, tmp_
         (ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("master_answers", "master_answer"), "did you mean master_answers?"),
         (ALGORITHM.format(sends=SENDS, answers=ANSWERS).replace("all_hear", "all_hears"), "did you mean all_hear?"),
         (compressor(SORTED) + "\n    def deltas(self, dim):\n        return 0.1\n", "did you mean delta?"),
+        (compressor(SORTED) + "\n    def dleta(self, dim):\n        return 0.1\n", "did you mean delta?"),
         (compressor(SORTED).replace("def compress(", "def compres("), "did you mean compress?"),
     ],
 )  # fmt: skip

@@ -208,7 +208,7 @@ def test_the_command_ends_with_1_where_something_is_wrong(tmp_path):
     )
     said = command("check-part", "wrong-delta", "--job", job)
     assert said.returncode == 1
-    assert "WRONG  δ: 0.9 is stated; of a vector of ones 0.166667 was found" in said.stdout
+    assert "WRONG  δ: 0.9 is stated for d = 12; of a vector of normal numbers 0." in said.stdout
 
 
 @pytest.fixture

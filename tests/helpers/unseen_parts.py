@@ -222,6 +222,25 @@ class WrongDelta(mc.Compressor):
         return 0.9
 
 
+@mc.compressors.register("never-drawn")
+class NeverDrawn(mc.Compressor):
+    def compress(self, v, t):
+        i = np.argsort(-np.abs(v), kind="stable")[:3]
+        return mc.Sparse(v.size, i, v[i])
+    def omega(self, dim):
+        return float(dim)
+
+@mc.compressors.register("no-message")
+class NoMessage(mc.Compressor):
+    def compress(self, v, t):
+        return v[:10]
+
+@mc.compressors.register("loses-nan")
+class LosesNan(mc.Compressor):
+    def compress(self, v, t):
+        i = np.flatnonzero(np.abs(v) >= 0.5 * np.abs(v).max())
+        return mc.Sparse(v.size, i, v[i])
+
 @mc.compressors.register("biased")
 class Biased(mc.Compressor):
     def compress(self, v, t):
@@ -257,6 +276,7 @@ class ABitMore(mc.Codec):
 """
 NAMED = {
     "wrong-sign": "slope", "small-curvature": "curvature", "no-mean": "gradient", "wrong-delta": "δ", "biased": "unbiased",
+    "never-drawn": "unbiased", "no-message": "compress", "loses-nan": "a vector of nan",
     "no-weight": "prox", "a-bit-more": "round trip",
 }  # fmt: skip
 """What is wrong with each; the eighth, `worker_send` for `worker_sends`, is refused where it is registered."""

@@ -37,7 +37,8 @@ def test_a_compressor_that_draws_sends_the_same_values_by_every_codec():
 
 def test_it_prints_a_table_with_a_line_for_each_size():
     lines = str(mc.measure("top-k", VECTORS, k=4)).splitlines()
-    assert len(lines) == 1 + len(mc.measure("top-k", VECTORS, k=4).sizes)
+    assert len(lines) == 2 + len(mc.measure("top-k", VECTORS, k=4).sizes)
+    assert lines[-1] == "floats of 64 bits; d = 200; without the 32 bits of a message's length"
     assert lines[0].split() == ["message", "bits", "a", "coordinate", "error"]
 
 
@@ -46,3 +47,21 @@ def test_vectors_of_one_size_are_asked_for(vectors, given):
     with pytest.raises(mc.UserError, match="vectors of") as refused:
         mc.measure("top-k", vectors, k=1)
     assert given in str(refused.value)
+
+
+@pytest.mark.usefixtures("registered_for_one_test_only")
+def test_a_compressor_that_depends_on_the_round_is_measured_in_successive_rounds():
+    @mc.compressors.register("one-more-each-round")
+    class OneMoreEachRound(mc.Compressor):
+        def compress(self, v, t):
+            indices = np.arange(t.k + 1, dtype=np.uint32)
+            return mc.Sparse(v.size, indices, v[indices])
+
+    own, v = mc.coder("one-more-each-round", codec={"name": "fixed", "float": 32}), VECTORS[0]
+    assert [np.count_nonzero(own.decode(own.encode(v, k=k), v.size)) for k in (0, 1, 6)] == [1, 2, 7]
+    assert mc.measure(own, [v, v, v])["sent"].bits == np.mean([own.bits(v, k=k) for k in range(3)]) > own.bits(v)
+
+
+def test_one_vector_in_place_of_a_list_is_refused_with_what_is_wanted():
+    with pytest.raises(mc.UserError, match=r"one vector was given; a list of vectors is wanted: \[v\]"):
+        mc.measure("top-k", VECTORS[0], k=4)
