@@ -148,7 +148,7 @@ _OF_PLOT = [
     _take("-o", dest="figure", metavar="FIGURE", help="a .png, .pdf or .svg (default: beside the results)"),
 ]
 _TO = "a level to reach, such as loss=0.4, suboptimality=1e-3 or test_accuracy>=0.9; may be given several times"
-_BY = "what it took: wire_bits_up, cost_up, paper_bits_up, seconds, model_seconds, round, or another (default: wire_bits_up)"
+_BY = "what it took: wire_bits_up (the default), wire_bits (down, too), cost_up, paper_bits_up, seconds, round, or another"
 _OF_TABLE = [
     _take("--to", action="append", default=[], metavar="COLUMN=LEVEL", help=_TO),
     _take("--by", default="wire_bits_up", metavar="COLUMN", help=_BY),

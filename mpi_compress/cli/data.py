@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
 from mpi_compress.cli.parsing import key_values
@@ -28,6 +29,8 @@ from mpi_compress.problem.datasets.store import SOLVED_UP_TO, open_data
 from mpi_compress.problem.datasets.table import DataTable, contents_of, find_file, find_set
 from mpi_compress.problem.optimum import Optimum, solver_of
 from mpi_compress.problem.partitions import Split
+
+_UNLIKE = 100.0  # the ratio of two columns' sizes from which "data make" speaks of it
 
 
 def act_list(_: Namespace) -> int:
@@ -73,6 +76,8 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
     for key in keys:
         if key not in (known := ("label", "test", "seed")):
             raise UserError(f"data make: {nearest(key, known, 'key')}")
+    if target is not None and target.lower().endswith(".csv"):
+        raise UserError(f"-o {target}: what is written is LIBSVM text; name it FILE.libsvm")
     table = read_csv(path, keys.get("label", -1))
     files = save(table.X, table.y, target or path.with_suffix(".libsvm"), keys.get("test", 0.0), keys.get("seed", 0))
     names = ", ".join(table.features[:8]) + ", …" * (len(table.features) > 8)
@@ -83,6 +88,9 @@ def _convert(path: Path, keys: dict[str, Any], target: str | None) -> int:
         print(f"  labels are those of the last column, {table.label}; label=NAME takes another")
     for word, number in table.classes.items():
         print(f"  label {word} is {number}")
+    norms = [norm for norm in scipy.sparse.linalg.norm(table.X, axis=0) if norm]
+    if norms and (ratio := max(norms) / min(norms)) > _UNLIKE:
+        print(f'  columns differ {ratio:.0e}-fold in size, which slows all methods; [data] normalize = "columns" makes them alike')
     print(f'  [data] path = "{files[0]}"' + (f', test = "{files[1]}"' if len(files) > 1 else ""))
     return 0
 

@@ -13,14 +13,15 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales, set_limits
 from mpi_compress.figures.noise import smoothed
-from mpi_compress.figures.start import draw_starts
 from mpi_compress.figures.style import looks
+from mpi_compress.figures.zeros import draw_ends, draw_starts
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known
 from mpi_compress.results.reader import Run
 
 _SPARSE = 3  # points, up to which each has its marker
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
+_ROUNDING = 1e-9  # a curve that goes on below this share of its greatest value has come down by itself
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
 
 
@@ -36,7 +37,7 @@ def draw_on(
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
     highest = math.inf if points else ceiling(runs, figure)
-    named_already, starts, noisy, each_look = set(), [], False, looks(names, not figure.bounds)
+    named_already, starts, ends, noisy, each_look = set(), [], [], False, looks(names, not figure.bounds)
     for line in drawn:
         look, number = each_look[line.label], names.index(line.label)
         look |= {"linestyle": "-"} if figure.bounds else {}
@@ -51,12 +52,15 @@ def draw_on(
         if not points and xscale == "log" and keep.any() and _starts_at_zero(line, yscale, highest):
             first = int(np.argmax(keep))
             starts.append((float(line.y[0]), (float(line.x[first]), float(line.y[first])), look["color"]))
+        if not points and yscale == "log" and (last := _before_zero(line)) is not None:
+            ends.append(((float(line.x[last]), float(line.y[last])), float(line.x[last + 1]), look["color"]))
     _draw_bounds(ax, runs, figure, names, name)
     ax.set(xscale=xscale, yscale=yscale)
     draw_starts(ax, starts if figure.xlim is None else [])
     if yscale == "log" and ax.get_ylim()[0] < _FLOOR * (most := ax.dataLim.y1):
         ax.set_ylim(_FLOOR * most, 10 * most)
     set_limits(ax, figure)
+    draw_ends(ax, ends)
     name_axes(ax, figure, runs)
     return noisy
 
@@ -65,6 +69,14 @@ def _starts_at_zero(line: Line, yscale: str, ceiling: float) -> bool:
     """True if a line's first row is at x = 0, and could be drawn but for a logarithmic x axis."""
     assert line.x is not None
     return bool(line.x[0] == 0 and shown(line.x[:1], line.y[:1], "linear", yscale)[0] and line.y[0] <= ceiling)
+
+
+def _before_zero(line: Line) -> int | None:
+    """The last row of a line above 0, if the line falls from there, which is far above rounding, to 0 or below; None if not."""
+    above = np.flatnonzero(line.y > 0)
+    if not above.size or above[-1] + 1 == line.y.size or not line.y[above[-1] + 1] <= 0:
+        return None
+    return int(above[-1]) if line.y[above[-1]] > _ROUNDING * np.max(line.y[above]) else None
 
 
 def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, Any], every: tuple[float, float] | None) -> bool:

@@ -143,3 +143,14 @@ def test_ticks_of_a_paper_are_large_enough_to_read(job):
 @pytest.mark.parametrize(("width", "inches"), [("3.3in", 3.3), ("84 mm", 84 / 25.4), ("8.4cm", 8.4 / 2.54), (3.3, 3.3), (None, None)])
 def test_a_width_is_read_in_its_unit(width, inches):
     assert style.inches(width) == (None if inches is None else pytest.approx(inches))
+
+
+@pytest.mark.parametrize("xscale", ["linear", "log"])
+def test_a_curve_that_falls_to_zero_in_one_round_ends_in_a_triangle_at_the_bottom(xscale):
+    _, ax = plt.subplots()
+    x = np.arange(5.0)
+    drawn = [Line("slow", x, 0.5**x), Line("the data", x[:2] * 3, np.array([1.0, -1e-17])), Line("rounding", x, np.array([1, 1e-5, 1e-12, 0, 0]))]
+    draw_on(ax, [], drawn, FigureTable(x="round", y="suboptimality", xscale=xscale, yscale="log"), [line.label for line in drawn])
+    (triangle,) = (line for line in ax.lines if line.get_marker() == "v")
+    assert triangle.get_xydata().tolist() == [[3.0, ax.get_ylim()[0]]]
+    plt.close("all")

@@ -107,3 +107,15 @@ def test_data_make_writes_what_a_job_reads_and_says_which_line_names_it(tmp_path
     assert "`mpi-compress data make FILE.csv` converts CSV" in capsys.readouterr().err
     assert main(["data", "info", "a.libsvm.xz"]) == 0
     assert "labels     0: 2; 1: 1" in capsys.readouterr().out
+
+
+def test_columns_of_unlike_sizes_are_told_and_no_csv_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("small,large,y\n" + "".join(f"{j % 3},{1000 * j},{j % 2}\n" for j in range(9)))
+    (tmp_path / "b.csv").write_text("one,two,y\n" + "".join(f"{j % 3},{3 * j},{j % 2}\n" for j in range(9)))
+    assert main(["data", "make", "a.csv"]) == 0
+    assert 'columns differ 4e+03-fold in size, which slows all methods; [data] normalize = "columns"' in capsys.readouterr().out
+    assert main(["data", "make", "b.csv"]) == 0
+    assert "columns differ" not in capsys.readouterr().out
+    assert main(["data", "make", "b.csv", "-o", "c.csv"]) == 2
+    assert "-o c.csv: what is written is LIBSVM text; name it FILE.libsvm" in capsys.readouterr().err

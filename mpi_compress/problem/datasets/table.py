@@ -1,6 +1,7 @@
 """A job's [data] table, the file or generator that it names, and a hash of the samples."""
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -42,8 +43,11 @@ class DataTable:
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the generator, or of the format
 
     def __post_init__(self) -> None:
-        if sum(s is not None for s in (self.name, self.path, self.generator)) != 1:
-            raise ValueError('one of name = "…" (a known set), path = "…" (a file) and generator = "…" is needed')
+        given = [f"{key} = {json.dumps(s)}" for key in ("name", "path", "generator") if (s := getattr(self, key)) is not None]
+        if len(given) != 1:
+            replaces = "--set 'data={ path = \"FILE\" }' replaces the whole table"
+            both = f"; {' and '.join(given)} are given: {replaces}" if given else ""
+            raise ValueError(f'one of name = "…" (a known set), path = "…" (a file) and generator = "…" is needed{both}')
         if self.rows is not None and self.rows < 1:
             raise ValueError(f"rows = {self.rows} must be at least 1")
         if self.test_rows is not None and (self.test is None or self.test_rows < 1):

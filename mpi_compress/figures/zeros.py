@@ -1,4 +1,4 @@
-"""The start of curves on a logarithmic axis, which has no place for 0: it is drawn at the axis' edge."""
+"""0 on logarithmic axes, which have no place for it: curves start at the left edge, and end at the bottom."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,6 +30,21 @@ def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str
     ax.scatter([edge] * len(seen), list(seen), s=9, color="0.2", clip_on=False, zorder=3, label="_start")
     ax.set_xlim(left=edge)
     _tick_at(ax, edge, first)
+
+
+def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) -> None:
+    """Draw where curves fall to y = 0, as the data itself does in one round: a line down to a triangle at the bottom.
+
+    Args:
+        ends: for each curve its last point (x, y) above 0, the x at which it is 0, and its colour.
+    """
+    bottom = ax.get_ylim()[0]
+    for (before, y), x, colour in ends:
+        if before > 0 or ax.get_xscale() != "log":
+            ax.plot([before, x], [y, bottom], color=colour, linewidth=0.7, linestyle=(0, (1, 2)), label="_end")
+        ax.plot([x], [bottom], marker="v", markersize=5, color=colour, linestyle="", clip_on=False, zorder=3, label="_end")
+    if ends:
+        ax.set_ylim(bottom=bottom)
 
 
 def _tick_at(ax: Axes, edge: float, first: float) -> None:
