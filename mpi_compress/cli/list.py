@@ -61,7 +61,8 @@ def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
         chosen = {kind: {what: members[what]} for kind, members in parts.items() if what in members}
     if not chosen:
         names = {key for members in parts.values() for key in members}
-        raise UserError(nearest(what, {*parts, *listings, "jobs", *names}, "part or kind"))
+        known = {*parts, *listings, "jobs", *names}
+        raise UserError(f"{nearest(what, known, 'part or kind')}; `list JOB.toml` has those of its plugins")
     return [line for kind, members in chosen.items() for line in _lines_of(kind, members)]
 
 

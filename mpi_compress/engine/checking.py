@@ -31,7 +31,8 @@ def findings_by_name(name: str, parameters: Mapping[str, Any]) -> dict[str, list
     """What checks find of every part of a name, by its kind; UserError if there is none."""
     known = [registry for registry in registries if name in registry]
     if not known:
-        raise UserError(nearest(name, {each for registry in registries for each in registry}, "part"))
+        here = nearest(name, {each for registry in registries for each in registry}, "part")
+        raise UserError(f"{here}; --job JOB knows those of its plugins, too")
     return {registry.kind: findings(_built(registry, name, parameters)) for registry in known}
 
 

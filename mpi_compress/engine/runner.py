@@ -113,7 +113,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
     how.laps.end("prepare")
     for folder in dict.fromkeys(files[i].parent for i in prepared):
         ranks.on_root(partial(_writable, folder))
-    if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and how.tells:
+    if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and how.tells and not how.shared:
         here = len(ranks.ranks_here)
         print_line(f"{here} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
     rows = HostedRows()

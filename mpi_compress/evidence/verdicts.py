@@ -180,7 +180,7 @@ def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> 
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
     told = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
     above = told["above"]
-    untested = _untested(claim, own) or "; ".join(above) or ("no run comes down to the level" if _both_missed(told, values) else "")
+    untested = _untested(claim, own) or "; ".join(above) or _both_missed(told, values)
     known = all(low == high for low, high in between)
     notes = (told["unreached"], told["edges"], untested, () if known else between, told["cut"], told["steps"])
     return Verdict(claim, values, "", *notes)
@@ -190,9 +190,11 @@ _NOTES = ("unreached", "cut", "above", "steps", "edges")
 _BOTH = "the interval holds values that meet the claim, and values that do not"
 
 
-def _both_missed(told: Mapping[str, Sequence[str]], values: Sequence[float]) -> bool:
-    """True if a value is no number since it compares runs of which none comes down to the level."""
-    return bool(told["unreached"] or told["cut"]) and bool(np.isnan(values).any())
+def _both_missed(told: Mapping[str, Sequence[str]], values: Sequence[float]) -> str:
+    """That a value is no number since it compares runs of which none comes down to the level, and which were cut off; or ""."""
+    if not (told["unreached"] or told["cut"]) or not np.isnan(values).any():
+        return ""
+    return "no run comes down to the level" + (f": {'; '.join(told['cut'])}" if told["cut"] else "")
 
 
 def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tuple[float, float]]) -> tuple[float, float]:

@@ -182,7 +182,9 @@ def test_a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_chang
     assert cut.reason == "'GD' was cut off before suboptimality = 1e-09"
     assert judged(job, ratio, ">= 1").outcome == "holds"
     assert judged(job, "round('top', suboptimality=0.2) / round('GD', suboptimality=1e-9)", "> 1").outcome == "does not hold"
-    assert judged(job, "round('top', suboptimality=1e-9) / round('GD', suboptimality=1e-9)", "> 1").reason == "no run comes down to the level"
+    assert judged(job, "round('top', suboptimality=1e-9) / round('GD', suboptimality=1e-9)", "> 1").reason == (
+        "no run comes down to the level: 'GD' was cut off before suboptimality = 1e-09; 'top' was cut off before suboptimality = 1e-09"
+    )
     assert "does not hold ('GD' was cut off before suboptimality = 1e-09)" in str(judged(job, f"1 / ({ratio})", "> 1"))
     assert judged(job, "round('[Gt]*', suboptimality=1e-9)", "> 99").reason == "2 runs of '[Gt]*' were cut off before suboptimality = 1e-09"
     floors = judged(job, "round('GD', loss=1e-9) / round('top', loss=0.69)", ">= 1e6")
