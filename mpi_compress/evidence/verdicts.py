@@ -92,6 +92,8 @@ class Verdict:
         if len(self.values) < 2 or math.isnan(self.median):
             return ""
         low, high = self.interval or (np.min(self.values), np.max(self.values))
+        if low == math.inf:
+            return ""
         return f"{'interval ' if self.interval else ''}{low:.4g} … {high:.4g} over {len(self.values)} seeds"
 
     @property
