@@ -302,7 +302,7 @@ def alistarh_plain(g):
     return int(np.argmax(np.cumsum(np.sort(np.abs(g))[::-1]) >= np.linalg.norm(g) * (1 - TIE))) + 1
 
 
-@pytest.mark.parametrize("name", ["a9a", "madelon"])
+@pytest.mark.parametrize("name", [pytest.param("a9a", marks=pytest.mark.slow), "madelon"])
 @pytest.mark.parametrize("scheme", ["top-k", "sq", "alistarh"])
 def test_runs_equal_a_plain_implementation(name, scheme, real_data, tmp_path):
     import lzma

@@ -40,7 +40,7 @@ def plain(samples, labels, mu, step, rounds, shards=1, k=None):
         x = x - step * mean / shards
 
 
-@pytest.mark.parametrize("name", ["a9a", "madelon"])
+@pytest.mark.parametrize("name", [pytest.param("a9a", marks=pytest.mark.slow), "madelon"])
 @pytest.mark.parametrize("count", [1, 4])
 def test_loss_of_gradient_descent_equals_a_plain_loop(name, count, real_data, tmp_path):
     (run,) = mc.run(job_of(tmp_path, {"name": name}, {"name": "gd"}, count=count), out=tmp_path)

@@ -108,6 +108,7 @@ def test_a_trial_that_runs_off_to_where_the_gradient_vanishes_is_no_descent(tmp_
         mc.run(mc.load_job(job, {"tune.descent": True, "tune.values": ["1e5/L"]}), out=tmp_path)
 
 
+@pytest.mark.slow
 def test_processes_share_trials(tmp_path):
     """Who finds a trial being played waits for it, or for a signal or the time limit; each run ends as it would alone."""
     job = tmp_path / "job.toml"

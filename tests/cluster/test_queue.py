@@ -67,6 +67,7 @@ def test_tasks_are_written_as_the_ranges_that_sbatch_takes():
     assert [sum(len(a.tasks) for a in arrays(range(10_000), most)) for most in (1, 1001, 10_000)] == [10_000] * 3
 
 
+@pytest.mark.slow
 def test_more_runs_than_the_site_has_in_an_array_are_submitted_in_parts_one_after_the_other(slurm, capsys):
     (slurm.folder / "most").write_text("400")
     Path("many.toml").write_text(GRID.format(", ".join(map(str, range(1000)))))

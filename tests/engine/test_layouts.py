@@ -149,7 +149,7 @@ JOBS: dict[str, str] = {
     "shared-memory": tomli_w.dumps({**GENERATED, "run": runs(SHARED_MEMORY)}),
 }
 ON_RANKS = tuple(name for name in JOBS if name not in ("shared-memory", "one-each"))
-FEW = ("one-each", "one-round", "small", "tree", "own-part", "too-fine-up", "too-fine-down")
+FEW = ("one-round", "small", "tree", "own-part", "too-fine-up", "too-fine-down")
 
 MASTER_WORKS, APART = {"workers.master": "worker"}, {"workers.master": "dedicated"}
 ALLGATHER = {"workers.exchange": "allgather"}
@@ -166,16 +166,17 @@ ONE = "one process"  # what all others are compared with
 WAYS = {
     ONE: Way(tuple(JOBS), (Layout(),)),
     "three ranks": Way(ON_RANKS, (Layout(3),)),
-    "five ranks": Way(FEW[1:], (Layout(5),)),
+    "five ranks": Way(FEW, (Layout(5),)),
     "three ranks, the master apart": Way(FEW, (Layout(3, APART),)),
     "allgather in one process": Way(("one-each", *ON_RANKS[1:]), (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
-    "allgather on five ranks": Way(FEW[1:], (Layout(5, ALLGATHER),)),
+    "allgather on five ranks": Way(FEW, (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
     "stopped on three ranks, resumed in one process": Way(("one-each", "tree"), (Layout(3, stop_after=3), Layout())),
 }
 SLOW_WAYS = {
     "allgather in one process, all settings": Way(("algorithms",), (Layout(None, ALLGATHER),)),
+    "three ranks, the master apart, each method": Way(("one-each",), (Layout(3, APART),)),
     "five ranks, more than three workers need": Way(ON_RANKS, (Layout(5),)),
     "four ranks, the master hosts workers": Way(ON_RANKS, (Layout(4, MASTER_WORKS),)),
     "allgather on five ranks, more than three workers need": Way(ON_RANKS, (Layout(5, ALLGATHER),)),

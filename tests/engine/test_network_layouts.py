@@ -77,6 +77,7 @@ def compared(jobs, tmp_path, names, ways):
 ALLGATHER = {"workers.exchange": "allgather"}
 
 
+@pytest.mark.slow
 @needs_jax
 def test_results_are_equal_to_the_byte_on_ranks_by_allgather_and_resumed_with_dropout_on(jobs, tmp_path):
     ways = [[Layout(3)], [Layout(None, ALLGATHER, stop_after=4, until_done=True)]]

@@ -33,6 +33,7 @@ def at_one_go(tmp_path_factory):
     return folder / "job.toml", mc.run(folder / "job.toml", out=folder)
 
 
+@pytest.mark.slow
 def test_a_search_that_is_stopped_again_and_again_finds_the_same_value(at_one_go, tmp_path):
     file, wanted = at_one_go
     for stops in range(200):  # noqa: B007

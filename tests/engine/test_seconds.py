@@ -46,6 +46,7 @@ def test_an_answer_that_is_under_way_is_on_the_clock(every, checkpoint, fold, tm
     assert all(before <= after for before, after in pairwise(seconds))
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_there(tmp_path):
     (tmp_path / "late.py").write_text(LATE)
     (tmp_path / "job.toml").write_text(JOB.replace("rounds = 10", "rounds = 200") + "log.every = 1\n")
