@@ -43,8 +43,8 @@ def by_problem(found: Sequence[Outcome]) -> list[Problem]:
 
 def key_of(run: Run) -> str:
     """A text that is the same for all runs on one problem, and on no other one of files with the same name."""
-    numbers = [f"{run.attrs.get(name, np.nan):.6g}" for name in ("n_samples", "L", "mu")]
-    return json.dumps([_problem(run), numbers], sort_keys=True, default=str)
+    constants = [f"{run.attrs.get(name, np.nan):.6g}" for name in ("L", "mu")]
+    return json.dumps([_problem(run), str(run.attrs.get("n_samples")), constants], sort_keys=True, default=str)
 
 
 def _problem(run: Run) -> dict[str, Any]:

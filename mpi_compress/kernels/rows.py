@@ -137,6 +137,17 @@ def gram_product(matrix, weights, v, out):
 
 
 @kernel
+def add_lower_gram(indptr, indices, values, weights, out):
+    """out (d, d) += Σ_i weights_i a_i a_iᵀ below and on its diagonal, of rows in CSR form: Aᵀ diag(weights) A."""
+    for i in range(np.uint64(weights.size)):
+        start, stop = indptr[i], indptr[i + _ONE]
+        for p in range(start, stop):
+            scale, into = values[p] * weights[i], out[indices[p]]
+            for q in range(start, p + _ONE):
+                into[indices[q]] += scale * values[q]
+
+
+@kernel
 def weighted_sum(matrix, weights, out):
     """out (d,): Σ_i weights_i a_i, that is Aᵀ weights."""
     out[:] = 0.0

@@ -62,13 +62,21 @@ def hessian_product(f: Objective, curvature: Vector, v: Vector) -> Vector:
 def dense_hessian(f: Objective, curvature: Vector) -> Vector:
     """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
     total = np.zeros((f.dim, f.dim))
-    for part, a in _blocks(f.rows):
-        if scipy.sparse.issparse(a):
-            total += (a.T @ scipy.sparse.diags(curvature[part]) @ a).toarray()
-        else:
-            total += (a.T * curvature[part]) @ a
+    for start in range(0, len(f.rows), _ROWS_AT_ONCE):
+        part = slice(start, min(start + _ROWS_AT_ONCE, len(f.rows)))
+        total += _gram(f.rows.cut(part.start, part.stop), curvature[part])
     total[np.diag_indices(f.dim)] += f.mu
     return total
+
+
+def _gram(rows: Rows, weights: Vector) -> Vector:
+    """Aᵀ diag(weights) A (d, d)."""
+    if len(rows.matrix) == 1:
+        a = rows.dense()
+        return (a.T * weights) @ a
+    out = np.zeros((rows.dim, rows.dim))
+    kernels.add_lower_gram(*rows.matrix, weights, out)
+    return out + np.tril(out, -1).T
 
 
 def _blocks(rows: Rows) -> Iterator[tuple[slice, Any]]:

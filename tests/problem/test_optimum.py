@@ -12,7 +12,8 @@ from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
-from mpi_compress.problem.optimum import hinge, minimize, optimum, optimum_file
+from mpi_compress.problem.optimum import hinge, minimize, newton, optimum, optimum_file
+from mpi_compress.problem.optimum.base import value_and_gradient
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
@@ -76,6 +77,20 @@ def test_conjugate_gradients_and_a_dense_hessian_agree(monkeypatch, tmp_path):
     iterated = minimize(f)
     assert iterated.reached <= 1e-12
     np.testing.assert_allclose(iterated.x, dense.x, atol=1e-10 * np.abs(dense.x).max())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared-hinge"])
+def test_many_rows_are_solved_from_samples_of_them_with_few_passes(monkeypatch, tmp_path, loss):
+    f, _ = whole(DataTable(generator="gspar", parameters={"samples": 20_000, "dim": 30}), loss, 1e-4, tmp_path)
+    direct = minimize(f)
+    passes = []
+    monkeypatch.setattr(newton, "is_soon_solved", lambda *size: False)
+    monkeypatch.setattr(newton, "value_and_gradient", lambda f, x: passes.append(len(f.rows)) or value_and_gradient(f, x))
+    monkeypatch.setattr(newton, "dense_hessian", lambda f, c: passes.append(len(f.rows)) or dense_hessian(f, c))
+    best = minimize(f)
+    assert best.reached <= 1e-12
+    np.testing.assert_allclose(best.x, direct.x, atol=1e-10 * np.abs(direct.x).max())
+    assert sum(passes) <= 20 * len(f.rows)
 
 
 @pytest.mark.parametrize("solver", ["interior point", "coordinate ascent"])

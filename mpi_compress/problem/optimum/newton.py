@@ -1,8 +1,8 @@
 """x* and f* of a smooth convex objective by Newton's method: exact for small d, with conjugate gradients otherwise."""
 
 import math
-import warnings
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import scipy  # which loads linalg and sparse where they are first used
@@ -19,7 +19,9 @@ GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
 _STEPS_OF_START, _PAIRS, _START = 300, 10, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
+_SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
 _SHORTEST = 1e-10  # share of a step
+_FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by H of an earlier x: else H is computed anew
 _FALLS = 0.1  # ‖∇f‖ by this factor: a rise of f by as much as its sum of N terms may be rounded is none
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
 
@@ -32,25 +34,44 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     """
     x = np.zeros(f.dim)
     first = norm(f.value_and_gradient(x)[1])
+    newton = _Newton(f)
     if not is_soon_solved(f.rows.matrix[-1].size, f.rows.dim, f.dim):
-        x = _near(f, first, tell)
-    value, g = value_and_gradient(f, x)
+        newton.keeps = newton.is_dense
+        x = _on_samples(f) if newton.is_dense and f.mu > 0 else _near(f, first, tell)
+    x, value, g = _descend(newton, x, GRADIENT_TOLERANCE, first, tell)
     size = norm(g)
-    decrement = 0.0
-    for _ in range(_STEPS):
-        if size <= GRADIENT_TOLERANCE * first:
-            break
-        tell(math.log(size / first) / math.log(GRADIENT_TOLERANCE))
-        step = _newton_step(f, x, g, size / first)
-        decrement = -float(step @ g)
-        lower = _search(f, x, step, value, size, decrement)
-        if lower is None:
-            break
-        x, value, g = lower
-        size = norm(g)
-    if size > 0:
-        decrement = -float(_newton_step(f, x, g, 1e-8) @ g)
+    decrement = -float(newton.step(x, g, 1e-8) @ g) if size > 0 else 0.0
     return Optimum(x, value, abs(decrement) + 4 * EPS * abs(value), size / first if first else 0.0)
+
+
+def _descend(newton: "_Newton", x: Vector, tolerance: float, first: float, tell: Tell = ignore) -> tuple[Vector, float, Vector]:
+    """x (d,) with f and ∇f there, from an earlier x, once ‖∇f‖ ≤ tolerance · first, or rounding stops it."""
+    f = newton.f
+    value, g = value_and_gradient(f, x)
+    for _ in range(_STEPS):
+        size = norm(g)
+        if size <= tolerance * first:
+            break
+        tell(math.log(size / first) / math.log(tolerance))
+        step = newton.step(x, g, size / first)
+        lower = _search(f, x, step, value, size, -float(step @ g))
+        if lower is None and newton.is_fresh:
+            break
+        if lower is None or norm(lower[2]) > _FAST * size:
+            newton.forget()
+        x, value, g = lower or (x, value, g)
+    return x, value, g
+
+
+def _on_samples(f: Objective) -> Vector:
+    """A point (d,) near x*, for the price of a few gradients: the minimiser on one row of 64, and from there that on one of 8."""
+    x = np.zeros(f.dim)
+    for every in _SAMPLES:
+        rows = f.rows.take(np.arange(0, len(f.rows), every, dtype=np.uint64))
+        sample = Objective(rows, f.loss, f.weight * len(f.rows) / len(rows), f.mu, f.penalty)
+        first = norm(sample.value_and_gradient(np.zeros(f.dim))[1])
+        x, _, _ = _descend(_Newton(sample, keeps=True), x, _ENOUGH, first)
+    return x
 
 
 def _near(f: Objective, first: float, tell: Tell) -> Vector:
@@ -86,17 +107,40 @@ def _search(
     return None
 
 
-def _newton_step(f: Objective, x: Vector, g: Vector, relative: float) -> Vector:
-    """−H⁻¹g; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
-    if f.dim <= DENSE_HESSIAN_UP_TO and not isinstance(f.loss, Model):
-        hessian = dense_hessian(f, curvature_at(f, x))
-        jitter = 1e-14 * np.trace(hessian) / f.dim if f.mu == 0 else 0.0
-        with suppress(np.linalg.LinAlgError), warnings.catch_warnings():
-            warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # the gradient after a poor step shows that it was poor
-            return scipy.linalg.solve(hessian + jitter * np.eye(f.dim), -g, assume_a="pos")
-    solvers = scipy.sparse.linalg
-    product = hessian_at(f, x)
-    operator = solvers.LinearOperator((f.dim, f.dim), matvec=lambda v: product(v.ravel()), dtype=np.float64)
-    with np.errstate(all="ignore"):  # what comes of a direction of no curvature is no descent, and is seen below
-        step, _ = solvers.cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
-    return step if step @ g < 0 else -g
+class _Newton:
+    """Newton's steps −H⁻¹g on f: H is factored where d is small, and else met in products by conjugate gradients.
+
+    A factor that is kept serves the steps from later points, too, until it is forgotten: with many rows, H takes as long as dozens
+    of gradients.
+    """
+
+    def __init__(self, f: Objective, keeps: bool = False):
+        self.f, self.keeps = f, keeps
+        self.is_dense = f.dim <= DENSE_HESSIAN_UP_TO and not isinstance(f.loss, Model)
+        self.is_fresh = True  # the last step was by H at its own x
+        self._factor: Any = None
+
+    def forget(self) -> None:
+        self._factor = None
+
+    def step(self, x: Vector, g: Vector, relative: float) -> Vector:
+        """−H⁻¹g (d,) at x; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
+        self.is_fresh = self._factor is None
+        if self.is_dense:
+            with suppress(np.linalg.LinAlgError):  # the gradient after a poor step shows that it was poor
+                factor = self._factored(x) if self.is_fresh else self._factor
+                self._factor = factor if self.keeps else None
+                return scipy.linalg.cho_solve(factor, -g)
+        solvers = scipy.sparse.linalg
+        product = hessian_at(self.f, x)
+        operator = solvers.LinearOperator((g.size, g.size), matvec=lambda v: product(v.ravel()), dtype=np.float64)
+        with np.errstate(all="ignore"):  # what comes of a direction of no curvature is no descent, and is seen below
+            step, _ = solvers.cg(operator, -g, rtol=min(0.1, max(relative, 1e-9) ** 0.5), maxiter=2000)
+        return step if step @ g < 0 else -g
+
+    def _factored(self, x: Vector) -> Any:
+        """The Cholesky factor of H at x; LinAlgError if there is none."""
+        hessian = dense_hessian(self.f, curvature_at(self.f, x))
+        if self.f.mu == 0:
+            hessian[np.diag_indices(x.size)] += 1e-14 * np.trace(hessian) / x.size
+        return scipy.linalg.cho_factor(hessian)
