@@ -35,7 +35,8 @@ DOCS = ROOT / "docs"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w./-]+\.(?:toml|py))\n")
 PARTS = ["own-data.md", "own-algorithm.md", "own-cost-model.md", "own-loss.md", "own-model.md", "own-split.md", "own-compressor.md"]
-RUN = ["tutorial.md", "fair-comparison.md", *PARTS, "deep.md", "parts-alone.md", "what-it-sends.md", "from-python.md", "results.md"]
+RUN = ["tutorial.md", *PARTS, "deep.md", "parts-alone.md", "what-it-sends.md", "from-python.md", "results.md"]
+LONG = ["fair-comparison.md"]  # a minute
 
 
 def same(wanted: str, got: str) -> bool:
@@ -69,7 +70,7 @@ def played(typed: str, by_shell: bool) -> tuple[int, str]:
 
 
 @pytest.mark.usefixtures("registered_for_one_test_only")
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize("page", [*RUN, *(pytest.param(page, marks=pytest.mark.slow) for page in LONG)])
 def test_a_page_works_as_it_stands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
@@ -104,9 +105,10 @@ def test_pieces_of_code_and_of_jobs_on_other_pages_work(page, tmp_path, monkeypa
 
 def test_every_page_with_code_is_played():
     having = {page.name for page in DOCS.glob("*.md") if re.search("^```(python|console)", page.read_text(), re.MULTILINE)}
-    assert having == {*RUN, "pictures.md"}
+    assert having == {*RUN, *LONG, "pictures.md"}
 
 
+@pytest.mark.slow
 def test_the_pages_are_built_without_a_warning(tmp_path):
     pytest.importorskip("sphinx", reason="the pages are built where the extra `docs` is installed")
     line = [

@@ -295,7 +295,7 @@ def mirrored(count=2, mu=0.5):
     return p
 
 
-@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd", "iade-sgd"])
+@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd", pytest.param("iade-sgd", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("q", [SENT, BOUND], ids=["sent", "bound"])
 def test_a_run_from_its_optimum_ends_where_its_budget_underflows(algorithm, q):
     if algorithm == "iade-sgd":
@@ -313,7 +313,7 @@ def test_a_run_from_its_optimum_ends_where_its_budget_underflows(algorithm, q):
     assert np.all(run.x == 0)
 
 
-@pytest.mark.parametrize("algorithm", ["iade", "aiade", "dqgd"])
+@pytest.mark.parametrize("algorithm", [pytest.param("iade", marks=pytest.mark.slow), "aiade", pytest.param("dqgd", marks=pytest.mark.slow)])
 def test_with_exact_links_a_run_goes_on_past_its_budget_and_has_no_gap(algorithm):
     exact = {"name": "identity"}
     run = play(problem(2, mu=0.5), {"name": algorithm}, exact, 4000, down=exact)

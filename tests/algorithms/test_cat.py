@@ -194,7 +194,7 @@ def test_equal_magnitudes_attain_the_worst_case():
     assert np.allclose(computed(StochasticSparsification, np.ones(30)), T / 30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(g=gradients.filter(lambda g: np.abs(g).max() > 0))
 def test_alpha_and_omega_rise_concavely_above_their_worst_case(g):
     """CAT Lemmas 2 and 5: increasing, concave, at least T/d; what the search computes is what they say."""
@@ -260,7 +260,7 @@ def test_every_round_descends_by_its_improvement(compressor, budget, loss, tmp_p
     assert np.allclose(gain[looked_at], curve[:-1][looked_at, at], rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared-hinge", "least-squares"])
+@pytest.mark.parametrize("loss", ["logistic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("squared-hinge", "least-squares"))])
 def test_stochastic_sparsification_descends_in_the_mean(loss, tmp_path):
     """CAT Lemma 4: E F(x⁺) ≤ F(x) − ω‖∇F‖²/2L in every round; the mean of 30 seeds within 4 standard errors, and over the run."""
     slack = []
@@ -420,6 +420,7 @@ class OwnSteps(CAT):
         return self.down.pack(self.mean([scaled(u.vector, u.scalar) for u in ups]), t)
 
 
+@pytest.mark.slow
 def test_steps_of_ones_own_settle_off_the_minimiser():
     """The mean of ω_j ∇f_j is 0 elsewhere than the mean of ∇f_j, and there x settles: that is why the master applies one common step
     (eq. 16 has γ outside the sum)."""
@@ -437,7 +438,7 @@ def test_steps_of_ones_own_settle_off_the_minimiser():
     assert off[OwnSteps] > 0.1
 
 
-@pytest.mark.parametrize("compressor", ["top-k", "sq", "stochastic"])
+@pytest.mark.parametrize("compressor", ["top-k", pytest.param("sq", marks=pytest.mark.slow), "stochastic"])
 def test_with_unlike_shards_the_unbiased_scheme_comes_close_to_the_minimiser_and_the_biased_ones_stall(compressor, tmp_path):
     description = job(
         tmp_path, {"name": "cat"}, compressor, rounds=3000, count=4, cost=PACKETS, log={"every": 1000}, objective={"mu": "1e-2 L"}

@@ -116,7 +116,7 @@ def test_in_one_process_workers_take_turns(tmp_path):
     assert dense.trace["wire_bits_up"][-1] == 0
 
 
-@pytest.mark.parametrize("locked", ["false", "true"])
+@pytest.mark.parametrize("locked", ["false", pytest.param("true", marks=pytest.mark.slow)])
 def test_on_several_ranks_every_update_counts(locked, tmp_path):
     job = job_in(tmp_path, count=8, rounds=200, every=50)
     assert command("run", job, "--out", tmp_path, "--quiet", "--set", f"algorithm.locked={locked}", ranks=3).returncode == 0
@@ -144,6 +144,7 @@ def test_numbers_drawn_beforehand_serve_as_well(compressor, tmp_path):
     assert writes[1][-1] == pytest.approx(writes[0][-1], rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_ends_the_job_and_what_was_logged_is_kept(tmp_path):
     job = job_in(tmp_path, count=4, rounds=100_000_000, every=20)
     with job.open("a") as file:
@@ -198,7 +199,7 @@ def test_a_rank_that_fails_ends_the_others(tmp_path):
     assert "no more" in done.stderr
 
 
-@pytest.mark.parametrize("ranks", [None, 2])
+@pytest.mark.parametrize("ranks", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_cannot_be_compressed_has_diverged(ranks, tmp_path):
     (tmp_path / "failing.py").write_text(FAILING)
     job = job_in(tmp_path, rounds=1000)

@@ -35,7 +35,10 @@ up = { compressor = { name = "top-k", k = 3 } }
 
 @pytest.mark.parametrize(
     ("ranks", "settings"),
-    [(None, ()), (3, ("exchange='p2p'",)), (3, ("exchange='allgather'",)), (None, ("fold='tree'",)), (3, ("fold='tree'",))],
+    [
+        *((None, ()), (3, ("exchange='p2p'",)), (3, ("fold='tree'",))),
+        *(pytest.param(*rest, marks=pytest.mark.slow) for rest in ((3, ("exchange='allgather'",)), (None, ("fold='tree'",)))),
+    ],
     ids=lambda given: str(given),
 )
 def test_a_column_of_ones_own_takes_two_edits_and_is_counted_on_every_layout(ranks, settings, tmp_path):

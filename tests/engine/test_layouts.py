@@ -170,7 +170,6 @@ WAYS = {
     "three ranks, the master apart": Way(FEW, (Layout(3, APART),)),
     "allgather in one process": Way(("one-each", *ON_RANKS[1:]), (Layout(None, ALLGATHER),)),
     "allgather on three ranks": Way(("one-each", "small"), (Layout(3, ALLGATHER),)),
-    "allgather on five ranks": Way(FEW, (Layout(5, ALLGATHER),)),
     "stopped and resumed in one process": Way(("own-part", "problems", "shared-memory"), (Layout(stop_after=3, until_done=True),)),
     "stopped on three ranks, resumed in one process": Way(("one-each", "tree"), (Layout(3, stop_after=3), Layout())),
 }
@@ -346,6 +345,7 @@ def test_theory_is_logged_for_every_row_and_sparsity(played):
         assert run.theory["alpha"].shape == (5, run.attrs["theory_T"].size)
 
 
+@pytest.mark.slow
 def test_the_command_on_ranks_gives_the_same_bytes(jobs, played, tmp_path):
     done = command("run", jobs / "small.toml", "--only", "CAT", "--quiet", "--out", tmp_path, ranks=3)
     assert done.returncode == 0, done.stderr

@@ -162,6 +162,7 @@ def test_calibrate_measures_a_real_link_and_a_job_uses_it(small_job, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_of_more_ranks_the_first_two_are_calibrated(tmp_path):
     done = command("calibrate", "-o", tmp_path / "link.toml", "--repeats", "3", "--largest", "20 kB", ranks=4)
     assert done.returncode == 0, done.stderr

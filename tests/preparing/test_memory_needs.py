@@ -73,6 +73,7 @@ def told(job):
     return footprint.PROCESS + footprint.needs(spec, shape_of(spec), 1)[0]
 
 
+@pytest.mark.slow
 def test_plan_prints_what_a_run_then_needs(job, tmp_path):
     job.write_text(JOB.format(samples=100_000))
     assert main(["plan", str(job), "--out", str(tmp_path)]) == 0

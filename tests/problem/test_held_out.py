@@ -88,6 +88,7 @@ def test_a_run_with_another_test_set_is_another_run(folder):
     assert first.attrs["run_id"] != second.attrs["run_id"]
 
 
+@pytest.mark.slow
 def test_svm_on_a9a_is_the_same_on_three_ranks_test_columns_included(real_data, tmp_path):
     line = ("run", str(JOBS / "svm-a9a.toml"), "--set", "stop.rounds=20", "--quiet", "--out")
     assert main([*line, str(tmp_path / "one")]) == 0

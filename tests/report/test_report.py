@@ -295,6 +295,7 @@ def test_reproduce_runs_what_is_not_done_and_one_failure_stops_no_other(folder, 
     assert written == {f: f.stat().st_mtime_ns for f in tmp_path.rglob("*.h5")}
 
 
+@pytest.mark.slow
 def test_what_is_stopped_is_saved_and_the_same_command_goes_on(tmp_path):
     job = tmp_path / "long.toml"
     job.write_text(

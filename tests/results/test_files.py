@@ -110,7 +110,7 @@ def test_results_of_before_are_found_by_every_command(two_jobs, capfd):
     assert mc.read(run.file).x.tobytes() == mc.read(old).x.tobytes()
 
 
-@pytest.mark.parametrize("saved", [True, False])
+@pytest.mark.parametrize("saved", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_run_that_was_begun_before_goes_on_where_it_is(saved, two_jobs):
     """With its checkpoint; without, or with one that is not whole, it begins again, and says so."""
     job, every = two_jobs[0], ["--set", "stop.rounds=200000", "--set", "checkpoint.every=10"]

@@ -25,7 +25,7 @@ from mpi_compress.engine import counting, observer, playing
 from mpi_compress.results.files import checkpoint_of, part_of
 from mpi_compress.saving import checkpoint, frames
 
-LONG = ("--set", "stop.rounds=3000", "--only", "random 10%")
+LONG = ("--set", "stop.rounds=1500", "--only", "random 10%")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_signal_saves_and_ends_with_status_75(ranks, number, small_job, tmp_pa
     assert program.returncode == 75
     assert main(["run", str(small_job), "--out", str(tmp_path / "a"), *LONG]) == 0
     assert "goes on from round" in capfd.readouterr().err
-    whole = mc.load_job(small_job, {"stop.rounds": 3000}, "random 10%")
+    whole = mc.load_job(small_job, {"stop.rounds": 1500}, "random 10%")
     mc.run(whole, out=tmp_path / "b")
     (file,) = (tmp_path / "a").rglob("*.h5")
     assert_equal(tmp_path / "b" / "small" / file.name, file)
