@@ -160,6 +160,17 @@ def test_plot_of_a_job(done, suffix, tmp_path, capsys):
     assert figure.read_bytes().startswith(head)
 
 
+def test_while_trials_alone_are_there_a_table_says_so(small_job, tmp_path, capfd):
+    tuned = tmp_path / "tuned.toml"
+    tuned.write_text('tune = { parameter = "algorithm.step", values = ["theory", "2 theory"], rounds = 2 }\n' + small_job.read_text())
+    line = [str(tuned), "--only", "GD", "--out", str(tmp_path / "out")]
+    assert main(["run", *line, "--quiet"]) == 0
+    (result,) = (tmp_path / "out" / "tuned").glob("*.h5")
+    result.unlink()
+    assert main(["table", *line]) == 2
+    assert "only trials of [tune] so far, which `mpi-compress watch` shows" in capfd.readouterr().err
+
+
 def test_plot_of_two_jobs_draws_the_runs_of_both(done, tmp_path, capfd):
     other = tmp_path / "other.toml"
     other.write_text(done[0].read_text().replace("rounds = 12", "rounds = 5"))
