@@ -59,6 +59,7 @@ class Setting:
     robust: RobustMean | None = None  # what the master takes in place of the mean of the messages; None: the mean
     byzantine: Byzantine | None = None  # the workers that lie; None: none does
     shapes: Sequence[tuple[int, ...]] = ()  # of the model's blocks of x, in order; (): a loss of a margin has none
+    clips_rows: bool = False  # True: workers' gradients are those of clipped rows, perhaps with noise
 
     @property
     def r(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm
-from mpi_compress.algorithms.needs import WHOLE_GRADIENTS, Need
+from mpi_compress.algorithms.needs import NOTHING_CLIPPED, WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.coders import parts_of
@@ -40,7 +40,7 @@ class SendsHessians(Algorithm):
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
     C: ClassVar[Compressor]  # of Hessians, and its codec; set by `__post_init__`
     codec_of_C: ClassVar[Codec]
-    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS)
+    needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS, NOTHING_CLIPPED)
 
     def __post_init__(self) -> None:
         super().__post_init__()

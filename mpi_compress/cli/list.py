@@ -23,6 +23,7 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.robust import robust_means
+from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.formats import formats
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED
@@ -89,12 +90,13 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     others = {"jobs": f"{len(shipped_jobs())}, of papers' figures and comparisons", "columns": "those that results can have"}
     others["stops"] = "keys of [stop] that plugins register"
     others["claims"] = "functions that the value of a claim can call"
-    for kind, members in {**parts, **{name: {} for name in others}}.items():
+    shown = {kind: members for kind, members in parts.items() if kind != "clipping"}  # the last line names it
+    for kind, members in {**shown, **{name: {} for name in others}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
         print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
-    print("`mpi-compress list KIND` describes these parts, `list NAME` one of them,")
-    print("`list JOB.toml` those of the job's plugins")
+    print("`mpi-compress list KIND` describes these parts, `list NAME` one, `list JOB.toml`")
+    print("those of its plugins; `list clip_rows` says how gradients of rows are clipped")
 
 
 def _jobs() -> Iterator[str]:
@@ -110,7 +112,7 @@ def _parts() -> dict[str, Mapping[str, Any]]:
         "algorithms": algorithms, "servers": servers, "downlinks": downlinks,
         "compressors": compressors, "codecs": codecs, "losses": losses, "penalties": penalties,
         "models": models, "partitions": partitions, "metrics": metrics, "stops": stops, "costs": costs,
-        "robust": robust_means, "attacks": attacks,
+        "robust": robust_means, "attacks": attacks, "clipping": {"clip_rows": RowClipping},
         "formats": formats, "datasets": {**generators, **KNOWN, **PUBLISHED},
     }  # fmt: skip
 

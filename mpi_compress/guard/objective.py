@@ -32,6 +32,8 @@ class GuardedObjective(Objective):
         super().add_gradient(out, self.point(x), None if rows is None else self._rows(rows))
 
     def add_sparse_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64]) -> tuple[Indices, float]:
+        if not self.gradients_are_sparse:
+            raise UserError("add_sparse_gradient: the gradients of this function are not sparse, as gradients_are_sparse says")
         return super().add_sparse_gradient(out, self.point(x), self._rows(rows))
 
     def point(self, x: Any) -> Any:

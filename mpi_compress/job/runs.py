@@ -17,11 +17,12 @@ from mpi_compress.core.registry import checked, is_ours, parameters
 from mpi_compress.job.byzantine import Lies, lies_of
 from mpi_compress.job.dotted import lacks, put, refuse_unknown
 from mpi_compress.job.methods import downlink_of, method_of, uplink_of
-from mpi_compress.job.problem_parts import loss_of, metrics_of, partition_of, stop_of
+from mpi_compress.job.problem_parts import clipping_of, loss_of, metrics_of, partition_of, stop_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
 from mpi_compress.messages.kinds import Vector
+from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.datasets import generators
 from mpi_compress.problem.datasets.cache import digest
 from mpi_compress.problem.datasets.formats import formats
@@ -51,6 +52,7 @@ class RunSpec:
     objective: ObjectiveTable
     loss: Loss | Model
     penalty: Penalty | None
+    clipping: RowClipping | None  # of the gradients of rows
     workers: WorkersTable
     partition: Partition
     lies: Lies  # who of the workers lies, and what the master takes in place of the mean
@@ -192,10 +194,9 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     at = f'run "{label}": ' if named else ""
     prefer(written.get("plugins", ()), folder)
     tune, tables = _tuned(written, at)
-    algorithm, cost = _algorithm(tables), _cost(tables["cost"], folder, at)
-    objective, stop = tables.read("objective", ObjectiveTable), stop_of(tables["stop"], f"{at}stop")
-    log = _sampled(tables.read("log", LogTable), stop, at)
-    workers, data = tables.read("workers", WorkersTable), data_table(tables["data"], f"{at}data")
+    algorithm, stop = _algorithm(tables), stop_of(tables["stop"], f"{at}stop")
+    objective, workers = tables.read("objective", ObjectiveTable), tables.read("workers", WorkersTable)
+    log, data = _sampled(tables.read("log", LogTable), stop, at), data_table(tables["data"], f"{at}data")
     return RunSpec(
         label=label,
         index=index,
@@ -204,15 +205,16 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         seed=_seed(written, at),
         data=data,
         objective=objective,
-        loss=loss_of(objective, data, at),
+        loss=(loss := loss_of(objective, data, at)),
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
+        clipping=clipping_of(objective, loss, f"{at}objective.clip_rows"),
         workers=workers,
         partition=partition_of(workers, f"{at}workers.partition"),
         lies=lies_of(workers, f"{at}workers"),
         algorithm=algorithm,
         up=uplink_of(tables["up"], algorithm, at),
         down=downlink_of(tables["down"], algorithm, at),
-        cost=costs.build(cost, f"{at}cost"),
+        cost=_cost(tables["cost"], folder, at),
         start=tables.read("start", StartTable),
         stop=stop,
         log=log,
@@ -253,15 +255,15 @@ def _algorithm(tables: _Tables) -> Algorithm:
     return method_of(tables["algorithm"], tables["down"], tables.at)
 
 
-def _cost(table: dict[str, Any], folder: Path, at: str) -> dict[str, Any]:
-    """A cost model as its registry builds it: [cost] calls its name `model`."""
+def _cost(table: dict[str, Any], folder: Path, at: str) -> CostModel:
+    """The cost model: [cost] calls its name `model`."""
     cost = table or {"model": "payload"}
     if "model" not in cost or "name" in cost:
         raise UserError(f"{at}cost: model = … is needed, one of: {', '.join(costs)}")
     for key in ("file", "compute") if isinstance(cost["model"], str) and is_ours(costs.get(cost["model"])) else ():
         if isinstance(cost.get(key), str):
             cost[key] = _here_or_beside(cost[key], folder)
-    return {"name" if k == "model" else k: v for k, v in cost.items()}
+    return costs.build({"name" if k == "model" else k: v for k, v in cost.items()}, f"{at}cost")
 
 
 def data_table(table: dict[str, Any], where: str) -> DataTable:

@@ -6,7 +6,7 @@ kernels are written once, over `row_dot` and `row_add`; values may be float32 or
 
 import numpy as np
 
-from mpi_compress.kernels import REASSOCIATING, kernel, overload
+from mpi_compress.kernels import REASSOCIATING, inlined_kernel, kernel, overload
 from mpi_compress.kernels.exponential import fma
 from mpi_compress.kernels.losses import loss_and_slope
 
@@ -121,6 +121,19 @@ def row_square(matrix, i):
     return sparse if len(matrix) == 3 else dense
 
 
+@inlined_kernel
+def share_kept(length, longest):
+    """The factor that makes a vector of this length no longer than `longest`."""
+    return longest / length if length > longest else 1.0
+
+
+@kernel
+def clip_slopes(matrix, slopes, longest):
+    """Scale slopes (N,) so that no slopes_i a_i is longer than `longest`."""
+    for i in range(np.uint64(slopes.size)):
+        slopes[i] *= share_kept(abs(slopes[i]) * np.sqrt(row_square(matrix, i)), longest)
+
+
 @kernel
 def margins(matrix, x, out):
     """out (N,): a_i · x."""
@@ -163,12 +176,14 @@ def squared_norms(matrix, out):
 
 
 @kernel
-def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
-    """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x, x = scale · z (d,)."""
+def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out, longest=None):
+    """out (d,) += weight · Σ_{i ∈ rows} ∂ℓ(y_i, a_i·x) a_i + µ x, x = scale · z (d,), each ∂ℓ a_i clipped to `longest`."""
     c = mu * scale
     for r in range(rows.size):
         i = rows[r]
         _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
+        if longest is not None:
+            slope *= share_kept(abs(slope) * np.sqrt(row_square(matrix, i)), longest)
         if slope == 0.0:
             continue
         if c == 0.0:
@@ -182,7 +197,7 @@ def add_gradient(matrix, labels, rows, loss, weight, mu, z, scale, out):
 
 
 @kernel
-def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out):
+def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, out, longest=None):
     """`add_gradient` of sparse rows, µ = 0.  Returns the coordinates, those of each row increasing, and what ‖out‖² grew by."""
     n = np.uint64(0)
     for r in range(rows.size):
@@ -194,6 +209,8 @@ def add_touching(indptr, indices, values, labels, rows, loss, weight, z, scale, 
     for r in range(rows.size):
         i = rows[r]
         _, slope = loss_and_slope(loss, labels[i], scale * row_dot(matrix, i, z))
+        if longest is not None:
+            slope *= share_kept(abs(slope) * np.sqrt(row_square(matrix, i)), longest)
         c = weight * slope
         for p in range(indptr[i], indptr[i + np.uint64(1)]):
             j = indices[p]

@@ -13,7 +13,7 @@ import numpy as np
 from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, types
 from mpi_compress.kernels.exponential import fma
 from mpi_compress.kernels.losses import losses_and_slopes
-from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, sparse_add, sparse_dot
+from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, row_square, share_kept, sparse_add, sparse_dot
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 _FAR = 2**16  # coordinates: from there on x and the gradient are not cached together
@@ -173,11 +173,12 @@ def add_block(matrix, i, scales, out):
 
 
 @kernel
-def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients):
+def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients, longest=None):
     """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
 
     The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
     The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
+    With `longest` each ∂ℓ a_j is clipped to that norm, as the row is read; the values (nnz,) of sparse rows must be all there.
     """
     most = rows_of_a_block(matrix, x.size)
     margins, of_rows, slopes = np.empty(most), np.empty(most), np.empty(most)
@@ -193,6 +194,8 @@ def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, grad
                 sum_ = total + of_rows[r]
                 lost += (total - sum_) + of_rows[r] if total >= of_rows[r] else (of_rows[r] - sum_) + total
                 total = sum_
+                if longest is not None:
+                    slopes[r] *= share_kept(abs(slopes[r]) * np.sqrt(row_square(matrix, i + r)), longest)
                 slopes[r] *= weight
             add_block(matrix, i, slopes[:n], gradient)
         if abs(total) < np.inf:  # or infinity would become NaN

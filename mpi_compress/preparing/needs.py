@@ -68,6 +68,10 @@ REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
         "log.count: {name} shares memory and sends no messages; leave it out",
     ),
     (
+        lambda spec, method: spec.log.theory and spec.clipping is not None,
+        "log.theory: CAT's improvements are those of gradients that are not clipped; leave it out, or objective.clip_rows",
+    ),
+    (
         lambda spec, method: spec.workers.participants is not None and not method.partial_mean,
         "workers.participate = {spec.workers.participate}: {name}, as it is set here, needs all workers in every round; "
         "some of them are enough for {with_partial_mean}",
@@ -183,7 +187,8 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     whole = None if isinstance(problem.loss, Model) else partial(problem.objective, n=1, mu=problem.mu)
     n, participants = spec.workers.count, spec.workers.participants
     lies = (spec.lies.robust, spec.lies.byzantine)
-    return Setting(n, problem.dim, up, down, spec.cost, apart, numbers, problem.x_star, applied, participants, whole, *lies, shapes)
+    given = numbers, problem.x_star, applied, participants, whole, *lies, shapes, spec.clipping is not None
+    return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
 
 def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Algorithm:

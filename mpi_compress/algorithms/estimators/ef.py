@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory
-from mpi_compress.algorithms.needs import HEARS_MEAN, OPTIMUM, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, WHOLE_GRADIENTS
 from mpi_compress.algorithms.parts import Direction, Server
 from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import rounds_of_epoch
@@ -223,7 +223,7 @@ class EFGDStar(ErrorFeedback):
     paper = "HT §C.3.2"
     needs_optimum = True
     scaled = True
-    needs = (WHOLE_GRADIENTS, OPTIMUM)
+    needs = (WHOLE_GRADIENTS, OPTIMUM, NOTHING_CLIPPED)
     batch: int | None = None  # must be left out: gradients are full
     feedback: bool = True  # false: the error e is dropped after every round
     reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, algorithms
-from mpi_compress.algorithms.needs import LINEAR, exact_up
+from mpi_compress.algorithms.needs import LINEAR, NOTHING_CLIPPED, exact_up
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector
 from mpi_compress.core.errors import AllSent
 from mpi_compress.messages.kinds import Samples
@@ -32,7 +32,7 @@ class ShipData(Algorithm):
     The run ends there. It is for losses of a margin: their rows say all of f. What goes down has the floats of [down].
     """
 
-    needs = (LINEAR, exact_up("ship-data sends rows of data: leave up.compressor out"))
+    needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends rows of data: leave up.compressor out"))
     proximal = True
 
     @property

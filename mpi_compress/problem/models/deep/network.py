@@ -44,6 +44,7 @@ class Network(Model):
     the last chunk is padded, so one compiled function serves any number of rows. Sums over chunks are float64.
     """
 
+    rows_apart = False
     chunk: int = 64  # rows that are evaluated at once; best the size of a minibatch
 
     def require(self) -> None:
