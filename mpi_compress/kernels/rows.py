@@ -150,13 +150,13 @@ def gram_product(matrix, weights, v, out):
 
 
 @kernel
-def add_lower_gram(indptr, indices, values, weights, out):
-    """out (d, d) += Σ_i weights_i a_i a_iᵀ below and on its diagonal, of rows in CSR form: Aᵀ diag(weights) A."""
+def add_gram(indptr, indices, values, weights, out):
+    """out (d, d) += Σ_i weights_i a_i a_iᵀ, of rows in CSR form: Aᵀ diag(weights) A."""
     for i in range(np.uint64(weights.size)):
         start, stop = indptr[i], indptr[i + _ONE]
         for p in range(start, stop):
             scale, into = values[p] * weights[i], out[indices[p]]
-            for q in range(start, p + _ONE):
+            for q in range(start, stop):
                 into[indices[q]] += scale * values[q]
 
 

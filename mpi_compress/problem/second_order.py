@@ -75,8 +75,8 @@ def _gram(rows: Rows, weights: Vector) -> Vector:
         a = rows.dense()
         return (a.T * weights) @ a
     out = np.zeros((rows.dim, rows.dim))
-    kernels.add_lower_gram(*rows.matrix, weights, out)
-    return out + np.tril(out, -1).T
+    kernels.add_gram(*rows.matrix, weights, out)
+    return out
 
 
 def _blocks(rows: Rows) -> Iterator[tuple[slice, Any]]:
