@@ -122,7 +122,7 @@ def test_nesterov_needs_fewer_rounds_than_gradient_descent():
 
 @pytest.mark.parametrize(
     ("algorithm", "up", "rounds"),
-    [({"name": "diana"}, {"name": "random-k", "k": 6}, 4000), ({"name": "marina"}, {"name": "random-k", "k": 6}, 4000)],
+    [({"name": "diana"}, {"name": "random-k", "k": 6}, 4000), pytest.param({"name": "marina"}, {"name": "random-k", "k": 6}, 4000, marks=pytest.mark.slow)],
     ids=lambda v: v["name"] if isinstance(v, dict) else "",
 )  # fmt: skip
 def test_rivals_converge_to_the_optimum_with_their_theorems_steps(algorithm, up, rounds):
@@ -133,7 +133,7 @@ def test_rivals_converge_to_the_optimum_with_their_theorems_steps(algorithm, up,
     assert gaps[-1] < 1e-3 * gaps[rounds // 2] or gaps[rounds // 2] < 1e-12
 
 
-@pytest.mark.parametrize(("name", "share"), [("diana", "alpha"), ("rand-diana", "p")])
+@pytest.mark.parametrize(("name", "share"), [("diana", "alpha"), pytest.param("rand-diana", "p", marks=pytest.mark.slow)])
 def test_diana_falls_by_its_theorems_rate_in_the_mean(name, share):
     """Gorbunov, Hanzely, Richtárik (2020): E V_k ≤ max(1 − γµ, 1 − α/2)^k V_0, V = ‖x − x*‖² + (4ω/(nα)) γ² mean‖h_i − ∇f_i(x*)‖².
 

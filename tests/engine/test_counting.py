@@ -36,8 +36,9 @@ up = { compressor = { name = "top-k", k = 3 } }
 @pytest.mark.parametrize(
     ("ranks", "settings"),
     [
-        *((None, ()), (3, ("exchange='p2p'",)), (3, ("fold='tree'",))),
-        *(pytest.param(*rest, marks=pytest.mark.slow) for rest in ((3, ("exchange='allgather'",)), (None, ("fold='tree'",)))),
+        *((None, ()), (3, ("fold='tree'",))),
+        *(pytest.param(3, (f"exchange='{way}'",), marks=pytest.mark.slow) for way in ("p2p", "allgather")),
+        pytest.param(None, ("fold='tree'",), marks=pytest.mark.slow),
     ],
     ids=lambda given: str(given),
 )

@@ -50,6 +50,7 @@ def test_a_search_that_is_stopped_again_and_again_finds_the_same_value(at_one_go
     assert names == {file.name for file in (file.parent / "job" / "tuning").iterdir()}
 
 
+@pytest.mark.slow
 def test_ranks_find_the_value_of_one_process(at_one_go, tmp_path):
     file, wanted = at_one_go
     assert play([file], tmp_path, Layout(2)) == {file: 0}

@@ -112,6 +112,7 @@ def test_what_cannot_fit_is_refused_unless_forced(job, tmp_path, capfd, monkeypa
     assert main(["run", str(job), "--out", str(tmp_path / "out"), "--force", "--quiet"]) == 0
 
 
+@pytest.mark.slow
 def test_three_ranks_of_one_host_are_counted_together_and_refused_once(job, tmp_path):
     spec = load_job(job).runs[0]
     needs = footprint.needs(spec, shape_of(spec), 3)
