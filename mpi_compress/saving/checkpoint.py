@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,12 @@ class OfWorker:
 
 def schema_of(columns: Iterable[str]) -> str:
     """A hash of this format, this version and the columns of a trace; the states themselves are compared as they are read."""
-    return hashlib.sha256("\n".join([_FORMAT, metadata.version("mpi-compress"), *columns]).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join([_FORMAT, _version(), *columns]).encode()).hexdigest()[:16]
+
+
+@cache
+def _version() -> str:
+    return metadata.version("mpi-compress")
 
 
 def remove_checkpoint(file: Path) -> None:
