@@ -54,8 +54,8 @@ class Linked:
         """True if this algorithm itself sets, and so checks, parameters of a direction's compressor."""
         return self.sets_compressor and (way == "up" or way in self.links)
 
-    def more_memory(self, dim: int) -> tuple[float, float]:
-        """Numbers that a worker and the master keep beside a few vectors (dim,)."""
+    def more_memory(self, dim: int, n: int) -> tuple[float, float]:
+        """Numbers that a worker, and the master of n workers, keep beside a few vectors (dim,)."""
         return 0.0, 0.0
 
     @property

@@ -56,7 +56,7 @@ class SendsHessians(Algorithm):
     def needs_each(self) -> bool:
         return True
 
-    def more_memory(self, dim: int) -> tuple[float, float]:
+    def more_memory(self, dim: int, n: int) -> tuple[float, float]:
         return 3.0 * dim**2, 4.0 * dim**2
 
     @cached_property

@@ -30,7 +30,7 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     n, dim = spec.workers.count, _dim_of_x(spec, shape)
     vector, states = 8.0 * dim, vectors_of(spec)
     message = vector * {Dense: 1.0, Lattice: _LATTICE}.get(spec.up.compressor.makes, _SPARSE)
-    of_worker, of_master = spec.algorithm.more_memory(dim)
+    of_worker, of_master = spec.algorithm.more_memory(dim, n)
     found = []
     alone = not rank_0(spec, shape.nonzeros, shape.samples, dim, ranks).hosts
     hosts = ranks - alone
@@ -80,7 +80,7 @@ def text(spec: RunSpec, ranks: int | None = None, shapes: Shapes | None = None) 
         return "memory not known before the data are parsed"
     ranks = ranks or spec.workers.count + 1
     alone, (first, *others), dim = needs(spec, shape, 1)[0], needs(spec, shape, ranks), _dim_of_x(spec, shape)
-    states = 8.0 * spec.workers.count * (vectors_of(spec).worker * dim + spec.algorithm.more_memory(dim)[0])
+    states = 8.0 * spec.workers.count * (vectors_of(spec).worker * dim + spec.algorithm.more_memory(dim, spec.workers.count)[0])
     kept = f" ({gib(states)} of it are the workers' states)" if states > alone / 10 else ""
     each = f" and {gib(PROCESS + max(others))} on each other" if others else ""
     spread = f", of {ranks} ranks {gib(PROCESS + first)} on the first{each}" if ranks > 1 else ""

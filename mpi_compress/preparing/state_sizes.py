@@ -12,7 +12,7 @@ from mpi_compress.preparing.shapes import Shape
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
-from mpi_compress.saving.frames import dump
+from mpi_compress.saving.frames import size
 
 _DIM = 1000  # d of the stand-in; a state's other fields are small beside a vector
 
@@ -37,7 +37,7 @@ def vectors_of(spec: RunSpec) -> Vectors:
     n = spec.workers.count
     try:
         algorithm = algorithm_on(spec, Shape(n, _DIM, float(n * _DIM)))
-        of_worker, of_master = algorithm.more_memory(_DIM)
+        of_worker, of_master = algorithm.more_memory(_DIM, n)
         node = algorithm.start(np.full(_DIM, 1e-3))
         rows = Rows((np.full((1, _DIM), 1e-2),), np.ones(1), _DIM)
         worker = algorithm.start_worker(node, Objective(rows, spec.loss, 1.0, 0.0))
@@ -48,4 +48,4 @@ def vectors_of(spec: RunSpec) -> Vectors:
 
 def _size(state: Any, more: float = 0.0) -> float:
     """The vectors (d,) in a state, without `more` numbers."""
-    return float(round(max(0.0, dump(state).nbytes / 8 - more) / _DIM))
+    return float(round(max(0.0, size(state) / 8 - more) / _DIM))

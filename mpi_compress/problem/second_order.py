@@ -1,4 +1,4 @@
-"""Second derivatives of f_i, and the noise of its sampled gradients."""
+"""Second derivatives of f_i, matrices above them, and the noise of its sampled gradients."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -67,6 +67,23 @@ def dense_hessian(f: Objective, curvature: Vector) -> Vector:
         total += _gram(f.rows.cut(part.start, part.stop), curvature[part])
     total[np.diag_indices(f.dim)] += f.mu
     return total
+
+
+def smoothness_matrix(f: Objective) -> Vector:
+    """L_i (d, d) = weight · s AᵀA + µI ⪰ ∇²f_i at every point, s the curvature that the loss states, for small d."""
+    return dense_hessian(f, np.full(len(f.rows), f.weight * f.loss.curvature))
+
+
+def smoothness_diagonal(f: Objective) -> Vector:
+    """A diagonal (d,) above L_i: D_j = weight · s Σ |a_j| ‖a‖₁ + µ over the rows a.
+
+    For any p_j > 0 with Σ p_j = 1, aaᵀ ⪯ diag(a_j²/p_j) by Cauchy and Schwarz; p_j = |a_j|/‖a‖₁ has the least trace.
+    """
+    total = np.zeros(f.dim)
+    for _, a in _blocks(f.rows):
+        sizes = abs(a)
+        total += sizes.T @ np.ravel(sizes.sum(axis=1))
+    return np.asarray(f.weight * f.loss.curvature * total + f.mu, np.float64)
 
 
 def _gram(rows: Rows, weights: Vector) -> Vector:

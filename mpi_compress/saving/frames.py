@@ -57,12 +57,22 @@ def frames_in(stored: BinaryIO) -> Iterator[Frame]:
 
 def dump(state: Any) -> Frame:
     """A state as a frame; TypeError if it holds what cannot be saved."""
+    return np.frombuffer(b"".join(_parts_of(state)), dtype=np.uint8)
+
+
+def size(state: Any) -> int:
+    """The bytes of a state's frame, which is not made: large arrays are not copied."""
+    return sum(memoryview(part).nbytes for part in _parts_of(state))
+
+
+def _parts_of(state: Any) -> list[Any]:
+    """The bytes of a frame, in order."""
     writer = _Writer()
     try:
         text = _encode(writer.tree(state)).encode()
     except RecursionError:
         raise TypeError("it is nested too deeply") from None
-    return np.frombuffer(b"".join([LENGTH.pack(len(text)), text, *writer.parts]), dtype=np.uint8)
+    return [LENGTH.pack(len(text)), text, *writer.parts]
 
 
 class _Writer:

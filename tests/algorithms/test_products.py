@@ -95,7 +95,7 @@ ALL = {"name": "top-k", "k": 12}
 EXACTLY = {  # estimators whose messages lose nothing here: each is then gradient descent
     "3pc": ({"zeta": 0.0}, EXACT), "adacgd": ({"zeta": 0.0, "levels": [12]}, {"name": "top-k"}), "cat": ({"budget": 12}, {"name": "top-k"}),
     "clag": ({"zeta": 0.0}, ALL), "dasha": ({}, EXACT), "dasha-mvr": (WHOLE, EXACT), "dasha-page": ({"p": 0.5, **WHOLE}, EXACT),
-    "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-bv": ({}, ALL), "ef-gdstar": ({}, ALL),
+    "dasha-pp": ({}, EXACT), "diana": ({"alpha": 0.4}, EXACT), "diana-plus": ({"alpha": 0.4}, EXACT), "econtrol": ({}, ALL), "ef": ({"reset": 3}, ALL), "ef-bv": ({}, ALL), "ef-gdstar": ({}, ALL),
     "ef21": ({}, ALL), "ef21-w": ({}, ALL), "ef21-sgdm": ({"eta": 1.0}, ALL), "gd": ({}, EXACT), "kimad": ({"deadline": "9 s"}, {"name": "top-k"}), "lag": ({"zeta": 0.0}, EXACT),
     "marina": ({"p": 0.5}, EXACT), "marina-pp": ({"p": 0.5}, EXACT), "page": ({"p": 0.5, **WHOLE}, EXACT),
     "rand-diana": ({"p": 0.5}, EXACT), "sgd": (WHOLE, EXACT),
@@ -259,5 +259,5 @@ def test_the_table_has_every_method():
     assert set(rows) == set(algorithms)
     assert rows["ef21-p-diana"][:3] == ["DIANA", "step", "ef21-p"]
     assert {name for name, (estimator, *_) in rows.items() if not estimator} == {
-        "iade", "aiade", "iade-sgd", "dqgd", "scaffnew", "compressed-scaffnew", "locodl", "adiana", "async-sgd", "ship-data", "fednl", "fednl-pp", "bfgs",
+        "iade", "aiade", "iade-sgd", "dqgd", "scaffnew", "compressed-scaffnew", "locodl", "adiana", "adiana-plus", "async-sgd", "ship-data", "fednl", "fednl-pp", "bfgs",
     }  # fmt: skip

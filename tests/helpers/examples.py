@@ -145,6 +145,14 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, clip": run_of({"name": "ef21", "step": "1/L"}, {"name": "clip", "threshold": 0.1, "noise": 0.01}),
     "locodl": run_of({"name": "locodl"}, {"name": "random-k", "k": 9}, stop={"rounds": 14}, log={"every": 2}),
     "adiana": run_of({"name": "adiana"}, {"name": "random-k", "k": 9}),
+    "diana-plus": run_of({"name": "diana-plus"}, {"name": "random-k", "k": 3}, workers={"count": 7, "partition": _DIRICHLET}),
+    "diana-plus, diagonal": run_of({"name": "diana-plus", "matrix": "diagonal", "step": "0.3/L"}, {"name": "random-k", "k": 3}, **_MANY),
+    "diana-plus, by ef21-p": {
+        **run_of({"name": "diana-plus", "step": "0.1/L"}, {"name": "natural"}),
+        "down": {"compressor": _TOP, "by": "ef21-p"},
+    },
+    "adiana-plus": {**run_of({"name": "adiana-plus"}), "up": {"compressor": {"name": "random-k", "k": 9}, "codec": {"name": "auto", "float": 32}}},
+    "adiana-plus, diagonal": run_of({"name": "adiana-plus", "matrix": "diagonal", "step": "0.1/L"}, {"name": "random-k", "k": 3}, **_MANY),
     "power-sgd, of a model": {
         **run_of({"name": "power-sgd", "rank": 1}, objective={"model": "softmax", "mu": 0.1}),
         "up": {"compressor": {"name": "natural", "fraction": 2}, "codec": {"name": "entropy", "float": 32}},

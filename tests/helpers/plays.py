@@ -76,7 +76,9 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
     x0 = start(p, x0)
     g0 = np.linalg.norm(np.mean([f.value_and_gradient(x0)[1] for f in p.fs.values()], axis=0))
     numbers = {**p.numbers, "g0": g0}
-    return method.within(Setting(p.count, p.dim, link, back, costs.build(cost, "cost"), p.apart, numbers, x_star, participants=participants))
+    whole = lambda rows: Objective(rows, losses[p.loss](), 1 / p.N, p.mu)  # noqa: E731
+    setting = Setting(p.count, p.dim, link, back, costs.build(cost, "cost"), p.apart, numbers, x_star, participants=participants, whole=whole)
+    return method.within(setting)
 
 
 def start(p, x0=None):

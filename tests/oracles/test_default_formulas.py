@@ -90,6 +90,8 @@ CASES = [
     # unbiased compressors
     ("diana", {}, random(3), {}, {"step": 1 / (L_MAX * (1 + 6 * W / 4)), "alpha": 1 / 4}),
     ("diana", {}, random(9), {"n": 2}, {"step": 1 / (L_MAX * (1 + 6 * W9 / 2)), "alpha": 3 / 4}),
+    ("diana-plus", {}, random(3), {}, {"step": 1 / (L + 6 * W * L_MAX / 4), "alpha": 1 / 4}),
+    ("diana-plus", {"matrix": "diagonal", "step": 0.2}, random(9), {}, {"step": 0.2, "alpha": 3 / 4}),
     ("rand-diana", {}, random(3), {}, {"step": 1 / (L_MAX * (1 + 6 * W / 4)), "p": 1 / 4}),
     # with r = 2 of 4 workers: ω + (1 + ω)(n/r − 1) + (n − r)/(r(n − 1)) = 3 + 4 + 1/3
     ("diana", {}, random(3), {"participants": 2}, {"step": 1 / (L_MAX * (1 + 6 * (22 / 3) / 4)), "alpha": 3 / 25}),
@@ -132,6 +134,8 @@ CASES = [
     ("adiana", {}, random(3), {}, {"p": 1 / 8, "step": 4 / (64 * 3 * 4 * 3)}),
     ("adiana", {}, random(9), {"n": 100}, {"p": (sqrt(100 * 3 / 32) - 1) * 3 / 8}),
     ("adiana", {}, random(9), {"n": 400}, {"p": 1.0, "step": 1 / (2 * L_MAX)}),
+    ("adiana-plus", {}, EXACT, {}, {"p": 1.0, "step": 1 / (2 * L)}),
+    ("adiana-plus", {}, random(3), {}, {"p": 1 / 8, "step": 4 / (64 * 3 * 4 * L_MAX)}),
     ("scaffnew", {}, EXACT, {}, {"p": sqrt(MU / L_MAX), "step": 1 / L_MAX}),
     ("compressed-scaffnew", {}, pattern(2), {}, {"p": sqrt(2 * MU / L_MAX), "step": 1 / L_MAX}),
     ("compressed-scaffnew", {}, pattern(4), {}, {"p": sqrt(MU / L_MAX)}),

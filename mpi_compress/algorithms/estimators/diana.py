@@ -1,11 +1,11 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.sampling import sampled_omega
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Vector
@@ -39,7 +39,7 @@ class DIANA(Estimator):
     paper = "DIANA, Algorithm 1"
     compressor = "random-k"
     partial_mean: ClassVar[PartialMean] = "over participants"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
+    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP)
     shares = ("alpha",)
     theory = "1/(L_max*(1 + 6*omega/n))"
     theory_is_convex = True

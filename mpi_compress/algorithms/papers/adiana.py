@@ -2,10 +2,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS
+from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CONVEX, UNBIASED_UP, WHOLE_GRADIENTS, Need
 from mpi_compress.algorithms.papers.scaffnew import check_coin
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
@@ -45,7 +46,7 @@ class ADIANA(Algorithm):
 
     paper = "ADIANA, Algorithm 1"
     compressor = "random-k"
-    needs = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
+    needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
     theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
     theory_is_convex = True
     step: Step = theory  # η, the step size

@@ -1,0 +1,153 @@
+"""What methods share that know a smoothness matrix L_i of each worker: its square root, which round 0 sends, and products."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from mpi_compress.algorithms.contract import Algorithm, Setting
+from mpi_compress.algorithms.hooks import PartialMean
+from mpi_compress.algorithms.needs import STRONGLY_CONVEX, Need
+from mpi_compress.core.errors import NotMet, UserError
+from mpi_compress.core.streams import Round
+from mpi_compress.messages.kinds import Compressed, Dense, Several, Sparse, Vector, square, triangle
+from mpi_compress.messages.link import Link, Message
+from mpi_compress.messages.several import SeveralLink
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
+from mpi_compress.problem.second_order import smoothness_diagonal, smoothness_matrix
+
+OF_ROWS = Need(
+    lambda m: m.setting.whole is not None,
+    "{name} needs a matrix L_i of each worker, from rows of a linear model: name a loss of a margin, such as logistic, no model",
+)
+FITS = Need(
+    lambda m: m.matrix == "diagonal" or m.setting.dim <= DENSE_HESSIAN_UP_TO,
+    f'{{name}} keeps matrices (d, d), for d up to {DENSE_HESSIAN_UP_TO}: matrix = "diagonal" would do',
+)
+
+
+@dataclass
+class Root:
+    """A worker's L_i^{1/2}, as the master has it, and what undoes it."""
+
+    S: Vector  # (d, d) L_i^{1/2}; (d,) where L_i is diagonal
+    inverse: Vector  # of the same shape
+
+
+@dataclass
+class Roots:
+    """What the master knows of all workers."""
+
+    S: Vector  # (n, d, d) or (n, d) L_i^{1/2}
+    own: Any = None  # the downlink's memory, where there is one
+
+
+@dataclass(frozen=True)
+class KnowsSmoothness(Algorithm):
+    """A method whose Q acts on L_i^{−1/2} v. The receiver multiplies by L_i^{1/2}, which round 0 sends in [up]'s floats.
+
+    L_i is s/m_i A_iᵀA_i + µI for a loss with second derivatives up to s, sent as d(d+1)/2 floats, or the diagonal (d,)
+    D_j = s/m_i Σ|a_j| ‖a‖₁ + µ over the rows a, which is above it. Theorems have an 𝓛̃ with E‖L_i^{1/2} (Q(u) − u)‖² ≤ 𝓛̃ ‖u‖².
+    ω L_max is one for the whole L_i, whatever Q is; no number of the problem bounds the largest D_j, so a diagonal needs a step.
+    A diagonal changes nothing for a Q that keeps or drops coordinates, such as random-k: D^{1/2} Q(D^{−1/2} v) is Q(v) then.
+    """
+
+    matrix: Literal["full", "diagonal"] = "full"  # L_i: whole, or a diagonal above it
+    needs: ClassVar[Sequence[Need]] = (STRONGLY_CONVEX, OF_ROWS, FITS)
+    partial_mean: ClassVar[PartialMean] = ""
+    fixed_budget = None
+
+    def within(self, setting: Setting) -> Self:
+        if self.matrix == "diagonal" and self.takes_theorem_step:
+            raise NotMet(f'{self.name} with matrix = "diagonal" needs a step: its theorem\'s step is that of matrix = "full"')
+        return super().within(setting)
+
+    @property
+    def needs_each(self) -> bool:
+        return True
+
+    def more_memory(self, dim: int, n: int) -> tuple[float, float]:
+        return (2.0 * dim**2, float(n) * dim**2) if self.matrix == "full" else (0.0, 0.0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of L_i."""
+        return (self.setting.dim,) * (2 if self.matrix == "full" else 1)
+
+    @cached_property
+    def roots(self) -> Link:
+        """The link of L_i^{1/2}: its triangle (d(d+1)/2,), or its diagonal (d,)."""
+        d, whole = self.setting.dim, self.up.whole
+        return Link(whole.compressor, whole.codec, d * (d + 1) // 2 if self.matrix == "full" else d)
+
+    def uplink(self, node: Any, k: int) -> Any:
+        link = super().uplink(node, k)
+        return link if k else SeveralLink(link, self.roots)
+
+    def no_root(self) -> Root:
+        """What a worker has before round 0."""
+        return Root(np.zeros(self.shape), np.zeros(self.shape))
+
+    def no_roots(self, own: Any = None) -> Roots:
+        """What the master has before round 0."""
+        return Roots(np.zeros((self.setting.n, *self.shape)), own)
+
+    def learn(self, L: Root, f: Objective, t: Round) -> Message:
+        """Let a worker have L_i^{1/2} as its message, which is returned, says it."""
+        message = self.roots.pack(root_of(f, self.matrix), t)
+        L.S = self._as_matrix(self.roots.unpack(message))
+        L.inverse = inverse(L.S)
+        return message
+
+    def with_root(self, node: Any, message: Message, root: Message | None) -> Message:
+        """The message of a round; in round 0 L_i^{1/2} is in it, too."""
+        return message if root is None else self.uplink(node, 0).join(message, root)
+
+    def received(self, master: Roots, ups: Sequence[Compressed], t: Round) -> list[tuple[Vector, Compressed]]:
+        """L_i^{1/2} and what else each worker sent, in worker order."""
+        sent = list(ups)
+        if t.k == 0:
+            parts = [up.parts for up in ups if isinstance(up, Several)]
+            master.S = np.array([self._as_matrix(root) for _, root in parts])
+            sent = [message for message, _ in parts]
+        return list(zip(master.S, sent, strict=True))
+
+    def _as_matrix(self, root: Compressed) -> Vector:
+        return square(root.dense()) if self.matrix == "full" else root.dense()
+
+
+def root_of(f: Objective, matrix: str) -> Vector:
+    """L_i^{1/2} as its triangle (d(d+1)/2,), or the root of the diagonal (d,); UserError where f_i does not give L_i."""
+    if f.penalty is not None:
+        raise UserError("objective.penalty: L_i is that of the loss and of mu; leave the penalty out")
+    if not f.loss.smooth:
+        raise UserError(f"objective.loss: L_i follows from the loss's curvature, and the {f.loss.name} loss states none")
+    if matrix == "diagonal":
+        return np.sqrt(smoothness_diagonal(f))
+    values, vectors = np.linalg.eigh(smoothness_matrix(f))
+    return triangle((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def times(S: Vector, v: Vector) -> Vector:
+    """S v (d,) of a matrix (d, d), or of a diagonal (d,)."""
+    return S * v if S.ndim == 1 else S @ v
+
+
+def scaled(S: Vector, Δ: Compressed) -> Compressed:
+    """S Δ, sparse where S is diagonal and Δ is sparse."""
+    sparse = Δ.sparse() if S.ndim == 1 else None
+    return Dense(times(S, Δ.dense())) if sparse is None else Sparse(Δ.dim, sparse.indices, S[sparse.indices] * sparse.values)
+
+
+def inverse(S: Vector) -> Vector:
+    """S⁻¹ of its shape; not finite where the floats of a message left S singular."""
+    if S.ndim == 1:
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / S, np.float64)
+    try:
+        return np.asarray(np.linalg.inv(S), np.float64)
+    except np.linalg.LinAlgError:
+        return np.full_like(S, np.nan)
