@@ -49,8 +49,8 @@ class Roots:
 class KnowsSmoothness(Algorithm):
     """A method whose Q acts on L_i^{−1/2} v. The receiver multiplies by L_i^{1/2}, which round 0 sends in [up]'s floats.
 
-    L_i is s/m_i A_iᵀA_i + µI for a loss with second derivatives up to s, sent as d(d+1)/2 floats, or the diagonal (d,)
-    D_j = s/m_i Σ|a_j| ‖a‖₁ + µ over the rows a, which is above it. Theorems have an 𝓛̃ with E‖L_i^{1/2} (Q(u) − u)‖² ≤ 𝓛̃ ‖u‖².
+    L_i is s n/N A_iᵀA_i + µI for a loss with second derivatives up to s, sent as d(d+1)/2 floats, or the diagonal (d,)
+    D_j = s n/N Σ|a_j| ‖a‖₁ + µ over the rows a, which is above it. Theorems have an 𝓛̃ with E‖L_i^{1/2} (Q(u) − u)‖² ≤ 𝓛̃ ‖u‖².
     ω L_max is one for the whole L_i, whatever Q is; no number of the problem bounds the largest D_j, so a diagonal needs a step.
     A diagonal changes nothing for a Q that keeps or drops coordinates, such as random-k: D^{1/2} Q(D^{−1/2} v) is Q(v) then.
     """
