@@ -34,7 +34,7 @@ from mpi_compress.problem.partitions import partitions
 from mpi_compress.problem.penalties import penalties
 from mpi_compress.results.columns import listing as columns
 
-_MANY = 47
+_MANY = 50
 
 
 def act(options: Namespace) -> int:
