@@ -1,4 +1,4 @@
-"""What methods share that know a smoothness matrix L_i of each worker: its square root, which round 0 sends, and products."""
+"""What methods with smoothness matrices share: the square root of each worker's L_i, which round 0 sends, and products with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Algorithm, Setting
 from mpi_compress.algorithms.hooks import PartialMean
-from mpi_compress.algorithms.needs import STRONGLY_CONVEX, Need
+from mpi_compress.algorithms.needs import Need
 from mpi_compress.core.errors import NotMet, UserError
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Dense, Several, Sparse, Vector, square, triangle
@@ -56,7 +56,7 @@ class KnowsSmoothness(Algorithm):
     """
 
     matrix: Literal["full", "diagonal"] = "full"  # L_i: whole, or a diagonal above it
-    needs: ClassVar[Sequence[Need]] = (STRONGLY_CONVEX, OF_ROWS, FITS)
+    needs: ClassVar[Sequence[Need]] = (OF_ROWS, FITS)
     partial_mean: ClassVar[PartialMean] = ""
     fixed_budget = None
 

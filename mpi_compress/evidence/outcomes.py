@@ -268,7 +268,7 @@ def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], li
 def _refuse_none(job: Job, out: Path) -> list[Run]:
     absent = next((spec.missing for spec in job.runs if spec.missing), "")
     if not absent and any((out / job.name / "tuning").glob("*.h5*")):
-        absent = "only trials of [tune] so far, which `mpi-compress watch` shows"
+        absent = "only trials of [tune] are there: `mpi-compress run` goes on with them, `watch` shows those that are being played"
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
 

@@ -16,7 +16,7 @@ from mpi_compress.problem.models import Model
 class RowClipping:
     """[objective] clip_rows = { norm = 1.0, noise = 0.5 } clips the gradient of every row to this norm, and adds noise.
 
-    Of a minibatch B, or of the whole shard, a method gets
+    For a minibatch B, or for the whole shard, a method gets
 
         (n|D_i|/N) (1/|B|) (Σ_{j ∈ B} min(1, τ/‖∇ℓ_j(x)‖) ∇ℓ_j(x) + N(0, σ²τ² I)) + µx + ∇r(x)
 
@@ -44,6 +44,6 @@ def refuse_rows_together(loss: Loss | Model) -> None:
     """ValueError where a row has no gradient of its own."""
     if loss.random or (isinstance(loss, Model) and not loss.rows_apart):
         raise ValueError(
-            f"the model '{loss.name}' takes rows together, so none has a gradient of its own to clip; "
+            f"the model '{loss.name}' draws, or takes rows together, so no row has a gradient of its own to clip; "
             "up.compressor = \"clip\" clips what a worker sends"
         )

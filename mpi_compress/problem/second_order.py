@@ -63,8 +63,8 @@ def dense_hessian(f: Objective, curvature: Vector) -> Vector:
     """∇²f_i (d, d) = Aᵀ diag(curvature) A + µI, for small d."""
     total = np.zeros((f.dim, f.dim))
     for start in range(0, len(f.rows), _ROWS_AT_ONCE):
-        part = slice(start, min(start + _ROWS_AT_ONCE, len(f.rows)))
-        total += _gram(f.rows.cut(part.start, part.stop), curvature[part])
+        stop = min(start + _ROWS_AT_ONCE, len(f.rows))
+        total += _gram(f.rows.cut(start, stop), curvature[start:stop])
     total[np.diag_indices(f.dim)] += f.mu
     return total
 

@@ -169,7 +169,7 @@ def test_while_trials_alone_are_there_a_table_says_so(small_job, tmp_path, capfd
     (result,) = (tmp_path / "out" / "tuned").glob("*.h5")
     result.unlink()
     assert main(["table", *line]) == 2
-    assert "only trials of [tune] so far, which `mpi-compress watch` shows" in capfd.readouterr().err
+    assert "only trials of [tune] are there: `mpi-compress run` goes on" in capfd.readouterr().err
 
 
 def test_plot_of_two_jobs_draws_the_runs_of_both(done, tmp_path, capfd):

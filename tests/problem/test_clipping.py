@@ -233,7 +233,7 @@ def test_noise_needs_a_round_and_fills_sparse_gradients():
 
 @pytest.mark.parametrize("model", [models["lstm"], models["quadratic"](noise=0.1)], ids=["a network", "a model that draws"])
 def test_a_model_that_takes_rows_together_is_refused_in_one_sentence(model):
-    with pytest.raises(ValueError, match="takes rows together, so none has a gradient of its own to clip"):
+    with pytest.raises(ValueError, match="draws, or takes rows together, so no row has a gradient of its own to clip"):
         refuse_rows_together(model() if isinstance(model, type) else model)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms.estimators.diana import DIANA
+from mpi_compress.algorithms.needs import STRONGLY_CONVEX
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, Roots, scaled, times
 from mpi_compress.algorithms.vocabulary import Compressed, Message, Objective, Round, Step, Vector, algorithms
 
@@ -31,7 +32,7 @@ class DIANAPlus(KnowsSmoothness, DIANA):
     """
 
     paper = "DIANA+"
-    needs = (*DIANA.needs, *KnowsSmoothness.needs)
+    needs = (*DIANA.needs, STRONGLY_CONVEX, *KnowsSmoothness.needs)
     partial_mean = ""
     theory = "1/(L + 6*omega*L_max/n)"
     step: Step = theory  # γ, the step size

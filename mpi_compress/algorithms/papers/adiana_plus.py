@@ -28,13 +28,13 @@ class ADIANAPlus(KnowsSmoothness, ADIANA):
     master answers   m ← (1/n) Σ L_i^{1/2} Δ_i and c ← (1/n) Σ L_i^{1/2} δ_i
     everyone         as in `adiana`
 
-    Q is unbiased with ω. In ADIANA's proof f is L-smooth, and ωL_max bounds what Q adds to the variance; here 𝓛̃ does, in the norms
-    of the L_i⁻¹. So η = min{1/(2L), n/(64𝓛̃(2p(1+ω)+1)²)}, and all else is as in `adiana`, whose constants were not checked against
-    its paper. The default takes 𝓛̃ = ω L_max, which suits every Q.
+    Q is unbiased with ω. In ADIANA's proof f is L-smooth, and ωL_max bounds the variance that Q adds. Here 𝓛̃ bounds it, in the
+    norms of the L_i⁻¹. So η = min{1/(2L), n/(64𝓛̃(2p(1+ω)+1)²)}, and all else is as in `adiana`, whose constants were not checked
+    against its paper. The default takes 𝓛̃ = ω L_max, which suits every Q.
     """
 
     paper = "ADIANA+"
-    needs = (*ADIANA.needs, *KnowsSmoothness.needs[1:])
+    needs = (*ADIANA.needs, *KnowsSmoothness.needs)
     theory = "min(1/(2*L), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
     step: Step = theory  # η, the step size
 

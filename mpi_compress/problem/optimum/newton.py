@@ -21,7 +21,7 @@ _STEPS = 200
 _STEPS_OF_START, _PAIRS, _START = 300, 10, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
 _SHORTEST = 1e-10  # share of a step
-_FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by H of an earlier x: else H is computed anew
+_FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed anew
 _FALLS = 0.1  # ‖∇f‖ by this factor: a rise of f by as much as its sum of N terms may be rounded is none
 _STILL_FALLING = 0.9  # ‖∇f‖ must fall by this factor in a step that no longer lowers f: a smaller fall is rounding
 
@@ -37,7 +37,7 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     newton = _Newton(f)
     if not is_soon_solved(f.rows.matrix[-1].size, f.rows.dim, f.dim):
         newton.keeps = newton.is_dense
-        x = _on_samples(f) if newton.is_dense and f.mu > 0 else _near(f, first, tell)
+        x = _on_samples(newton) if newton.is_dense and f.mu > 0 else _near(f, first, tell)
     x, value, g = _descend(newton, x, GRADIENT_TOLERANCE, first, tell)
     size = norm(g)
     decrement = -float(newton.step(x, g, 1e-8) @ g) if size > 0 else 0.0
@@ -58,19 +58,25 @@ def _descend(newton: "_Newton", x: Vector, tolerance: float, first: float, tell:
         if lower is None and newton.is_fresh:
             break
         if lower is None or norm(lower[2]) > _FAST * size:
-            newton.forget()
+            newton.factor = None
         x, value, g = lower or (x, value, g)
     return x, value, g
 
 
-def _on_samples(f: Objective) -> Vector:
-    """A point (d,) near x*, for the price of a few gradients: the minimiser on one row of 64, and from there that on one of 8."""
+def _on_samples(newton: "_Newton") -> Vector:
+    """A point (d,) near x*, for the price of a few gradients: the minimiser on one row of 64, and from there that on one of 8.
+
+    The factor of the last sample's H is `newton`'s first one.
+    """
+    f = newton.f
     x = np.zeros(f.dim)
     for every in _SAMPLES:
         rows = f.rows.take(np.arange(0, len(f.rows), every, dtype=np.uint64))
         sample = Objective(rows, f.loss, f.weight * len(f.rows) / len(rows), f.mu, f.penalty)
         first = norm(sample.value_and_gradient(np.zeros(f.dim))[1])
-        x, _, _ = _descend(_Newton(sample, keeps=True), x, _ENOUGH, first)
+        of_sample = _Newton(sample, keeps=True)
+        x, _, _ = _descend(of_sample, x, _ENOUGH, first)
+        newton.factor = of_sample.factor
     return x
 
 
@@ -110,26 +116,23 @@ def _search(
 class _Newton:
     """Newton's steps −H⁻¹g on f: H is factored where d is small, and else met in products by conjugate gradients.
 
-    A factor that is kept serves the steps from later points, too, until it is forgotten: with many rows, H takes as long as dozens
-    of gradients.
+    A factor that is kept serves the steps from later points, too, until it is forgotten: with many rows, H takes as long as twenty
+    gradients. The first one may be that of a sample of the rows.
     """
 
     def __init__(self, f: Objective, keeps: bool = False):
         self.f, self.keeps = f, keeps
         self.is_dense = f.dim <= DENSE_HESSIAN_UP_TO and not isinstance(f.loss, Model)
         self.is_fresh = True  # the last step was by H at its own x
-        self._factor: Any = None
-
-    def forget(self) -> None:
-        self._factor = None
+        self.factor: Any = None
 
     def step(self, x: Vector, g: Vector, relative: float) -> Vector:
         """−H⁻¹g (d,) at x; by conjugate gradients to a precision that grows as ∇f falls, so that convergence stays superlinear."""
-        self.is_fresh = self._factor is None
+        self.is_fresh = self.factor is None
         if self.is_dense:
             with suppress(np.linalg.LinAlgError):  # the gradient after a poor step shows that it was poor
-                factor = self._factored(x) if self.is_fresh else self._factor
-                self._factor = factor if self.keeps else None
+                factor = self._factored(x) if self.is_fresh else self.factor
+                self.factor = factor if self.keeps else None
                 return scipy.linalg.cho_solve(factor, -g)
         solvers = scipy.sparse.linalg
         product = hessian_at(self.f, x)
