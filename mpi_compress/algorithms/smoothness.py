@@ -31,7 +31,7 @@ FITS = Need(
 
 @dataclass
 class Root:
-    """A worker's L_i^{1/2}, as the master has it, and what undoes it."""
+    """A worker's L_i^{1/2}, as the master has it, and its inverse."""
 
     S: Vector  # (d, d) L_i^{1/2}; (d,) where L_i is diagonal
     inverse: Vector  # of the same shape
@@ -96,7 +96,7 @@ class KnowsSmoothness(Algorithm):
         return Roots(np.zeros((self.setting.n, *self.shape)), own)
 
     def learn(self, L: Root, f: Objective, t: Round) -> Message:
-        """Let a worker have L_i^{1/2} as its message, which is returned, says it."""
+        """The message with L_i^{1/2}; the worker keeps what the receiver decodes from it, and its inverse."""
         message = self.roots.pack(root_of(f, self.matrix), t)
         L.S = self._as_matrix(self.roots.unpack(message))
         L.inverse = inverse(L.S)
@@ -107,7 +107,7 @@ class KnowsSmoothness(Algorithm):
         return message if root is None else self.uplink(node, 0).join(message, root)
 
     def received(self, master: Roots, ups: Sequence[Compressed], t: Round) -> list[tuple[Vector, Compressed]]:
-        """L_i^{1/2} and what else each worker sent, in worker order."""
+        """Each worker's L_i^{1/2}, and what else it sent, in worker order."""
         sent = list(ups)
         if t.k == 0:
             parts = [up.parts for up in ups if isinstance(up, Several)]

@@ -45,7 +45,7 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
 
 
 def _descend(newton: "_Newton", x: Vector, tolerance: float, first: float, tell: Tell = ignore) -> tuple[Vector, float, Vector]:
-    """x (d,) with f and ∇f there, from an earlier x, once ‖∇f‖ ≤ tolerance · first, or rounding stops it."""
+    """x (d,) with f and ∇f there, by steps from a given x until ‖∇f‖ ≤ tolerance · first, or rounding stops them."""
     f = newton.f
     value, g = value_and_gradient(f, x)
     for _ in range(_STEPS):
