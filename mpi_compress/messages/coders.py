@@ -1,7 +1,7 @@
 """A compressor with a codec, for arrays of any program: without a job, a run or MPI."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from secrets import randbits
 from typing import Any, TypeVar, overload
 
@@ -23,17 +23,19 @@ Floats = NDArray[np.float32] | NDArray[np.float64]
 Data = bytes | bytearray | memoryview | NDArray[np.uint8]
 Draws = int | np.random.Generator | None
 _MOST = 2**32 - 1  # coordinates: indices are of 32 bits
+_WHOLE = (int, np.integer)
 
 
 @dataclass(frozen=True)
 class Coder:
-    """Compresses arrays to bytes, and reads them back. It keeps nothing: one coder serves all arrays, of any size.
+    """Compresses arrays to bytes, and reads them back. It keeps no state: one coder serves all arrays, of any size.
 
     `coder` makes one from the names that jobs use.
     """
 
     compressor: Compressor
     codec: Codec
+    _links: dict[int, Link] = field(default_factory=dict, init=False, repr=False, compare=False)  # of the last size
 
     def start(self, size: int) -> Any:
         """A new state for `encode`, of a compressor that has one; else None."""
@@ -111,6 +113,13 @@ class Coder:
 
     def _link(self, dim: int) -> Link:
         """The link for vectors (dim,); one that checks every message where a part is the user's."""
+        if (link := self._links.get(dim)) is None:
+            link = self._made_link(dim)
+            self._links.clear()
+            self._links[dim] = link
+        return link
+
+    def _made_link(self, dim: int) -> Link:
         try:
             self.compressor.check(dim)
         except ValueError as error:
@@ -178,7 +187,7 @@ def _vector(v: Any) -> Vector:
 
 
 def _size(size: Any) -> int:
-    if not isinstance(size, int | np.integer) or not 1 <= size <= _MOST:
+    if not isinstance(size, _WHOLE) or not 1 <= size <= _MOST:
         raise UserError(f"coder: {size!r} coordinates; there should be from 1 to {_MOST}")
     return int(size)
 
@@ -188,6 +197,6 @@ def _seed(rng: Any) -> int:
         return int(rng.integers(2**63))
     if rng is None:
         return randbits(64)
-    if not isinstance(rng, int | np.integer) or isinstance(rng, bool) or rng < 0:
+    if not isinstance(rng, _WHOLE) or isinstance(rng, bool) or rng < 0:
         raise UserError(f"encode: rng = {rng!r} was given; it should be a seed from 0 on, a numpy.random.Generator or None")
     return int(rng)
