@@ -58,6 +58,7 @@ METHODS: dict[str, Case] = {
     "ef21-p-diana": ({}, RANDOM, {"down": TOP}),
     "diana": ({}, RANDOM, {}),
     "adiana": ({}, RANDOM, {}),
+    "adef": ({}, TOP, {}),
     "marina": ({}, RANDOM, {}),
     "marina, perm-k": ({}, PERMUTED, {}),
     "marina-p": ({}, WHOLE, {"down": PERMUTED}),

@@ -16,6 +16,10 @@ class PairLink(AroundLink):
         """Compress two vectors (dim,), in this order, and encode the results; raises OverflowError where `pack` does."""
         return Message(self.write(Pair(self.vectors.compressed(first, t), self.vectors.compressed(second, t))))
 
+    def joined(self, first: Message, second: Message) -> Message:
+        """One message of two of the link `vectors`."""
+        return Message(np.concatenate([first.data, second.data]))
+
     def compressed(self, v: Vector | Compressed, t: Round) -> Pair:
         assert isinstance(v, Pair)
         return Pair(self.vectors.compressed(v.first, t), self.vectors.compressed(v.second, t))

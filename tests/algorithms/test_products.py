@@ -259,5 +259,5 @@ def test_the_table_has_every_method():
     assert set(rows) == set(algorithms)
     assert rows["ef21-p-diana"][:3] == ["DIANA", "step", "ef21-p"]
     assert {name for name, (estimator, *_) in rows.items() if not estimator} == {
-        "iade", "aiade", "iade-sgd", "dqgd", "scaffnew", "compressed-scaffnew", "locodl", "adiana", "adiana-plus", "async-sgd", "ship-data", "fednl", "fednl-pp", "bfgs",
+        "iade", "aiade", "iade-sgd", "dqgd", "scaffnew", "compressed-scaffnew", "locodl", "adiana", "adiana-plus", "adef", "async-sgd", "ship-data", "fednl", "fednl-pp", "bfgs",
     }  # fmt: skip

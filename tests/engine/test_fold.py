@@ -39,6 +39,7 @@ def test_from_32_workers_on_it_sends_as_many_bits_to_points_that_differ_by_round
 REFUSED = {
     "diana-plus": (({"name": "diana-plus"}, {"name": "random-k", "k": 9}), "diana-plus, as it is set here, needs each message"),
     "adiana": (({"name": "adiana"}, {"name": "random-k", "k": 9}), "adiana, as it is set here, needs each message"),
+    "adef": (({"name": "adef"}, {"name": "top-k", "k": 9}), "adef, as it is set here, needs each message"),
     "cat": (({"name": "cat"}, {"name": "stochastic"}), "cat, as it is set here, needs each message"),
     "async": (({"name": "async-sgd", "step": 0.1},), "async-sgd, as it is set here, shares memory and sends no messages"),
 }

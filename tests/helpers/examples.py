@@ -145,6 +145,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ef21, clip": run_of({"name": "ef21", "step": "1/L"}, {"name": "clip", "threshold": 0.1, "noise": 0.01}),
     "locodl": run_of({"name": "locodl"}, {"name": "random-k", "k": 9}, stop={"rounds": 14}, log={"every": 2}),
     "adiana": run_of({"name": "adiana"}, {"name": "random-k", "k": 9}),
+    "adef": run_of({"name": "adef", "batch": 2}, _TOP, workers={"count": 7}),
+    "adef, random": run_of({"name": "adef", "step": "0.1/L"}, {"name": "random-k", "k": 9, "scaled": False}, **_MANY),
     "diana-plus": run_of({"name": "diana-plus"}, {"name": "random-k", "k": 3}, workers={"count": 7, "partition": _DIRICHLET}),
     "diana-plus, diagonal": run_of({"name": "diana-plus", "matrix": "diagonal", "step": "0.3/L"}, {"name": "random-k", "k": 3}, **_MANY),
     "diana-plus, by ef21-p": {
