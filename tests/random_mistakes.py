@@ -113,7 +113,8 @@ def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
 
     def measure(share: list[str], place: Path) -> None:
         seconds, data = place / "seconds.json", place / "lines"
-        command = ["coverage", "run", "--branch", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
+        settings = "--rcfile=/dev/null"  # not those of `make coverage`, which have files of data for each process
+        command = ["coverage", "run", settings, "--branch", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
         line = [part for part in pytest_of(share, "-p", "helpers.by_line") if part != "-x"]
         status, said = played(place, [*command, *line], LONGEST, NUMBA_CACHE_DIR=str(cache), BY_LINE_SECONDS=str(seconds))
         if status not in (0, 1, 5):  # 5: all of them are slow
@@ -122,6 +123,8 @@ def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
         if failed:
             print("without a mistake, too, these tests fail, and are left out:", *sorted(failed), sep="\n  ", flush=True)
         found = _by_file(place, data, json.loads(seconds.read_text()), failed)
+        if status == 0 and not any(each["lines"] for each in found.values()):
+            raise SystemExit(f"no line is entered by the tests of {share[0]} and those after it: `coverage` measured nothing")
         kept.update({file: {"digest": files[file], **found.get(file, {"lines": {}, "seconds": {}})} for file in share})
         KEPT.write_text(json.dumps({"common": common, "files": kept}))
 

@@ -25,7 +25,7 @@ class Worker:
 
 @algorithms.register("adef")
 class ADEF(Algorithm):
-    """ADEF, accelerated distributed error feedback: Gao, Rodomanov, Rack, Stich (2025), Algorithm 1. x = y = v = x0; h and e start at 0.
+    """ADEF, accelerated error feedback: Gao, Rodomanov, Rack, Stich (2025), Algorithm 1. x = y = v = x0; h and e start at 0.
 
     every node       a ← γ(k+1)/2 and A ← γk(k+1)/4, so that A + a is the next A;  y ← (A x + a v)/(A + a)
     worker sends     g_i ← ∇f_i(y; ξ);  m_i ← C(g_i − h_i);  h_i ← h_i + m_i
@@ -33,9 +33,9 @@ class ADEF(Algorithm):
     master answers   m ← (1/n) Σ m_i and c ← (1/n) Σ c_i
     everyone         h ← h + m;  ĝ ← h + c;  v ← v − a ĝ;  x ← (A x + a v)/(A + a)
 
-    So v + (1/n) Σ e_i is always x0 − Σ a (1/n) Σ g_i. Where C loses nothing this is Nesterov's method: f(x) − f* ≤ ‖x0 − x*‖²/(2A) for
-    convex f and γ ≤ 1/L, the default. For a C that loses something the paper's theorem has a smaller γ. The paper's text was not at
-    hand: its updates were read in a public collection of optimisers (zij), and for such a C γ is to be tuned.
+    So v + (1/n) Σ e_i is always x0 − Σ a (1/n) Σ g_i. Where C loses nothing this is Nesterov's method: f(x) − f* ≤ ‖x0 − x*‖²/(2A)
+    for convex f and γ ≤ 1/L, the default. For a C that loses something the paper's theorem has a smaller γ. The paper's text was
+    not at hand: its updates were read in a public collection of optimisers (zij), and for such a C γ is to be tuned.
     """
 
     paper = "ADEF, Algorithm 1"
