@@ -170,6 +170,13 @@ def test_matrix_factorisation_is_half_the_squared_error_of_products():
     assert np.any(model.start(np.random.default_rng(0)))
 
 
+def test_a_rank_is_at_least_1():
+    outline = Outline(30, 12, 0)
+    assert models["matrix-factorisation"](rank=1).within(outline).dim == 12
+    with pytest.raises(ValueError, match="rank = 0 must be at least 1"):
+        models["matrix-factorisation"](rank=0).within(outline)
+
+
 def test_a_rating_of_three_features_is_refused():
     rows = rows_of(np.array([[1.0, 1.0, 1.0, 0.0]]), np.ones(1), True)
     with pytest.raises(UserError, match="a row has 3 nonzero features; a rating has two"):
