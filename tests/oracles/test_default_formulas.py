@@ -56,6 +56,8 @@ CASES = [
     ("sgd", {"batch": 2}, EXACT, {}, {"step": 1 / L}),
     ("cat", {}, TOP, {}, {"step": 1 / L}),
     ("nesterov", {}, EXACT, {}, {"step": 1 / L}),
+    ("adef", {}, EXACT, {}, {"step": 1 / L}),
+    ("adef", {}, TOP, {}, {"step": 1 / L}),
     ("local-sgd", {"local_steps": 1}, EXACT, {}, {"step": 1 / (4 * L_MAX)}),
     ("local-sgd", {"local_steps": 5}, EXACT, {}, {"step": 1 / (8 * L_MAX * 4)}),
     ("svrg", {}, EXACT, {}, {"step": 0.1 / L_ROW}),
