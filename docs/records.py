@@ -39,11 +39,6 @@ mushrooms) or κ is large (a9a, census-income); to AIADE at κ = 10³ down to 1e
 d is so large that a Hessian is out of reach, as on rcv1_vw1000. It needs µ > 0, and has no theorem. Its levels and its share of workers that send a
 Hessian were chosen among some thirty settings on each set; the papers' methods had no such choice but EF21's step.
 
-**What was tried and left out.** Newton-3PC, whose workers send a change of rank 1 of their Hessian where it is large enough: simulated with BFGS's
-first Hessian and compressed gradients, it needs 2.8 Mbit to 1e-9 on mushrooms at κ = 10³, and 4.6 at κ = 10⁴, whatever its threshold; BFGS needs 0.99 and
-3.1 in that simulation. Basis Learn, by a basis of each worker's rows: it has 35 to 60 vectors on mushrooms and 58 to 70 on a1a, which take 1.6 and
-4.0 Mbit in floats of 32 bits before the first step, more than BFGS needs in all to 1e-9 at κ = 10³.
-
 To beat a record, write a job with the same `[data]`, `[objective]` and `[workers]` and a method of your own, state what you claim in a `[[record]]` table,
 and let others play it:
 

@@ -1,5 +1,6 @@
 """Two vectors in one message."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,12 @@ import numpy as np
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Bytes, Compressed, Pair, Vector, no_coordinates
 from mpi_compress.messages.link import AroundLink, Message
+
+
+def means_of_pairs(mean: Callable[[Sequence[Compressed]], Compressed], ups: Sequence[Compressed]) -> Pair:
+    """The mean of the first vectors of these pairs, and that of the second ones."""
+    pairs = [u for u in ups if isinstance(u, Pair)]
+    return Pair(mean([pair.first for pair in pairs]), mean([pair.second for pair in pairs]))
 
 
 class PairLink(AroundLink):

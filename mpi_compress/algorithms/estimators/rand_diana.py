@@ -7,7 +7,7 @@ from mpi_compress.algorithms.estimators.diana import Memory, Worker
 from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector, no_coordinates
-from mpi_compress.messages.pairs import PairLink, RefreshLink
+from mpi_compress.messages.pairs import PairLink, RefreshLink, means_of_pairs
 
 
 @algorithms.register("rand-diana")
@@ -62,8 +62,7 @@ class RandDIANA(Estimator):
         return message
 
     def answer(self, ups: Sequence[Compressed]) -> Pair:
-        pairs = [u for u in ups if isinstance(u, Pair)]
-        return Pair(self.mean([pair.first for pair in pairs]), self.mean([pair.second for pair in pairs]))
+        return means_of_pairs(self.mean, ups)
 
     def estimate(self, node: Any, memory: Memory, mean: Compressed, t: Round) -> Direction:
         assert isinstance(mean, Pair)

@@ -6,7 +6,7 @@ import numpy as np
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
-from mpi_compress.messages.pairs import PairLink
+from mpi_compress.messages.pairs import PairLink, means_of_pairs
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Node:
 @dataclass
 class Worker:
     h: Vector  # (d,) h_i, which learns ∇f_i(y)
-    e: Vector  # (d,) e_i, what was sent beyond Σ a (∇f_i(y) − h_i)
+    e: Vector  # (d,) e_i = Σ a c_i − Σ a (g_i − h_i)
 
 
 @algorithms.register("adef")
@@ -34,8 +34,8 @@ class ADEF(Algorithm):
     everyone         h ← h + m;  ĝ ← h + c;  v ← v − a ĝ;  x ← (A x + a v)/(A + a)
 
     So v + (1/n) Σ e_i is always x0 − Σ a (1/n) Σ g_i. Where C loses nothing this is Nesterov's method: f(x) − f* ≤ ‖x0 − x*‖²/(2A)
-    for convex f and γ ≤ 1/L, the default. For a C that loses something the paper's theorem has a smaller γ. The paper's text was
-    not at hand: its updates were read in a public collection of optimisers (zij), and for such a C γ is to be tuned.
+    for convex f and γ ≤ 1/L, the default. The paper's text was not at hand. Its updates were read in a public collection of
+    optimisers (zij), which has no theorem: γ is to be tuned for a C that loses something.
     """
 
     paper = "ADEF, Algorithm 1"
@@ -83,9 +83,7 @@ class ADEF(Algorithm):
         return self.uplink(node, t.k).joined(m, c)
 
     def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        pairs = [u for u in ups if isinstance(u, Pair)]
-        m, c = self.mean([pair.first for pair in pairs]), self.mean([pair.second for pair in pairs])
-        return self.downlink(node, t.k).pack_two(m, c, t)
+        return self.downlink(node, t.k).pack(means_of_pairs(self.mean, ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         assert isinstance(down, Pair)

@@ -10,7 +10,7 @@ from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CO
 from mpi_compress.algorithms.papers.scaffnew import check_coin
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
-from mpi_compress.messages.pairs import PairLink
+from mpi_compress.messages.pairs import PairLink, means_of_pairs
 
 
 @dataclass
@@ -90,9 +90,7 @@ class ADIANA(Algorithm):
         return message
 
     def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
-        pairs = [u for u in ups if isinstance(u, Pair)]
-        m, c = self.mean([pair.first for pair in pairs]), self.mean([pair.second for pair in pairs])
-        return self.downlink(node, t.k).pack_two(m, c, t)
+        return self.downlink(node, t.k).pack(means_of_pairs(self.mean, ups), t)
 
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         assert isinstance(down, Pair)
