@@ -34,7 +34,7 @@ LEFT_OUT = (
     "tests/test_mistakes.py", "tests/test_house.py", "tests/test_wheel.py", "tests/test_notebook.py",  # these look at the source itself
 )  # fmt: skip
 LONGEST = 4 * 3600  # seconds to measure all tests
-SECONDS = 240.0  # of the tests of one mistake, as they took without it; further ones are not played
+SECONDS = 120.0  # of the tests of one mistake, as they took without it; further ones are not played
 
 
 class Drawn(NamedTuple):
@@ -114,7 +114,7 @@ def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
     def measure(share: list[str], place: Path) -> None:
         seconds, data = place / "seconds.json", place / "lines"
         settings = "--rcfile=/dev/null"  # not those of `make coverage`, which have files of data for each process
-        command = ["coverage", "run", settings, "--branch", f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
+        command = ["coverage", "run", settings, f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
         line = [part for part in pytest_of(share, "-p", "helpers.by_line") if part != "-x"]
         status, said = played(place, [*command, *line], LONGEST, NUMBA_CACHE_DIR=str(cache), BY_LINE_SECONDS=str(seconds))
         if status not in (0, 1, 5):  # 5: all of them are slow

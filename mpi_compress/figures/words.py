@@ -14,6 +14,7 @@ _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure
 _POINTS = 72.0  # in an inch
 _PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # prefixes by the power of 1000
 _PLAIN = 10_000.0  # numbers below it are written out
+_BETWEEN_WORDS = r"(?<!−) (?!−)(?!(?:[^$]*\$[^$]*\$)*[^$]*\$[^$]*$)"  # a space after which dollar signs are not odd in number
 
 
 @contextmanager
@@ -40,9 +41,9 @@ def width(text: str, size: float) -> float:
 def wrapped(text: str, room: float, size: float) -> str:
     """A text in lines that are not wider than `room` in inches, broken between words, or in a word that has no room by itself.
 
-    A difference such as f(x) − f* is one word.
+    A difference such as f(x) − f* is one word, and so is what stands between two dollar signs.
     """
-    return "\n".join(line for given in text.splitlines() for line in _lines(re.split(r"(?<!−) (?!−)", given), room, size))
+    return "\n".join(line for given in text.splitlines() for line in _lines(re.split(_BETWEEN_WORDS, given), room, size))
 
 
 def _lines(words: Sequence[str], room: float, size: float) -> list[str]:
@@ -54,7 +55,7 @@ def _lines(words: Sequence[str], room: float, size: float) -> list[str]:
             continue
         lines += [word] if lines[-1] else []
         lines[-1] = lines[-1] or word
-        while width(lines[-1], size) > room and "$" not in word:
+        while len(lines[-1]) > 1 and width(lines[-1], size) > room and "$" not in word:
             whole = lines.pop()
             fits = max((n for n in range(1, len(whole)) if width(whole[:n], size) <= room), default=1)
             lines += [whole[:fits], whole[fits:]]

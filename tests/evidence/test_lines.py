@@ -1,0 +1,110 @@
+"""The lines of figures, by hand: labels, seeds of which some end before others, points of a grid, and levels that not all reach."""
+
+import itertools
+import json
+from math import inf, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.evidence import lines as made
+
+files = itertools.count()
+
+
+def run(label="a", seed=0, status="complete", written="", rounds=None, **columns):
+    """A result with some columns; what is written in its job decides, with the seed, which runs are alike."""
+    rows = len(next(iter(columns.values())))
+    trace = {"round": np.arange(rows) if rounds is None else np.array(rounds)} | {name: np.array(values) for name, values in columns.items()}
+    attrs = {"label": label, "status": status, "job": f"seed = {seed}\n{written}"}
+    return mc.Run(Path(f"made-up/{next(files)}.h5"), attrs, trace, {}, {"seconds": np.arange(float(rows))}, None)
+
+
+def test_a_line_is_named_by_its_label_what_was_overridden_and_what_was_tuned():
+    plain, changed = run("GD", loss=[1.0]), run("GD", loss=[1.0])
+    changed.attrs["overridden"] = json.dumps({"algorithm.step": 0.5, "seed": 3})
+    changed.attrs["tuned"] = json.dumps(
+        {"parameter": "algorithm.a", "value": 4, "merit": "loss", "tried": [[1, 3.0], [2, 2.0], [4, 1.0]]}
+    )
+    assert made.name_of(plain) == made.name_in_paper(plain) == "GD"
+    assert made.name_of(changed) == "GD, step = 0.5, tuned a = 4 (the end of the grid)"
+    assert made.name_in_paper(changed) == "GD, step = 0.5 (the end of the grid)"
+    changed.attrs["tuned"] = json.dumps({"parameter": "algorithm.a", "value": 2, "merit": "loss", "tried": [[1, 3.0], [2, 1.0], [4, 2.0]]})
+    assert made.name_of(changed) == "GD, step = 0.5, tuned a = 2"
+    assert made.name_in_paper(changed) == "GD, step = 0.5"
+
+
+def test_runs_that_differ_in_their_seed_alone_are_together_and_a_second_one_of_a_seed_is_not():
+    a, b, other, named, again = (
+        run(label, seed, written=text, loss=[1.0])
+        for label, seed, text in (("a", 0, ""), ("a", 1, ""), ("a", 2, "mu = 1\n"), ("b", 2, ""), ("a", 1, ""))
+    )
+    assert made.by_seed([a, b, other, named, again]) == [[a, b], [other], [named], [again]]
+    unknown = [mc.Run(Path("made-up.h5"), {"label": "a"}, {}, {}, {}, None) for _ in range(2)]
+    assert made.by_seed(unknown) == [[unknown[0]], [unknown[1]]]
+
+
+def test_a_line_of_seeds_is_their_median_and_range_row_by_row():
+    seeds = [run(seed=i, loss=[1.0, y], wire_bits_up=[0, 10 * (i + 1)]) for i, y in enumerate((0.5, 0.2, 0.4))]
+    (line,) = made.lines(seeds, "wire_bits_up", "loss", lambda r: "name")
+    assert (line.label, line.x.tolist(), line.y.tolist()) == ("name", [0, 20], [1, 0.4])
+    assert (line.least.tolist(), line.most.tolist()) == ([1, 0.2], [1, 0.5])
+    alone, *_ = made.lines(seeds[:1], "wire_bits_up", "loss")
+    assert (alone.x.tolist(), alone.y.tolist(), alone.least, alone.most) == ([0, 10], [1, 0.5], None, None)
+    cut = line.rows(np.array([False, True]))
+    assert [values.tolist() for values in (cut.x, cut.y, cut.least, cut.most)] == [[20], [0.4], [0.2], [0.5]]
+
+
+def test_a_seed_that_is_complete_stays_where_it_ended_and_another_one_ends_the_line():
+    long, short = run(rounds=[0, 2, 4, 6], loss=[1, 2, 3, 4]), run(seed=1, rounds=[0, 2, 3], loss=[5, 6, 7])
+    assert [rows.tolist() for rows in made.rows_of_seeds([long, short])] == [[0, 1, 2, 3], [0, 1, 2, 2]]
+    stopped = run(seed=1, rounds=[0, 2, 3], status="diverged", loss=[5, 6, 7])
+    assert [rows.tolist() for rows in made.rows_of_seeds([long, stopped])] == [[0, 1], [0, 1]]
+
+
+def test_a_grid_s_last_rows_are_one_line_in_the_order_of_x():
+    grid = [run(f"top, k = {k}", seed, loss=[9.0, y], density=[0.0, k]) for k, seed, y in ((3, 0, 0.5), (1, 0, 0.2), (1, 1, 0.6), (1, 2, 0.3))]
+    (line,) = made.last_points([*grid], "density", "loss")
+    assert (line.label, line.x.tolist(), line.y.tolist()) == ("top", [1, 3], [0.3, 0.5])
+    assert (line.least.tolist(), line.most.tolist()) == ([0.2, 0.5], [0.6, 0.5])
+
+
+def test_what_a_level_took_is_the_entry_of_the_first_row_that_reached_it():
+    """At T = 2 three seeds take 20, 40 and 10 bits; of T = 1 only one comes down to the level, so that its median is no number."""
+    two = [run("cat, budget = 2", s, budget=[0, 2, 2], loss=each, bits=[0, b, 2 * b]) for s, (each, b) in enumerate(
+        (([1, 0.5, 0.1], 20), ([1, 0.9, 0.5], 20), ([1, 0.5, 0.5], 10))
+    )]  # fmt: skip
+    one = [run("cat, budget = 1", s, budget=[0, 1, 1], loss=[1, 0.9, last], bits=[0, 7, 8]) for s, last in enumerate((0.4, 0.9, 0.9))]
+    (line,) = made.levels([*two, *one], "budget", "bits", {"loss": 0.5})
+    assert (line.label, line.x.tolist()) == ("cat", [1, 2])
+    np.testing.assert_array_equal([line.y, line.least, line.most], [[nan, 20], [8, 10], [nan, 40]])
+
+
+@pytest.mark.parametrize("budget", [{"budget": [0, 2, 3]}, {}, {"budget": [7]}])
+def test_a_run_without_an_x_of_its_own_is_a_line_at_every_x(budget):
+    rows = len(budget.get("budget", [0, 0, 0]))
+    found = made.levels([run("adaptive, c = 1", loss=[1, 0.5, 0.1][:rows], bits=[0, 3, 4][:rows], **budget)], "budget", "bits", {"loss": 0.2})
+    assert [(line.label, line.x) for line in found] == [("adaptive, c = 1", None)]
+    np.testing.assert_array_equal(found[0].y, [4 if rows == 3 else nan])
+
+
+def test_a_level_of_an_accuracy_is_one_that_is_risen_to():
+    (line,) = made.levels([run(test_accuracy=[0.1, 0.8, 0.95], bits=[0, 3, 4])], "budget", "bits", {"test_accuracy": 0.9})
+    assert line.y.tolist() == [4]
+
+
+def test_labels_lose_what_all_of_a_grid_share():
+    assert made.stem("top, k = 3, mu = 2") == "top"
+    assert made.stem("top-3, scaled") == "top-3, scaled"
+    labels = ["GD, n = 2, mu = 1", "EF, n = 4, mu = 1"]
+    assert made.without_common(labels) == {labels[0]: "GD, n = 2", labels[1]: "EF, n = 4"}
+    assert made.without_common([]) == {}
+
+
+def test_points_that_an_axis_does_not_have_are_not_drawn():
+    x, y = np.array([1.0, 0.0, 2.0, 3.0, -1.0]), np.array([1.0, 1.0, inf, 0.0, 2.0])
+    assert made.shown(x, y, "linear", "linear").tolist() == [True, True, False, True, True]
+    assert made.shown(x, y, "log", "linear").tolist() == [True, False, False, True, False]
+    assert made.shown(x, y, "linear", "log").tolist() == [True, True, False, False, True]
