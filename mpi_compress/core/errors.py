@@ -49,12 +49,18 @@ def nearest(given: str, known: Iterable[object], kind: str) -> str:
     names = sorted({str(k) for k in known})
     if not names:
         return f"no {kind} called '{given}', nor any other here"
-    close = get_close_matches(given.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
-    hint = f"; did you mean '{next(n for n in names if n.lower() == close[0])}'?" if close else "."
+    hint = f"; did you mean '{likely}'?" if (likely := likely_name(given, names)) else "."
     if len(names) <= _LISTED:
         return f"no {kind} called '{given}'{hint} there are: {', '.join(names)}"
     some = get_close_matches(given, names, n=_LISTED // 2, cutoff=0.0)
     return f"no {kind} called '{given}'{hint} there are {len(names)}, such as: {', '.join(some)}"
+
+
+def likely_name(given: str, known: Iterable[str], alike: float = 0.5) -> str:
+    """The right name that a wrong one resembles most, "" if none does; `alike` is 0 for any two names and 1 for equal ones."""
+    names = {name.lower(): name for name in known}
+    close = get_close_matches(given.lower(), names, n=1, cutoff=alike)
+    return names[close[0]] if close else ""
 
 
 def checked_at(where: str, build: Callable[[], T]) -> T:

@@ -116,6 +116,7 @@ CASES = [
     Case("corrupt gz", r"data\.gz: is damaged or cut short", data=GZ[:40] + b"\xff\xff" + GZ[42:], file="data.gz"),
     Case("truncated bz2", r"data\.bz2: is damaged or cut short", data=BZ2[:-12], file="data.bz2"),
     Case("malformed line in an xz", r"data\.xz:3: ", data=lzma.compress(b"1 1:1\n-1 1:1\nx\n"), file="data.xz"),
+    Case("misspelt set", r"data\.name: no set 'gisete' .*; did you mean 'gisette'\?", {"data.path": None, "data.name": "gisete"}),
     Case("missing test set", r"data\.test: no set 'nowhere'", {"data.test": "nowhere"}),
     Case("test set with a stray label", r"label 3, and the training set has -1, 1", {"data.test": "t"}, more={"t": b"3 1:1\n"}),
     Case("test set with a malformed line", r"t:2: 'x' was given", {"data.test": "t"}, more={"t": b"1 1:1\nx\n"}),

@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ import numpy as np
 import scipy  # which loads sparse where it is first used
 from numpy.typing import NDArray
 
-from mpi_compress.core.errors import UserError
+from mpi_compress.core.errors import UserError, likely_name
 from mpi_compress.core.plugins import source_of
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.datasets.cache import cache_folder, digest
@@ -22,6 +23,7 @@ from mpi_compress.problem.datasets.generators import Generator, generators
 from mpi_compress.problem.datasets.known import KNOWN, PUBLISHED, find_published
 
 Normalize = Literal["rows", "columns", "none"]
+_ALIKE = 0.75  # names of sets that are meant for each other: gisete and gisette, not w1a and a9a
 
 
 @dataclass(frozen=True)
@@ -158,13 +160,24 @@ def find_set(name: str, key: str) -> Path:
     found = find_published(name, places) if name in PUBLISHED else next((file for file in files if file.is_file()), None)
     if found is None:
         looked = f"$MPI_COMPRESS_DATA ({given or 'not set'}), ./data or {places[-1]}"
-        raise UserError(f"{key}: no set '{name}' in {looked}{_what_would_do(name)}")
+        raise UserError(f"{key}: no set '{name}' in {looked}{_what_would_do(name, _sets_in(places))}")
     return found
 
 
-def _what_would_do(name: str) -> str:
+def _sets_in(places: Sequence[Path]) -> set[str]:
+    """The names of the files in these folders, as sets are named."""
+    found: set[str] = set()
+    for place in places:
+        with suppress(OSError):
+            found |= {file.name.removesuffix(file.suffix if file.suffix in libsvm.SUFFIXES else "") for file in place.iterdir()}
+    return found
+
+
+def _what_would_do(name: str, there: set[str]) -> str:
     if name not in PUBLISHED:
-        return f"; `mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
+        likely = "" if name in KNOWN else likely_name(name, {*there, *KNOWN, *PUBLISHED}, _ALIKE)
+        hint = f"did you mean '{likely}'? " if likely else ""
+        return f"; {hint}`mpi-compress data get {name}` fetches sets of the LIBSVM collection, or put {name} into one of them"
     fetch = f"`mpi-compress data get {name}` fetches it, or " if PUBLISHED[name].source else ""
     return f", nor in a folder 'deep' there; {fetch}put {PUBLISHED[name].files[0]} into one of them"
 
