@@ -9,7 +9,7 @@ import mpi_compress as mc
 from mpi_compress.evidence.lines import lines
 from mpi_compress.figures.curves import ceiling, ceilings
 from mpi_compress.figures.noise import smoothed
-from mpi_compress.job.tables import FigureTable
+from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import series
 
 JOB = {
@@ -52,3 +52,24 @@ def test_a_curve_that_diverges_ends_where_that_of_plot_does(runs):
 def test_costs_have_their_model_and_unit(runs):
     view = json.loads(series.as_json(series.views(runs, FigureTable(), 64)))[0]
     assert view["names"]["cost_up"] == "communication cost up, packet [bit]"
+
+
+def test_panels_show_series_of_other_views(tmp_path):
+    """A panel over budgets T shows the theory's curves, of the runs that have them; any other one whole runs, or the ends of runs."""
+    with_theory = {"label": "CAT", "algorithm": {"name": "cat"}, "up": {"compressor": "top-k", "codec": "fixed"}, "log": {"theory": True}}
+    job = JOB | {"stop": {"rounds": 4}, "run": [{"label": "GD", "algorithm": {"name": "gd"}}, with_theory]}
+    figure = FigureTable("round", "loss", panel=[
+        PanelTable(title="curves", x="T", y="speedup"), PanelTable(title="both", y="grad_norm"), PanelTable(title="one", runs=["CAT"])
+    ])  # fmt: skip
+    runs = mc.run(job, out=tmp_path, quiet=True)
+    curves, both, one, whole, theory = series.views(runs, figure, 64)
+    assert [view["title"] for view in (curves, both, one)] == ["curves", "both", "one"]
+    assert [len(view["series"]) for view in (whole, theory)] == [2, 1]
+    assert [view["source"] for view in (curves, both, one)] == [4, 3, 3], "the places of `theory` and `whole` in the list"
+    assert [view["of"] for view in (curves, both, one)] == [[0], [0, 1], [1]]
+    assert [view["labels"] for view in (curves, both, one)] == [["CAT"], ["GD", "CAT"], ["CAT"]]
+    assert {view["kind"] for view in (curves, both, one, whole, theory)} == {"lines"}
+    assert [(view["x"], view["y"], view["yscale"]) for view in (curves, both)] == [("T", "speedup", "log"), ("round", "grad_norm", "log")]
+    over = FigureTable("wire_bits_up", "loss", at={"loss": 0.6}, panel=[PanelTable(title="ends", y="grad_norm")])
+    ends, points, *_ = series.views(runs[:1], over, 64)
+    assert (ends["kind"], ends["source"], ends["of"], points["kind"]) == ("points", 1, [0], "points")
