@@ -3,13 +3,16 @@
     python tests/random_mistakes.py [--count N] [--seed N] [--only ROOM …] [--tests FILE|FOLDER …] [--jobs N]
 
 It is run by hand, and needs `coverage`. A mistake is one of a few operators (`helpers/slips.py`) at any place of the package. It is
-played against the tests that enter its line, the quickest first, until one fails; which tests those are is measured once, on a copy
-without a mistake, and kept beside the tree: until the package changes, or, of one file of tests, until that file does. Kernels are
-compiled, so no tool sees which lines of them are entered: theirs are the tests of KERNELS. Tests of recorded bytes are left out: what
-they alone notice has no oracle. The exit status is 1 where fewer than 95 of 100 mistakes are noticed.
+played against the tests that enter its line, in their own process or in one that they start, the quickest first, until one fails;
+which tests those are is measured once, on a copy without a mistake, and kept beside the tree: until the package changes, or, of one
+file of tests, until that file does. Kernels are compiled, so no tool sees which lines of them are entered: theirs are the tests of
+KERNELS. Tests of recorded bytes are left out: what they alone notice has no oracle. The exit status is 1 where fewer than 95 of 100
+mistakes are noticed.
 """
 
 import argparse
+import ast
+import functools
 import hashlib
 import json
 import random
@@ -63,9 +66,10 @@ class Entered:
             found = {test for test in self.seconds if test.startswith(KERNELS)}
         else:
             own = self.lines.get(m.file, {})
-            last = m.slip.line + m.slip.right.count("\n")
-            found = {test for line in range(m.slip.line, last + 1) for test in own.get(str(line), ())}
-            found = found or {test for tests in own.values() for test in tests}  # a line that is run as its module is imported
+            lines = set(range(m.slip.line, m.slip.line + m.slip.right.count("\n") + 1))
+            if not lines & lines_of_functions(m.file):  # it is run as its module is imported
+                lines |= lines_of_functions(m.file)
+            found = {test for line in lines for test in own.get(str(line), ())}
             found = found or {test for test in self.seconds if test.startswith(f"tests/{room}/")}
         files = {test for test in found if "::" not in test}
         single = {test for test in self.seconds if test in found or test.partition("::")[0] in files}
@@ -76,6 +80,13 @@ class Entered:
                 break
             chosen.append(test)
         return chosen
+
+
+@functools.cache
+def lines_of_functions(file: str) -> set[int]:
+    """The lines of a file below mpi_compress/ that are in the body of a function."""
+    functions = (node for node in ast.walk(ast.parse((PACKAGE / file).read_text())) if isinstance(node, ast.FunctionDef))
+    return {line for node in functions for line in range(node.body[0].lineno, node.end_lineno + 1)}
 
 
 def drawn(count: int, seed: int, rooms: list[str] | None) -> list[Drawn]:
@@ -112,17 +123,21 @@ def measured(folder: Path, cache: Path, tests: list[str], jobs: int) -> Entered:
         print(f"which tests of {len(left)} files enter which lines is measured; this takes longer than the tests do", flush=True)
 
     def measure(share: list[str], place: Path) -> None:
-        seconds, data = place / "seconds.json", place / "lines"
-        settings = "--rcfile=/dev/null"  # not those of `make coverage`, which have files of data for each process
-        command = ["coverage", "run", settings, f"--data-file={data}", f"--include={place}/mpi_compress/*", "-m"]
+        seconds, settings = place / "seconds.json", place / "by-line.ini"
+        for old in place.glob("lines*"):
+            old.unlink()
+        own = f"[run]\nparallel = true\ndata_file = {place}/lines\ninclude = {place}/mpi_compress/*\n"
+        settings.write_text(f"{own}context = ${{BY_LINE_TEST-}}\ndisable_warnings = no-data-collected\n")
         line = [part for part in pytest_of(share, "-p", "helpers.by_line") if part != "-x"]
-        status, said = played(place, [*command, *line], LONGEST, NUMBA_CACHE_DIR=str(cache), BY_LINE_SECONDS=str(seconds))
+        notes = {"BY_LINE_SECONDS": str(seconds), "BY_LINE_SETTINGS": str(settings)}
+        command = ["coverage", "run", f"--rcfile={settings}", "-m", *line]
+        status, said = played(place, command, LONGEST, NUMBA_CACHE_DIR=str(cache), **notes)
         if status not in (0, 1, 5):  # 5: all of them are slow
             raise SystemExit(f"the tests cannot be played, pytest ends with {status}:\n{said[-2000:]}")
         failed = set(re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, re.MULTILINE))
         if failed:
             print("without a mistake, too, these tests fail, and are left out:", *sorted(failed), sep="\n  ", flush=True)
-        found = _by_file(place, data, json.loads(seconds.read_text()), failed)
+        found = _by_file(place, json.loads(seconds.read_text()), failed)
         if status == 0 and not any(each["lines"] for each in found.values()):
             raise SystemExit(f"no line is entered by the tests of {share[0]} and those after it: `coverage` measured nothing")
         kept.update({file: {"digest": files[file], **found.get(file, {"lines": {}, "seconds": {}})} for file in share})
@@ -146,8 +161,8 @@ def _files(tests: list[str]) -> list[str]:
     return [file.relative_to(ROOT).as_posix() for file in found]
 
 
-def _by_file(place: Path, data: Path, seconds: dict[str, float], failed: set[str]) -> dict[str, dict[str, Any]]:
-    """What one process measured, for each file of tests."""
+def _by_file(place: Path, seconds: dict[str, float], failed: set[str]) -> dict[str, dict[str, Any]]:
+    """What one process of pytest measured, and those that its tests started, for each file of tests."""
     import coverage
 
     found: dict[str, dict[str, Any]] = {}
@@ -157,13 +172,17 @@ def _by_file(place: Path, data: Path, seconds: dict[str, float], failed: set[str
 
     for test in seconds.keys() - failed:
         of(test)["seconds"][test] = round(seconds[test], 3)
-    entered: Any = coverage.CoverageData(basename=str(data))
-    entered.read()
-    for path in entered.measured_files():
-        source = Path(path).relative_to(place / "mpi_compress").as_posix()
-        for line, tests in entered.contexts_by_lineno(path).items():
-            for test in {*tests} - failed - {""}:
-                of(test)["lines"].setdefault(source, {}).setdefault(str(line), []).append(test)
+    lines: dict[tuple[str, int], set[str]] = {}
+    for data in place.glob("lines*"):
+        entered: Any = coverage.CoverageData(basename=str(data))
+        entered.read()
+        for path in entered.measured_files():
+            source = Path(path).relative_to(place / "mpi_compress").as_posix()
+            for line, tests in entered.contexts_by_lineno(path).items():
+                lines.setdefault((source, line), set()).update({*tests} - failed - {""})
+    for (source, line), names in lines.items():
+        for test in sorted(names):
+            of(test)["lines"].setdefault(source, {}).setdefault(str(line), []).append(test)
     return found
 
 

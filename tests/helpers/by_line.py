@@ -1,7 +1,8 @@
 """A plugin of pytest, `-p helpers.by_line`: notes which test enters which line and how long each takes, or plays the quickest first.
 
 BY_LINE_SECONDS names a file that the seconds of each test are written to; what is measured by `coverage` then has the test as its
-context, or the file of tests where a fixture is set up. BY_LINE_ORDER names a file of tests, a line each: they are played in this order.
+context, or the file of tests where a fixture is set up. Processes that it starts are measured, too, with the settings of
+BY_LINE_SETTINGS, in which BY_LINE_TEST is the context. BY_LINE_ORDER names a file of tests, a line each: they are played in this order.
 BY_LINE_LIMIT are the seconds of the processor after which the process is ended: a mistake may make a loop without an end.
 """
 
@@ -24,6 +25,7 @@ def _within(context):
         import coverage
 
         coverage.Coverage.current().switch_context(context)
+        os.environ |= {"BY_LINE_TEST": context, "COVERAGE_PROCESS_START": os.environ["BY_LINE_SETTINGS"]}
 
 
 @pytest.hookimpl(tryfirst=True)
