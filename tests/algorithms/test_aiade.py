@@ -361,3 +361,14 @@ def test_a_level_or_a_start_whose_square_overflows_ends_like_any_other(algorithm
 @pytest.mark.parametrize("cls", [AIADE, DQGD, IADE, IADESGD], ids=lambda c: c.name)
 def test_what_a_link_is_where_a_job_says_nothing_is_refused(cls):
     assert "floats of 32 bits" in " ".join(cls.__doc__.split())
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_svrg_s_full_gradients_are_compressed_where_that_is_asked_both_ways(whole):
+    """Rounds 0 and 4 of an epoch of 3 are full: 32 bits a coordinate up and down, or QSGD's few."""
+    p, few = problem(2, dim=64), {"name": "qsgd", "levels": 1}
+    algorithm = {"name": "svrg", "step": "0.1/L_row", "epoch": 3, "batch": 2, "compress_full": whole}
+    trace = play(p, algorithm, few, 8, codec={"name": "elias-omega", "float": 32}, down=few).trace
+    for way in ("up", "down"):
+        bits = np.diff(trace[f"paper_bits_{way}"]) / p.count
+        assert np.all((bits == 32 * 64) == ([not whole, False, False, False] * 2)), way

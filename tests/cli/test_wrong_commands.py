@@ -20,6 +20,16 @@ rounds = 3
 label = "GD"
 algorithm = { name = "gd" }
 """
+CLAIMED = JOB + """
+[[run]]
+label = "other"
+algorithm = { name = "gd", step = 0.1 }
+[[claim]]
+id = "1"
+says = "both end alike"
+value = "loss('GD') / loss('other')"
+holds = "> 0"
+"""
 
 WRONG = [
     ("", "the following arguments are required: COMMAND"),
@@ -53,6 +63,7 @@ WRONG = [
     ("table job.toml --to loss=0.4 -o table.doc", "a table is written as one of .md, .tex, .csv"),
     ("table job.toml -o table.md", "--to is needed too"),
     ("check job.toml", "job.toml: makes no claims"),
+    ("check claimed.toml --only other", "claimed.toml: no claim is about 'other' alone; leave --only out"),
     ("report folder -o report.html", "folder: there is no job in this folder"),
     ("report nothing", "nothing: there is no such job file or folder"),
     ("reproduce job.toml --at-once 0", "--at-once 0: at least 1 job is wanted"),
@@ -87,6 +98,7 @@ def place(tmp_path_factory):
     """A folder with a job and its result, an empty folder, and a text."""
     folder = tmp_path_factory.mktemp("wrong")
     (folder / "job.toml").write_text(JOB)
+    (folder / "claimed.toml").write_text(CLAIMED)
     (folder / "text").write_text("nothing = of this = kind")
     (folder / "folder").mkdir()
     (run,) = mc.run(folder / "job.toml", out=folder / "results")

@@ -7,7 +7,7 @@ import pytest
 from helpers.losses import written
 
 from mpi_compress.evidence.comparison import compare
-from mpi_compress.evidence.endings import Tail, comes_nearer, still_falls, tail_of
+from mpi_compress.evidence.endings import Tail, comes_nearer, ending, still_falls, tail_of
 from mpi_compress.results.targets import Target
 
 K = np.arange(201)
@@ -72,3 +72,15 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
     assert compare(runs[:1], [target], "seconds").cells[0][1] == "not reached in 80 s (0.1285, still falling)"
     rising = written(tmp_path, "up", list(1 - 0.95**k))
     assert compare([rising], [Target("loss", 1.0, rising=True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
+
+
+def test_a_run_that_goes_on_leaves_all_of_its_method_open(tmp_path):
+    k = np.arange(41)
+    over, open_ = (written(tmp_path, "a", list(0.95**k), seed, status) for seed, status in enumerate(("complete", "stopped")))
+    target = Target("grad_norm", 1e-3)
+    assert ending([over, open_], target).startswith("(0.1285 so far, stopped")
+    assert ending([open_, over], target).startswith("(0.1285 so far, ")
+    wild = written(tmp_path, "a", [1.0, 0.1285], 2, "diverged")
+    assert ending([over, wild], target, "9 bit") == "in 9 bit (0.1285, still falling, 1 diverged)"
+    apart = written(tmp_path, "a", list(0.9**k), 3)
+    assert ending([over, apart], target) == "(0.07165, 0.015 … 0.13, still falling)"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mpi_compress.kernels import hits, select
-from mpi_compress.kernels.threshold import reaching
+from mpi_compress.kernels.threshold import reaching, reaching_of_rows
 from mpi_compress.messages.compressors.hard_threshold import HardThreshold
 
 ANY = st.floats(width=64)
@@ -125,3 +125,16 @@ def test_a_long_vector_gives_hard_threshold_what_numpy_finds(d, kept):
     wanted = np.flatnonzero(np.abs(v) >= threshold)
     np.testing.assert_array_equal(found.indices, wanted)
     np.testing.assert_array_equal(found.values, v[wanted])
+
+
+@pytest.mark.parametrize("d", [1, 63, 64, 200, 5000])
+def test_what_reaches_a_threshold_in_some_rows_is_found_row_after_row(d):
+    vs = np.random.default_rng(d).standard_normal((5, d))
+    vs[2, d // 2] = np.nan
+    rows = np.array([4, 2, 0])
+    for threshold in (0.0, 1.0, 2.5, 99.0):
+        each = [np.flatnonzero(~(np.abs(vs[r]) < threshold)) for r in rows]
+        indices, values, ends = reaching_of_rows(vs, rows, threshold)
+        np.testing.assert_array_equal(indices, np.concatenate(each))
+        np.testing.assert_array_equal(values, np.concatenate([vs[r, found] for r, found in zip(rows, each, strict=True)]))
+        assert ends.tolist() == np.cumsum([found.size for found in each]).tolist()

@@ -13,6 +13,7 @@ from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.accordion import Accordion
+from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.compressors.hard_threshold import HardThreshold
 from mpi_compress.messages.compressors.identity import Identity
 from mpi_compress.messages.compressors.lattice import LatticeQuantizer
@@ -427,3 +428,15 @@ def test_lattice_points_of_a_known_range_pass_on_what_is_not_finite(bad, stochas
 def test_a_wrong_k_is_refused_in_python_as_in_a_job(name, k):
     with pytest.raises(ValueError, match=r"^k = .* was given; it should be (a count|a percentage|at least 1)"):
         compressors[name](k=k)
+
+
+@pytest.mark.parametrize("name", [name for name in compressors if issubclass(compressors[name], Sized)])
+@pytest.mark.parametrize("dim", [1, 7, 12, 100])
+def test_the_payload_that_a_size_states_is_what_its_message_counts(name, dim):
+    """A size s states the paper's bits before there is a message, so that s can be tuned; `sizes` are what s may be."""
+    (spec, *_) = [spec for spec in COMPRESSORS if spec["name"] == name]
+    for size in built(spec).sizes(dim):
+        C = built(spec).at_size(size)
+        message = C.compress(np.random.default_rng(dim).standard_normal(dim), at())
+        for fpp in (16, 32, 64):
+            assert C.payload(dim, fpp) == message.paper_bits(fpp), (size, fpp)

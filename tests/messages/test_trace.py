@@ -142,3 +142,11 @@ def test_tables_that_are_none_are_refused(table, text, tmp_path, monkeypatch):
     (tmp_path / "gap.csv").write_text("second,latency,bandwidth,worker\n0,0,1,2\n")
     with pytest.raises(mc.UserError, match=text):
         trace(**table)
+
+
+def test_a_period_is_later_than_the_last_row_of_every_table():
+    tables = [[[0, 0, 1.0], [5, 0, 1.0]], [[0, 0, 1.0], [2, 0, 1.0]]]
+    for order in (tables, tables[::-1]):
+        assert trace(of_workers=order, period=5.5).period == 5.5
+        with pytest.raises(ValueError, match="period = 5.0 should be later than the last row, at second 5"):
+            trace(of_workers=order, period=5.0)

@@ -73,3 +73,8 @@ def test_panels_show_series_of_other_views(tmp_path):
     over = FigureTable("wire_bits_up", "loss", at={"loss": 0.6}, panel=[PanelTable(title="ends", y="grad_norm")])
     ends, points, *_ = series.views(runs[:1], over, 64)
     assert (ends["kind"], ends["source"], ends["of"], points["kind"]) == ("points", 1, [0], "points")
+
+
+def test_what_bounds_name_is_among_the_columns(runs):
+    whole = [series.views(runs[:1], FigureTable("round", "loss", bounds=bounds), 64)[0]["series"][0]["columns"] for bounds in ([], ["kappa"])]
+    assert ["kappa" in columns for columns in whole] == [False, True]
