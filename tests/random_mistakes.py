@@ -37,6 +37,7 @@ LEFT_OUT = (
     "tests/test_mistakes.py", "tests/test_house.py", "tests/test_wheel.py", "tests/test_notebook.py",  # these look at the source itself
 )  # fmt: skip
 LONGEST = 4 * 3600  # seconds to measure all tests
+PATIENCE = 60  # seconds that a test may take besides five times its usual ones, such as to compile kernels
 SECONDS = 120.0  # of the tests of one mistake, as they took without it; further ones are not played
 
 
@@ -203,13 +204,14 @@ def try_out(m: Drawn, place: Path, cache: Path, entered: Entered) -> Tried:
     file.write_text(m.slip.put_into(right))
     try:
         with tempfile.TemporaryDirectory() as other:
-            chosen = Path(other) / "tests"
+            chosen, limits = Path(other) / "tests", Path(other) / "limits.json"
             chosen.write_text("\n".join(tests))
+            limits.write_text(json.dumps({test: PATIENCE + 5 * entered.seconds[test] for test in tests}))
             line = pytest_of([f"@{chosen}"], "-p", "helpers.by_line")
             own = kernels_for(m.file, cache, Path(other))
-            limit = 60 + 5 * sum(entered.seconds[test] for test in tests)
-            notes = {"BY_LINE_ORDER": str(chosen), "BY_LINE_LIMIT": f"{limit:.0f}"}
-            status, said = played(place, line, 20 * limit, NUMBA_CACHE_DIR=str(own), **notes)
+            notes = {"BY_LINE_ORDER": str(chosen), "BY_LINE_LIMITS": str(limits)}
+            longest = PATIENCE + 5 * sum(entered.seconds[test] for test in tests)
+            status, said = played(place, line, longest, NUMBA_CACHE_DIR=str(own), **notes)
     finally:
         file.write_text(right)
     by = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", said, re.MULTILINE)

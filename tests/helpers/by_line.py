@@ -3,7 +3,8 @@
 BY_LINE_SECONDS names a file that the seconds of each test are written to; what is measured by `coverage` then has the test as its
 context, or the file of tests where a fixture is set up. Processes that it starts are measured, too, with the settings of
 BY_LINE_SETTINGS, in which BY_LINE_TEST is the context. BY_LINE_ORDER names a file of tests, a line each: they are played in this order.
-BY_LINE_LIMIT are the seconds of the processor after which the process is ended: a mistake may make a loop without an end.
+BY_LINE_LIMITS names a file with each test's seconds of the processor, after which the process is ended: a mistake may make a loop
+without an end.
 """
 
 import json
@@ -16,8 +17,7 @@ import pytest
 _seconds: dict[str, float] = {}
 _order = os.environ.get("BY_LINE_ORDER")
 _notes = os.environ.get("BY_LINE_SECONDS")
-if _limit := os.environ.get("BY_LINE_LIMIT"):
-    resource.setrlimit(resource.RLIMIT_CPU, (int(float(_limit)),) * 2)
+_limits = json.loads(Path(os.environ["BY_LINE_LIMITS"]).read_text()) if "BY_LINE_LIMITS" in os.environ else {}
 
 
 def _within(context):
@@ -31,6 +31,10 @@ def _within(context):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     _within(item.nodeid.partition("::")[0])
+    if limit := _limits.get(item.nodeid):
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(own.ru_utime + own.ru_stime + limit), most))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -148,5 +148,5 @@ def test_a_period_is_later_than_the_last_row_of_every_table():
     tables = [[[0, 0, 1.0], [5, 0, 1.0]], [[0, 0, 1.0], [2, 0, 1.0]]]
     for order in (tables, tables[::-1]):
         assert trace(of_workers=order, period=5.5).period == 5.5
-        with pytest.raises(ValueError, match="period = 5.0 should be later than the last row, at second 5"):
+        with pytest.raises(ValueError, match=r"period = 5\.0 should be later than the last row, at second 5"):
             trace(of_workers=order, period=5.0)
