@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.path import Path
@@ -42,12 +43,13 @@ def _around(ax: Axes) -> float:
 def meets(ax: Axes, box: Bbox) -> bool:
     """True if a curve, a band or a point of the axes is in a box of the screen."""
     drawn: list[tuple[Path, bool]] = [(line.get_transform().transform_path(line.get_path()), False) for line in ax.lines]
-    for band in ax.collections:
-        if band.get_paths() and not np.size(band.get_offsets()) > 2:
-            filled = bool(np.size(band.get_facecolor()))
-            drawn += [(band.get_transform().transform_path(path), filled) for path in band.get_paths()]
-        elif _any_in(band.get_offset_transform().transform(np.asarray(band.get_offsets())), box):
-            return True
+    for each in ax.collections:
+        if isinstance(each, PathCollection):  # points
+            if _any_in(each.get_offset_transform().transform(np.asarray(each.get_offsets())), box):
+                return True
+        else:
+            filled = bool(np.size(each.get_facecolor()))
+            drawn += [(each.get_transform().transform_path(path), filled) for path in each.get_paths()]
     drawn += [(patch.get_transform().transform_path(patch.get_path()), True) for patch in ax.patches]
     return any(path.intersects_bbox(box, filled) or _any_in(path.vertices, box) for path, filled in drawn if np.size(path.vertices))
 

@@ -261,3 +261,38 @@ def test_rounds_between_hosts_take_what_the_model_says(delay, rate, tmp_path):
     r = Scale(costs, LinkCosts.of(tmp_path / "link.toml"), 3).round("star", 20)
     (run,) = (mc.read(found) for found in (tmp_path / "out").rglob("*.h5"))
     assert told(f"{delay:g} ms, {rate:g} Mbit/s", r, seconds_of(run)) == pytest.approx(1.0, abs=0.25)
+
+
+def timed(tmp_path, run, workers="count = 4", data='generator = "gspar"\nsamples = 400\ndim = 40'):
+    file = tmp_path / "job.toml"
+    file.write_text(f"[data]\n{data}\n[objective]\nmu = 0.01\n[workers]\n{workers}\n[stop]\nrounds = 2\n[[run]]\nlabel = 'it'\n{run}")
+    return PartTimer().of(mc.load_job(file).runs[0])
+
+
+def test_what_is_counted_of_a_round_is_that_of_its_messages(tmp_path):
+    """GD sends 4 bytes of length and 40 floats up and down, and computes all rows of a shard."""
+    costs = timed(tmp_path, 'algorithm = { name = "gd" }\nup = { codec = "dense" }\ndown = { codec = "dense" }')
+    dense = 8 * (4 + 8 * 40)
+    assert (costs.bits_up, costs.n_samples, costs.nonzeros, costs.dim, costs.share) == (dense, 400, 40, 40, 1.0)
+    assert [costs.bits_down(m) for m in (1, 8, 32, 1000)] == pytest.approx([dense] * 4)
+    assert [costs.samples(rows) for rows in (1, 100)] == pytest.approx([1, 100])
+    assert costs.coordinates == 40
+    assert min(costs.nonzero + costs.worker, costs.packing(4), costs.fold(4), costs.merge) > 0
+
+
+def test_a_minibatch_takes_as_many_samples_however_large_the_shard(tmp_path):
+    few = 'algorithm = { name = "ef", step = 0.01, batch = 3 }\nup = { compressor = { name = "top-k", k = 3 }, codec = "fixed" }'
+    costs = timed(tmp_path, few, "count = 8\nparticipate = 2")
+    assert [costs.samples(rows) for rows in (10, 100)] == pytest.approx([3, 3])
+    assert (costs.share, costs.coordinates) == (0.25, 3)
+    assert costs.bits_up == 8 * (4 + 1 + 3 * 8 + -(-3 * 6 // 8))
+
+
+def test_workers_that_are_played_are_no_more_than_rows_and_memory_allow(tmp_path):
+    """Answers grow with the workers up to the largest play, of 32 workers, and are at most d floats and a length."""
+    union = 'algorithm = { name = "ef", step = 0.01 }\nup = { compressor = { name = "top-k", k = 3 } }\ndown = { codec = "fixed" }'
+    costs = timed(tmp_path, union)
+    sizes = [costs.bits_down(m) for m in (1, 8, 32)]
+    assert sizes == sorted(sizes)
+    assert costs.bits_down(10**6) <= 64 * 40 + 64
+    assert timed(tmp_path, union, "count = 2", 'generator = "gspar"\nsamples = 5\ndim = 40').n_samples == 5
