@@ -176,7 +176,10 @@ def _by_file(place: Path, seconds: dict[str, float], failed: set[str]) -> dict[s
     lines: dict[tuple[str, int], set[str]] = {}
     for data in place.glob("lines*"):
         entered: Any = coverage.CoverageData(basename=str(data))
-        entered.read()
+        try:
+            entered.read()
+        except coverage.exceptions.DataError:  # its process was killed
+            continue
         for path in entered.measured_files():
             source = Path(path).relative_to(place / "mpi_compress").as_posix()
             for line, tests in entered.contexts_by_lineno(path).items():

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_compress.algorithms.estimators.sgd import SentVariance
-from mpi_compress.messages.kinds import Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, uniform_indices
+from mpi_compress.messages.kinds import (
+    Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, WithScalar, WithSize, side_of, uniform_indices,
+)  # fmt: skip
 
 I = np.array([1, 4], dtype=np.uint32)
 J = np.array([0, 5], dtype=np.uint32)
@@ -180,3 +182,50 @@ def test_checked_sorts_or_refuses_index_sets(indices):
 def test_a_kind_refuses_arrays_that_do_not_fit_it(c, says):
     with pytest.raises(ValueError, match=says):
         c.checked(4)
+
+
+BY_HAND = {
+    "Dense": (lambda c, bits, b: c.values.size * b),
+    "Sparse": (lambda c, bits, b: c.values.size * (bits + b)),
+    "Drawn": (lambda c, bits, b: c.values.size * b),
+    "Permuted": (lambda c, bits, b: c.values.size * b),
+    "Cyclic": (lambda c, bits, b: c.values.size * b),
+    "SignSparse": (lambda c, bits, b: b + c.indices.size * bits),
+    "Ternary": (lambda c, bits, b: b + c.dim * log2(3)),
+    "Powers": (lambda c, bits, b: c.dim * (1 + c.fraction + {16: 5, 32: 8, 64: 11}[b])),
+    "BlockSigns": (lambda c, bits, b: c.dim + ceil(c.dim / c.block) * b),
+    "Dithered": (lambda c, bits, b: b + c.dim * (1 + ceil(log2(c.most + 1)))),
+    "Sketch": (lambda c, bits, b: c.table.shape[0] * c.table.shape[1] * b),
+    "Eigenpairs": (lambda c, bits, b: c.values.size * (1 + side_of(c.dim)) * b),
+    "Blocks": (lambda c, bits, b: sum(by_hand(part, bits > 0, b) for part in c.parts)),
+    "Chained": (lambda c, bits, b: by_hand(c.placed, bits > 0, 0) + by_hand(c.values, bits > 0, b)),
+}
+
+
+def by_hand(c, with_indices, b):
+    """⌈log2 d⌉ bits an index where they count, b a float; the sign and the exponent of a power are 6, 9 or 12 bits."""
+    if type(c) is Dense and c.values.size == 0:
+        return 0
+    return BY_HAND[type(c).__name__](c, ceil(log2(c.dim)) if with_indices and c.dim > 1 else 0, b)
+
+
+@pytest.mark.parametrize("dim", [1, 7, 64, 100])
+def test_the_paper_bits_of_each_kind_are_those_by_hand_with_and_without_indices(dim):
+    """`Levels`, `Lattice` and `Hybrid` follow from their numbers, above."""
+    seen = set()
+    for c in messages(dim, np.random.default_rng(3)):
+        if type(c).__name__ in BY_HAND:
+            seen.add(type(c).__name__)
+            for b in (16, 32, 64):
+                assert c.paper_bits(b) == c.paper_bits(b, True) == pytest.approx(by_hand(c, True, b), rel=1e-12), c
+                assert c.paper_bits(b, False) == pytest.approx(by_hand(c, False, b), rel=1e-12), c
+    assert seen == set(BY_HAND) or dim < 7
+
+
+def test_a_scalar_beside_a_vector_is_a_float_and_a_size_an_index_among_all_of_them():
+    few = Sparse(1000, np.arange(7, dtype=np.uint32), np.ones(7))
+    for b in (32, 64):
+        assert WithScalar(0.5, few).paper_bits(b) == 7 * (10 + b) + b
+        assert WithScalar(0.5, few).paper_bits(b, False) == 7 * b + b
+        assert WithSize(2, 5, few).paper_bits(b) == 7 * (10 + b) + 3
+        assert WithSize(2, 5, few).paper_bits(b, False) == 7 * b + 3

@@ -27,6 +27,15 @@ def test_arrays_come_back_to_the_last_bit(tmp_path, name):
         np.testing.assert_array_equal(labels, y)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_one_number_that_is_not_finite_is_refused(wrong, tmp_path):
+    X, y = np.eye(3), np.ones(3)
+    for bad in ((np.where(X == 1, [1, wrong, 1], 0), y), (X, [1, wrong, 1])):
+        with pytest.raises(mc.UserError, match="a sample or a label is not finite"):
+            mc.data.save(*bad, tmp_path / "a.libsvm")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_rows_held_out_are_those_that_are_not_trained_on(tmp_path):
     y = np.arange(20.0)
     files = mc.data.save(y[:, None] + 1, y, tmp_path / "a.libsvm", test=0.25, seed=3)
