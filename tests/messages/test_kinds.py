@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from mpi_compress.algorithms.estimators.sgd import SentVariance
 from mpi_compress.messages.kinds import (
-    Dense, Drawn, Hybrid, Lattice, Levels, SignSparse, Sparse, Ternary, WithScalar, WithSize, side_of, uniform_indices,
+    Dense,
+    Drawn,
+    Hybrid,
+    Lattice,
+    Levels,
+    SignSparse,
+    Sparse,
+    Ternary,
+    WithScalar,
+    WithSize,
+    side_of,
+    uniform_indices,
 )  # fmt: skip
 
 I = np.array([1, 4], dtype=np.uint32)
