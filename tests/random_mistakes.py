@@ -38,7 +38,7 @@ LEFT_OUT = (
 )  # fmt: skip
 LONGEST = 4 * 3600  # seconds to measure all tests
 PATIENCE = 60  # seconds that a test may take besides five times its usual ones, such as to compile kernels
-SECONDS = 120.0  # of the tests of one mistake, as they took without it; further ones are not played
+SECONDS = 40.0  # of the tests of one mistake, as they took without it; further ones are not played
 
 
 class Drawn(NamedTuple):

@@ -55,6 +55,15 @@ def test_noise_is_a_running_median_in_a_band():
     assert 0.85 < np.mean(rows > 0) < 0.95
 
 
+def test_a_curve_that_turns_now_and_then_is_no_noise_however_far_it_travels():
+    x = np.arange(4000.0)
+    assert not noise.is_noise(np.sin(x / 10))
+    assert noise.is_noise(np.random.default_rng(0).standard_normal(4000))
+    assert not noise.is_noise(np.cumsum(np.random.default_rng(0).random(4000))), "it never turns"
+    assert not noise.is_noise(np.ones(4000))
+    assert not noise.is_noise(100 * x + np.random.default_rng(0).standard_normal(4000) * 80), "its turns are small beside its range"
+
+
 @pytest.mark.parametrize("wave", [lambda x: np.exp(-x / 900), lambda x: 1.5 + np.sin(x / 60), lambda x: 1 / (1 + x)])
 def test_smooth_curves_and_slow_waves_are_drawn_as_they_are(wave):
     x = np.arange(1000.0)

@@ -247,7 +247,7 @@ def test_verification_names_each_of_twelve_parts_that_depend_on_the_layout_and_n
 
 
 def test_the_command_verifies_and_keeps_nothing(twelve, tmp_path):
-    said = command("run", twelve(("hash-of-text",)), "--verify", "4", "--out", tmp_path / "out", timeout=400)
+    said = command("run", twelve(("steady", "hash-of-text")), "--verify", "4", "--out", tmp_path / "out", timeout=400)
     assert said.returncode == 1
     assert "worker 0's message differs in round 0, played with another PYTHONHASHSEED" in said.stdout
     assert not (tmp_path / "out").exists()
