@@ -68,9 +68,10 @@ class Entered:
         else:
             own = self.lines.get(m.file, {})
             lines = set(range(m.slip.line, m.slip.line + m.slip.right.count("\n") + 1))
-            if not lines & lines_of_functions(m.file):  # it is run as its module is imported
-                lines |= lines_of_functions(m.file)
+            imported = not lines & lines_of_functions(m.file)  # the line is run as its module is imported
+            lines |= lines_of_functions(m.file) if imported else set()
             found = {test for line in lines for test in own.get(str(line), ())}
+            found |= {test for test in self.seconds if imported and test.startswith("tests/oracles/")}
             found = found or {test for test in self.seconds if test.startswith(f"tests/{room}/")}
         files = {test for test in found if "::" not in test}
         single = {test for test in self.seconds if test in found or test.partition("::")[0] in files}

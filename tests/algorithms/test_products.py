@@ -205,6 +205,9 @@ def test_the_polar_factor_of_a_matrix_of_low_rank_has_its_rank():
     factor = polar_factor(np.outer(a, b))
     np.testing.assert_allclose(factor, np.outer(a / np.linalg.norm(a), b / np.linalg.norm(b)), atol=1e-12)
     assert not polar_factor(np.zeros((3, 2))).any()
+    wide = np.zeros((2, 50))
+    wide[0, 0], wide[1, 1] = 1.0, 5e-15  # rounding of 50 columns is 50 · 2e-16
+    np.testing.assert_allclose(polar_factor(wide), np.eye(2, 50) * [[1.0], [0.0]], atol=1e-15)
 
 
 @pytest.mark.parametrize("method", ["ef", "ef21"])

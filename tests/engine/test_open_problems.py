@@ -172,6 +172,14 @@ def test_an_estimate_of_a_known_smoothness_is_close_and_not_above(tmp_path):
     assert estimate.attrs["L"] >= known.attrs["L"] * 0.5
 
 
+def test_an_estimate_of_every_worker_s_smoothness_is_of_its_share_of_the_rows(tmp_path):
+    """f_i is n/N times the sum over its rows: L_max of IADE, estimated, is close to the known one and not above."""
+    iade = '{ name = "iade" }\nup = { compressor = "lattice" }\ndown = { compressor = "lattice" }'
+    known, estimate = (played(tmp_path, "", f'loss = "logistic", mu = 0.01{more}', iade, data='generator = "gspar", samples = 60, dim = 20')
+                       for more in ("", ', smoothness = "estimate"'))  # fmt: skip
+    assert 0.5 * known.attrs["L_max"] <= estimate.attrs["L_max"] <= known.attrs["L_max"] * (1 + 1e-6)
+
+
 def test_the_lowest_value_of_a_long_run_is_no_lower_than_f_star(tmp_path):
     seen, solved = (played(tmp_path, "", f'loss = "huber", mu = 0.01{more}') for more in (', f_star = "lowest seen"', ""))
     assert seen.attrs["f_star_source"] == "lowest seen"

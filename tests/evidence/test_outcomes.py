@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from mpi_compress.evidence.outcomes import Outcome
+from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.job.loading import parse_job
+from mpi_compress.job.tables import Claim
 
 GENERATED, FILE, STAND_IN = (
     {"generator": "gspar"}, {"path": "a.svm"}, {"generator": "gspar", "stand_in_for": "gisette"}
@@ -36,3 +38,15 @@ def test_what_was_not_run_says_why_where_that_is_known():
     assert Outcome(found.file, "job", "", found.job, problem="no such file").status == "not run: no such file"
     assert Outcome(found.file, "job", "", None, problem="broken").kind == ""
     assert (found.counted, found.title) == ("–", "job")
+
+
+@pytest.mark.parametrize(
+    ("data", "basis", "group"),
+    [
+        (GENERATED, "paper", "paper"), (FILE, "paper", "paper"), (STAND_IN, "paper", "elsewhere"), (FILE, "other data", "elsewhere"),
+        (STAND_IN, "ours", "ours"), (FILE, "ours", "ours"),
+    ],
+)  # fmt: skip
+def test_a_paper_s_claim_on_a_stand_in_or_on_other_data_is_not_in_the_paper_s_setting(data, basis, group):
+    claim = Claim("1", "says", "loss('run 0')", "> 0", basis)
+    assert outcome(data).group(Verdict(claim, [1.0])) == group

@@ -10,7 +10,7 @@ from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.evidence import verdicts
 from mpi_compress.evidence.outcomes import results_of
-from mpi_compress.job.claim_functions import FUNCTIONS, Function
+from mpi_compress.job.claim_functions import FUNCTIONS, Function, _at_row
 from mpi_compress.job.claims import meets
 from mpi_compress.job.loading import load_job, parse_job
 
@@ -328,3 +328,10 @@ def test_a_claim_about_a_gap_to_an_unknown_optimum_says_that_it_is_not_known(job
     assert verdict.why == "f* of 'GD' is not known, and so its suboptimality is not"
     assert verdicts.answerable(claimed) == claimed.claims
     assert verdicts.answerable(load_job(file, only="top")) == []
+
+
+def test_a_row_with_one_number_that_is_none_has_no_value():
+    assert _at_row("loss/epoch", {"loss": 1.0, "epoch": 2.0}) == 0.5
+    for bad in (np.inf, np.nan):
+        assert np.isnan(_at_row("loss/epoch", {"loss": 1.0, "epoch": bad}))
+    assert np.isnan(_at_row("loss/epoch", {"loss": 1.0, "epoch": 0.0}))

@@ -7,7 +7,7 @@ import pytest
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.figures import axes, words
-from mpi_compress.job.tables import FigureTable
+from mpi_compress.job.tables import FigureTable, PanelTable
 
 mpl.use("agg")
 
@@ -121,3 +121,15 @@ def test_lines_are_as_full_as_they_can_be():
     assert words.wrapped("$x_1 + x_2 + x_3 + x_4$", words.width("xx", 8), 8) == "$x_1 + x_2 + x_3 + x_4$", "mathematics is not broken"
     assert words.wrapped("W", words.width("i", 8), 8) == "W"
     np.testing.assert_array_less(0.0, words.width("$\\alpha$", 8))
+
+
+def test_other_axes_are_those_of_all_panels_and_keep_what_is_not_theirs():
+    panel = PanelTable(title="a", x="round", xlim=[0, 9], yscale="log", bounds=["kappa"])
+    figure = FigureTable("epoch", "loss", bounds=["bound"], xlabel="passes", ylabel="f", xlim=[0, 5], yscale="log", panel=[panel])
+    over_bits = figure.changed(x="wire_bits_up")
+    assert (over_bits.x, over_bits.xlabel, over_bits.xlim, over_bits.ylabel) == ("wire_bits_up", None, None, "f")
+    assert (over_bits.yscale, over_bits.bounds) == ("log", ["bound"])
+    assert over_bits.panel == [PanelTable(title="a", yscale="log", bounds=["kappa"])]
+    gaps = figure.changed(y="suboptimality")
+    assert (gaps.y, gaps.ylabel, gaps.yscale, gaps.bounds, gaps.xlim) == ("suboptimality", None, None, [], [0, 5])
+    assert gaps.panel == [PanelTable(title="a", x="round", xlim=[0, 9])]

@@ -200,3 +200,12 @@ def test_a_pass_of_svrg_and_of_a_warm_up_is_a_worker_s_largest_shard_over_its_mi
         rising = {"form": "warm-up", "a": 1.0, "from": 0.5, "over": 4, "falls": [6]}
         γ = settled({"name": "sgd", "batch": batch, "step": rising}, N=N).gamma
         assert [γ(0), γ(2 * steps), γ(4 * steps), γ(6 * steps - 1), γ(6 * steps)] == pytest.approx([0.5, 0.75, 1, 1, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("step", "theorem"),
+    [("theory", True), ("1/(4*L_max)", True), ("2 theory", True), ([[0, "theory"], [5, "0.1/L"]], True), ([[0, 0.1], [5, "theory/2"]], True),
+     ("0.1/L", False), (0.1, False), ([[0, 0.1], [5, "0.1/L"]], False)],
+)  # fmt: skip
+def test_a_step_is_the_theorem_s_where_one_of_its_rounds_has_it_or_a_multiple(step, theorem):
+    assert settled({"name": "ef", "step": step}, top(3)).takes_theorem_step is theorem

@@ -140,6 +140,7 @@ def test_what_decides_rows_decides_their_id(folder):
     [
         ("a.csv", b"user,item\n1,2\n", {"format": "movielens"}, r"a\.csv:1: the columns should be userId,movieId"),
         ("a.csv", CSV.encode() + b"2,x,1,3\n", {"format": "movielens"}, r"a\.csv:9: is no rating"),
+        ("a.csv", CSV.encode() + b"2,7,nan,3\n", {"format": "movielens"}, r"a\.csv:9: is no rating"),
         ("a.csv", CSV.encode() + b"\n2,7,1\n", {"format": "movielens"}, r"a\.csv:10: is no rating"),
         ("a.csv", CSV.encode()[:32], {"format": "movielens"}, r"a\.csv: holds no ratings"),
         ("a.csv", b"userId,movieId,rating,timestamp\n1,1,1,1\n1,2,1,2\n", {"format": "movielens"}, "has rated all 2 items"),

@@ -232,3 +232,12 @@ def test_without_jax_one_line_names_the_extra(monkeypatch):
 def test_data_and_parameters_that_do_not_go_together_are_refused(name, parameters, outline, message):
     with pytest.raises(ValueError, match=message):
         models[name](**parameters).within(outline)
+
+
+@needs_jax
+@EACH
+def test_the_mean_loss_of_a_test_set_is_that_of_the_gradient_s_pass_without_dropout(name):
+    model, rows = tiny(name, 8)
+    x = point(model)
+    assert model.mean_loss(x, rows) == pytest.approx(model.loss_and_gradient(x, rows, None)[0], rel=1e-6)
+    assert model.mean_loss(x, rows) == pytest.approx(in_double(model, x, rows, 0.0)[0] / len(rows), rel=1e-4)
