@@ -208,4 +208,4 @@ def test_a_pass_of_svrg_and_of_a_warm_up_is_a_worker_s_largest_shard_over_its_mi
      ("0.1/L", False), (0.1, False), ([[0, 0.1], [5, "0.1/L"]], False)],
 )  # fmt: skip
 def test_a_step_is_the_theorem_s_where_one_of_its_rounds_has_it_or_a_multiple(step, theorem):
-    assert settled({"name": "ef", "step": step}, top(3)).takes_theorem_step is theorem
+    assert algorithms.build({"name": "ef", "step": step}, "algorithm").takes_theorem_step is theorem
