@@ -51,3 +51,20 @@ def test_an_estimate_is_a_line_a_job_and_one_for_all(tmp_path):
     first, last = text([*estimates([file], tmp_path, True)])
     assert re.fullmatch(r".*job.toml: 2 runs, at most 400 rounds, a time not measured yet, 0\.\d+ GiB of memory, \S+ GiB of disk", first)
     assert last.startswith("together 1 job whose rounds were not measured")
+
+
+def test_disk_is_for_the_parsed_data_once_and_for_each_row_of_each_result(tmp_path, monkeypatch):
+    """40 numbers a row: rows 0, 7, …, 49 of 50 rounds are 8, of two runs; 64 samples of 32 floats, shared by both."""
+    monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "job.toml"
+    file.write_text(JOB.replace("stop = {", "log.every = 7\nstop = {"))
+    (found,) = estimates([file], tmp_path, False)
+    (more,) = estimates([_with(file, "rounds = 50", "rounds = 57")], tmp_path, False)
+    assert more.disk - found.disk == 2 * 8 * 40
+    assert found.disk - 2 * 8 * 8 * 40 == pytest.approx(64 * (32 + 1) * 8, rel=0.1)
+    assert found.rounds == 100
+
+
+def _with(file, old, new):
+    file.write_text(file.read_text().replace(old, new))
+    return file

@@ -1,5 +1,7 @@
 """Data of one's own: arrays and CSV files become LIBSVM text that jobs read back to the last bit."""
 
+import lzma
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -128,3 +130,14 @@ def test_columns_of_unlike_sizes_are_told_and_no_csv_is_written(tmp_path, capsys
     assert "columns differ" not in capsys.readouterr().out
     assert main(["data", "make", "b.csv", "-o", "c.csv"]) == 2
     assert "-o c.csv: what is written is LIBSVM text; name it FILE.libsvm" in capsys.readouterr().err
+
+
+def test_a_summary_of_a_file_is_what_numpy_finds(tmp_path):
+    from mpi_compress.problem.datasets.table import contents_of
+
+    (tmp_path / "a.svm").write_text("+1 1:3 4:-4\n-1\n+1 2:0.5\n")
+    found = contents_of(tmp_path / "a.svm")
+    assert (found.lengths.tolist(), found.norms.tolist()) == ([2, 0, 1], [5.0, 0.0, 0.5])
+    assert (found.labels, found.features, found.range, found.published) == ({1.0: 2, -1.0: 1}, 4, (-4.0, 3.0), "")
+    (tmp_path / "a9a.xz").write_bytes(lzma.compress(b"+1 1:1 124:1\n"))
+    assert contents_of(tmp_path / "a9a.xz").published == "N = 1, and N = 32561 is published"

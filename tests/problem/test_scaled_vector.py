@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mpi_compress.algorithms import parts
 from mpi_compress.messages.kinds import Sparse
 from mpi_compress.problem.scaled_vector import ScaledVector
 
@@ -32,3 +33,18 @@ def test_a_step_costs_no_pass_over_the_vector_until_the_scale_is_small():
     held.shrink(1.5e-3)
     assert (held.scale, held.dense().tolist()) == (1.0, [3.75e-4, 3.75e-4]), "0.5 · 1.5e-3 is below 1e-3"
     assert held.dense() is held.v
+
+
+@pytest.mark.parametrize("make", [ScaledVector, np.copy])
+def test_a_point_is_added_to_assigned_and_read_whatever_holds_it(make):
+    point = make(np.ones(3))
+    if isinstance(point, ScaledVector):
+        point.shrink(0.5)
+    else:
+        point *= 0.5
+    parts.add(point, np.array([1.0, 2.0, 3.0]), 0.5)
+    assert parts.dense(point).tolist() == [1.0, 1.5, 2.0]
+    parts.add(point, Sparse(3, np.array([2], dtype=np.uint32), np.array([4.0])))
+    assert parts.dense(point).tolist() == [1.0, 1.5, 6.0]
+    parts.assign(point, np.array([7.0, 8.0, 9.0]))
+    assert parts.dense(point).tolist() == [7.0, 8.0, 9.0]

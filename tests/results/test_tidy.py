@@ -89,3 +89,12 @@ def test_a_run_prints_as_one_line_and_shows_as_a_table(out):
     assert "no rows" in repr(begun)
     assert "running" in begun._repr_html_()
     assert np.isfinite(run.x).all()
+
+
+def test_a_folder_whose_name_ends_as_a_result_s_is_none(out):
+    whole = mc.load(str(out / "**"), as_="dict")
+    (out / "sweep" / "0" / "old.h5").mkdir()
+    try:
+        assert mc.load(str(out / "**"), as_="dict") == whole
+    finally:
+        (out / "sweep" / "0" / "old.h5").rmdir()

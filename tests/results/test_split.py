@@ -1,0 +1,55 @@
+"""What `show` says of who has which rows, by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mpi_compress as mc
+from mpi_compress.results import split
+
+
+def run(partition="", **arrays):
+    attrs = {"label": "a", "status": "complete", "job": f"workers = {{ {partition} }}" if partition else ""}
+    return mc.Run(Path("a.h5"), attrs, {}, {}, {}, None, split={name: np.array(values) for name, values in arrays.items()})
+
+
+@pytest.mark.parametrize(
+    ("partition", "name"),
+    [
+        ("", "contiguous"), ('partition = "shuffled"', "shuffled"),
+        ('partition = { name = "dirichlet", alpha = 0.3 }', "dirichlet, alpha = 0.3"),
+        (f'partition = {{ name = "contiguous", sizes = {[1] * 8} }}', f"contiguous, sizes = {[1] * 8}"),
+        (f'partition = {{ name = "contiguous", sizes = {[1] * 9} }}', "contiguous, sizes = 9 shares"),
+    ],
+)  # fmt: skip
+def test_a_partition_is_named_as_the_job_has_it(partition, name):
+    assert split.name(run(partition)) == name
+
+
+def lines(rows, labels=(), counts=()):
+    return [" ".join(line.split()) for line in split.summary(run(rows=rows, labels=labels, counts=counts or np.empty((len(rows), 0))))]
+
+
+def test_eight_workers_are_shown_and_of_nine_the_first_six():
+    eight = lines(range(10, 18))
+    assert eight[:2] == ["split contiguous: 10 to 17 rows a worker", "worker rows"]
+    assert eight[2:] == [f"{i} {10 + i}" for i in range(8)]
+    nine = lines(range(10, 19))
+    assert nine[2:8] == [f"{i} {10 + i}" for i in range(6)]
+    assert nine[8:] == ["… and 3 workers more, of 16 to 18 rows"]
+
+
+def test_ten_labels_have_a_column_each_and_of_eleven_the_last_is_among_the_others():
+    ten = lines([55, 55], range(10), [list(range(10)), list(range(10))])
+    assert ten[0].endswith("of each label:")
+    assert ten[1] == "worker rows 0 1 2 3 4 5 6 7 8 9"
+    assert ten[2] == "0 55 0 1 2 3 4 5 6 7 8 9"
+    eleven = lines([65, 65], range(11), [list(range(11)), list(range(11))])
+    assert eleven[1] == "worker rows 0 1 2 3 4 5 6 7 8 9 others"
+    assert eleven[2] == "0 65 0 1 2 3 4 5 6 7 8 9 10"
+
+
+def test_nothing_is_said_of_one_worker_or_of_a_result_that_does_not_know():
+    assert lines([5]) == []
+    assert [*split.summary(run())] == []
