@@ -134,3 +134,16 @@ def test_a_legend_meets_what_is_in_its_box(ax):
     assert legends.meets(ax, box)
     band.remove()
     assert not legends.meets(ax, box)
+
+
+def test_each_bound_has_its_dashes_and_the_colour_of_its_run(ax):
+    runs = [run("a", [3.0, 2.0, 1.0]), run("b", [3.0, 2.5, 2.0])]
+    for each, kappa in zip(runs, (5.0, 7.0), strict=True):
+        each.attrs.update(L=kappa, mu=1.0)
+    drawn(ax, [line(each.trace["loss"], label=each.label) for each in runs], runs, bounds=["kappa", "L"])
+    curve_a, curve_b, *bounds = ax.lines
+    at = {(each.get_color(), float(each.get_ydata()[0])) for each in bounds if len(each.get_ydata())}
+    assert at == {(curve_a.get_color(), 5.0), (curve_b.get_color(), 7.0)}
+    first, second = ({str(each._unscaled_dash_pattern) for each in three} for three in (bounds[:3], bounds[3:]))  # two runs and an entry
+    assert len(first) == len(second) == 1
+    assert first != second

@@ -8,7 +8,7 @@ import pytest
 from helpers.plays import optimum, play, problem, start
 
 import mpi_compress as mc
-from mpi_compress.results.bounds import Table
+from mpi_compress.results.bounds import Table, summary
 
 LATTICE, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
 
@@ -157,3 +157,13 @@ def test_a_range_that_both_ends_know_is_what_the_gradient_moved_and_one_or_three
             wanted = moved + share * before
             assert wanted * (1 - 1e-12) <= M <= wanted * (1 + 1 / 64), (k, way)
             assert done.trace[f"lower_{way}"][k + 1] == pytest.approx(log2(M / σ))
+
+
+@pytest.mark.parametrize(("d", "budgets"), [(50, [1, 10, 50]), (100, [1, 10, 100]), (7, [1, 7])])
+def test_show_has_curves_at_powers_of_ten_and_at_d(d, budgets):
+    run = described()
+    T = np.unique([1, *[t for t in (5, 10) if t < d], d])
+    run.attrs.update(dim=d, theory_T=T, theory_payload=70.0 * T, theory_cost=70.0 * T + 10)
+    run.theory.update({name: np.full((4, T.size), 0.3) for name in ("alpha", "beta", "omega")})
+    lines = [line.split() for line in summary(run)]
+    assert [int(line[0]) for line in lines if len(line) == 6 and line[0].isdigit()] == budgets
