@@ -329,6 +329,15 @@ def test_grids_finer_than_floats_are_refused():
         Rounding(1e-20).compress(np.ones(4), at())
 
 
+@pytest.mark.parametrize("step", [1.0, 0.25])
+def test_rounding_has_room_for_2_31_minus_2_steps(step):
+    for stochastic in (False, True):
+        most = Rounding(step, stochastic).compress(np.array([(2**31 - 2) * step, -1.0]), at())
+        assert most.levels[0] == 2**31 - 2
+        with pytest.raises(OverflowError, match="steps of"):
+            Rounding(step, stochastic).compress(np.array([(2**31 - 1) * step, -1.0]), at())
+
+
 def test_rounding_is_to_the_nearest_point():
     v = np.array([0.26, -0.26, 0.74, 0.0, -1.1])
     np.testing.assert_array_equal(Rounding(0.5).compress(v, at()).levels, [1, -1, 1, 0, -2])

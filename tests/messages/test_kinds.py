@@ -13,6 +13,7 @@ from mpi_compress.messages.kinds import (
     Hybrid,
     Lattice,
     Levels,
+    Projections,
     SignSparse,
     Sparse,
     Ternary,
@@ -240,3 +241,8 @@ def test_a_scalar_beside_a_vector_is_a_float_and_a_size_an_index_among_all_of_th
         assert WithScalar(0.5, few).paper_bits(b, False) == 7 * b + b
         assert WithSize(2, 5, few).paper_bits(b) == 7 * (10 + b) + 3
         assert WithSize(2, 5, few).paper_bits(b, False) == 7 * b + 3
+
+
+def test_projections_are_a_float_each_and_samples_their_bytes():
+    for b in (16, 32, 64):
+        assert Projections(1000, np.ones(5), 7).paper_bits(b) == Projections(1000, np.ones(5), 7).paper_bits(b, False) == 5 * b

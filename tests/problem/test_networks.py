@@ -241,3 +241,12 @@ def test_the_mean_loss_of_a_test_set_is_that_of_the_gradient_s_pass_without_drop
     x = point(model)
     assert model.mean_loss(x, rows) == pytest.approx(model.loss_and_gradient(x, rows, None)[0], rel=1e-6)
     assert model.mean_loss(x, rows) == pytest.approx(in_double(model, x, rows, 0.0)[0] / len(rows), rel=1e-4)
+
+
+def test_a_network_of_one_channel_and_one_unit_is_one():
+    one = models["gspar-cnn"](channels=1, hidden=1).within(Outline(9, 4 * 4 * 3, 2, {"height": 4, "width": 4, "channels": 3}))
+    # conv1 … conv3 with scales and shifts; 1 × 1 × 1 numbers into the unit; the unit into 2 classes
+    assert one.dim == 3 * 3 * 3 + 2 + 2 * (3 * 3 + 2) + (1 + 1) + (2 + 2)
+    for wrong in ({"channels": 0}, {"hidden": 0}):
+        with pytest.raises(ValueError, match="must be at least 1"):
+            models["gspar-cnn"](**wrong).within(Outline(9, 4 * 4 * 3, 2, {"height": 4, "width": 4, "channels": 3}))
