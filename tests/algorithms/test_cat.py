@@ -1,5 +1,7 @@
 """CAT: its lemmas, its search against brute force over all T, its runs against plain loops, and what the paper says of T."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from helpers.plays import play, problem
@@ -40,6 +42,7 @@ COSTS = {
     "small packets": Packet(c1="20 B", pmax="16 B"),
     "udp": UDPEthernet(),
     "radio": IEEE802154(overhead=50),
+    "sawtooth": SimpleNamespace(cost=lambda bits: 1000.0 + bits + 2 * (bits % 640)),  # it falls where a packet is full
 }
 
 

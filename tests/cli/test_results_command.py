@@ -125,3 +125,14 @@ def test_mv_moves_a_jobs_results(job, capsys):
     assert os.listdir("results") == ["by"]
     assert len(os.listdir("results/by/us")) == 4
     assert main(["results", "mv", "mine", "by/us"]) == 2
+
+
+def test_mv_moves_those_of_jobs_below_too_and_of_no_other_name(job):
+    for name in ("sweep/steps", "sweeps"):
+        Path("results", name).mkdir(parents=True)
+        shutil.copy(next(Path("results/mine").glob("*.h5")), f"results/{name}/a.h5")
+    shutil.copytree("results/mine", "results/sweep", dirs_exist_ok=True)
+    assert main(["results", "mv", "sweep", "runs"]) == 0
+    moved = sorted(file.relative_to("results/runs").as_posix() for file in Path("results/runs").rglob("*.h5"))
+    assert moved == sorted([*(file.name for file in Path("results/mine").glob("*.h5")), "steps/a.h5"])
+    assert Path("results/sweeps/a.h5").exists()

@@ -192,3 +192,23 @@ def test_a_claim_stands_with_the_papers_elsewhere_or_with_ours(six):
     claim = Claim("X", "so", "1", "<= 2")
     several = [Verdict(claim, [1.0]), Verdict(claim, [3.0]), Verdict(claim, [1.0, 1.0, 1.0, 1.0, 3.0]), Verdict(claim, [])]
     assert counted(several) == "1 holds, 1 does not, 1 undecided, 1 not run"
+
+
+@pytest.mark.parametrize(
+    ("values", "between", "ours"),
+    [
+        ([np.inf], [(170.0, np.inf)], "≥ 170"), ([np.inf], [(np.inf, np.inf)], "inf"), ([np.inf], [], "inf"), ([5.0], [(4.0, 6.0)], "5"),
+        ([np.nan], [], "–"), ([], [], "–"), ([1.0, np.inf, np.inf], [(0.5, 2.0), (3.0, np.inf), (4.0, np.inf)], "≥ 3"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_only_known_to_be_no_less_says_so(values, between, ours):
+    assert Verdict(Claim("X", "so", "1", "> 0"), values, between=between).ours == ours
+
+
+def test_the_spread_of_few_seeds_is_their_range_and_of_many_an_interval_of_the_median():
+    claim = Claim("X", "so", "1", "> 0")
+    assert Verdict(claim, [1.0]).spread == ""
+    assert Verdict(claim, [3.0, 1.0, 2.0]).spread == "1 … 3 over 3 seeds"
+    assert Verdict(claim, [5.0, 1.0, 3.0, 2.0, 4.0]).spread == "interval 1 … 5 over 5 seeds", "1 − 2/2⁵ is nine tenths or more"
+    assert Verdict(claim, [np.inf, np.inf]).spread == ""
+    assert Verdict(claim, [1.0, np.nan]).spread == ""

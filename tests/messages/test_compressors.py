@@ -317,7 +317,9 @@ def test_the_lattice_is_exact_to_sigma_where_every_coordinate_is_half_way():
 
 def test_a_lattice_coarser_than_the_vector_says_nothing_unless_it_must_be_unbiased():
     v = np.full(9, 0.1)
-    assert not np.any(LatticeQuantizer(1.0).compress(v, at()).integers)
+    certain = LatticeQuantizer(1.0).compress(v, at())
+    assert not np.any(certain.integers)
+    assert certain.radius == pytest.approx(np.linalg.norm(v), rel=1e-12), "random rounding alone needs a radius above σ"
     c = LatticeQuantizer(1.0, stochastic=True).compress(v, at())
     assert c.radius > c.sigma
 

@@ -108,6 +108,9 @@ def test_what_cannot_fit_is_refused_unless_forced(job, tmp_path, capfd, monkeypa
         assert "--force" in told
         assert str(job) in told
     assert not (tmp_path / "out").exists()
+    each = footprint.needs(load_job(job).runs[0], shape_of(load_job(job).runs[0]), 5)
+    monkeypatch.setattr(footprint, "available", lambda: (min(each) + max(each)) / 2)
+    assert main(["plan", str(job)]) == 2, "the rank that solves needs most"
     assert main(["plan", str(job), "--force"]) == 0
     assert main(["run", str(job), "--out", str(tmp_path / "out"), "--force", "--quiet"]) == 0
 

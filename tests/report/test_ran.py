@@ -141,6 +141,8 @@ def test_the_title_is_that_of_a_single_job_and_of_several_their_number(folder):
     one, two = found_in(folder, "a/steps.toml"), found_in(folder, "a/steps.toml", "b/steps.toml")
     assert "<h1>A &lt;b&gt;job&lt;/b&gt; of my own</h1>" in render.page(one, LIBRARY)
     assert render.title_of(two) == "2 jobs"
+    mixed = [one[0], replace(two[1], job=replace(two[1].job, paper="CAT fig. 1"))]
+    assert render.title_of(mixed) == render.title_of(mixed[::-1]) == render.TITLE, "a paper's job among them"
     assert "<h1>Mine</h1>" in render.page(two, LIBRARY, "Mine")
 
 
