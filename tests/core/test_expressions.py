@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from mpi_compress.core.expressions import bits, evaluate, names_in
+from mpi_compress.core.expressions import bits, evaluate, names_in, seconds
 
 NAMES = {"L": 4.0, "L_max": 5.0, "mu": 0.5, "n": 20.0, "d": 5000.0, "N": 6000.0}
 
@@ -68,3 +68,17 @@ def test_sizes_are_in_bits(size, value):
 def test_what_is_no_size_is_refused(size):
     with pytest.raises(ValueError, match="size"):
         bits(size)
+
+
+@pytest.mark.parametrize(
+    ("time", "value"),
+    [(3, 3.0), ("3", 3.0), ("2 ms", 2e-3), ("5 min", 300.0), ("1.5 h", 5400.0), ("01:30:00", 5400.0), ("0:02:03", 123.0), (" 1-02:03:04 ", 93784.0)],
+)
+def test_times_are_in_seconds(time, value):
+    assert seconds(time) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize("time", ["soon", "1:2:3", "1:30", "5 fortnights", "-", "1--02:03:04", ""])
+def test_what_is_no_time_is_refused(time):
+    with pytest.raises(ValueError, match="time"):
+        seconds(time)
