@@ -60,17 +60,20 @@ def plain_power_sgd(f, x, γ, steps, rank, λ, rows, seed):
             e[:, a:b] = (M - P @ own.transpose(0, 2, 1)).reshape(f.n, -1)
             mean[a:b] = (P @ Q[j].T).ravel()
         m = λ * m + mean
-        x = x - γ * (mean + m if λ else mean)
+        x = x - γ(k) * (mean + m if λ else mean)
         xs.append(x)
     return np.array(xs)
 
 
-@pytest.mark.parametrize(("rank", "λ"), [(1, 0.0), (2, 0.9)])
-def test_iterates_are_those_of_a_plain_loop(rank, λ):
+FALLING = {"form": "1/t", "a": 1.0, "b": 5.0}  # 1/(5 + k) in the k-th step, which is two rounds
+
+
+@pytest.mark.parametrize(("rank", "λ", "step", "γ"), [(1, 0.0, 0.2, lambda k: 0.2), (2, 0.9, 0.2, lambda k: 0.2), (2, 0.0, FALLING, lambda k: 1 / (5 + k))])
+def test_iterates_are_those_of_a_plain_loop(rank, λ, step, γ):
     p = problem()
     f = Shards(p.A, p.labels, p.count, p.mu)
-    found = steps_of(p, power_sgd(rank=rank, momentum=λ, step=0.2, batch=3), 25, seed=4)
-    expected = plain_power_sgd(f, start(p), 0.2, 25, rank, λ, plain.batches(f, 3, seed=4), seed=4)
+    found = steps_of(p, power_sgd(rank=rank, momentum=λ, step=step, batch=3), 25, seed=4)
+    expected = plain_power_sgd(f, start(p), γ, 25, rank, λ, plain.batches(f, 3, seed=4), seed=4)
     assert np.abs(found - expected).max() < 1e-10
 
 
