@@ -27,10 +27,10 @@ from mpi_compress.job.labels import one_line
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.tables import LogTable
 from mpi_compress.job.trials import _shortened
-from mpi_compress.messages.kinds import Dense, SignSparse, WithScalar
+from mpi_compress.messages.kinds import Dense, Projections, SignSparse, WithScalar
 from mpi_compress.planning.pool import measures_seconds
 from mpi_compress.problem.models.deep.network import Network
-from mpi_compress.problem.own_parts import _value
+from mpi_compress.problem.own_parts import _of_x, _value
 from mpi_compress.results.bounds import Table
 from mpi_compress.results.files import job_name
 from mpi_compress.results.targets import Target
@@ -215,6 +215,17 @@ def test_a_penalty_may_be_nan_only_where_x_is_not_finite():
     assert np.isnan(_value(None, np.nan, np.array([np.inf, 1.0])))
     with pytest.raises(ValueError, match="NaN, where x is finite"):
         _value(None, np.nan, np.ones(2))
+    assert np.isnan(_of_x(None, np.array([np.nan, 1.0]), np.array([np.inf, 1.0]))[0])
+    with pytest.raises(ValueError, match="coordinate 1 is NaN, where x is finite"):
+        _of_x(None, np.array([1.0, np.nan]), np.ones(2))
+
+
+def test_a_seed_has_32_bits():
+    for seed in (0, 2**32 - 1):
+        assert Projections(3, np.ones(2), seed).checked(3).seed == seed
+    for seed in (-1, 2**32):
+        with pytest.raises(ValueError, match=f"seed = {seed}; it should have 32 bits"):
+            Projections(3, np.ones(2), seed).checked(3)
 
 
 def test_a_cell_has_the_median_the_least_and_the_most_of_its_seeds_and_shows_a_range_where_they_differ():

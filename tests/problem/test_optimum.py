@@ -14,7 +14,9 @@ from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import hinge, minimize, newton, optimum, optimum_file
 from mpi_compress.problem.optimum.base import value_and_gradient
+from mpi_compress.problem.optimum.lowest import lowest_seen
 from mpi_compress.problem.partitions import Split
+from mpi_compress.problem.penalties import penalties
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import curvature_at, dense_hessian
 
@@ -181,3 +183,21 @@ def test_noise_whose_squares_overflow_is_infinite(tmp_path):
     fs = [Objective(rows, losses["logistic"](), 2 / 20, 0.1) for rows in data.shards(range(2), 2)]
     assert gradient_noise(fs, 2, 3, np.full(5, 1e200)) == (np.inf, np.inf)
     assert np.isfinite(gradient_noise(fs, 2, 3, np.full(5, 1e10))).all()
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.3])
+def test_the_lowest_value_that_is_seen_is_that_of_a_long_plain_loop(weight):
+    """Proximal gradient descent with steps 1/L: 30,000 of them, by NumPy alone."""
+    f, _ = problem("logistic", sparse=False, mu=0.0)
+    (A,), y = f.rows.matrix, f.rows.labels
+    N, L = len(y), np.linalg.eigvalsh(A.T @ A)[-1] / 4 / len(y)
+    x = np.zeros(A.shape[1])
+    for _ in range(30_000):
+        v = x + A.T @ (y / (1 + np.exp(y * (A @ x)))) / N / L
+        x = np.sign(v) * np.maximum(np.abs(v) - weight / L, 0)
+    least = np.mean(np.logaddexp(0, -y * (A @ x))) + weight * np.abs(x).sum()
+    found = lowest_seen(f, np.zeros(x.size), penalties["l1"](weight=weight).settled({}))
+    assert found.f == pytest.approx(least, rel=1e-10)
+    assert np.isnan(found.accuracy)
+    smooth = lowest_seen(problem("logistic", sparse=False, mu=0.1)[0], np.zeros(x.size))
+    assert smooth.f == pytest.approx(minimize(problem("logistic", sparse=False, mu=0.1)[0]).f, rel=1e-10)
