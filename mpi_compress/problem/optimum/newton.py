@@ -18,7 +18,8 @@ from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessi
 GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
-_STEPS_OF_START, _PAIRS, _START = 300, 10, 1e-5  # of L-BFGS, and the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
+_STEPS_OF_START, _PAIRS = 300, 10  # of L-BFGS
+_START, _START_OF_MODEL = 1e-5, 1e-1  # the ‖∇f(x)‖/‖∇f(0)‖ at which it ends: before steps by a factored H, and by products
 _SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
 _SHORTEST = 1e-10  # share of a step
 _FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed anew
@@ -37,7 +38,10 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     newton = _Newton(f)
     if not is_soon_solved(f.rows.matrix[-1].size, f.rows.dim, f.dim):
         newton.keeps = newton.is_dense
-        x = _on_samples(newton) if newton.is_dense and f.mu > 0 else _near(f, first, tell)
+        if newton.is_dense:
+            x = _on_samples(newton) if f.mu > 0 else _near(f, first, _START, tell)
+        elif isinstance(f.loss, Model):  # of a margin's loss, products cost less than L-BFGS's own vectors
+            x = _near(f, first, _START_OF_MODEL, tell)
     x, value, g = _descend(newton, x, GRADIENT_TOLERANCE, first, tell)
     size = norm(g)
     decrement = -float(newton.step(x, g, 1e-8) @ g) if size > 0 else 0.0
@@ -80,15 +84,15 @@ def _on_samples(newton: "_Newton") -> Vector:
     return x
 
 
-def _near(f: Objective, first: float, tell: Tell) -> Vector:
-    """A point (d,) by L-BFGS, from which Newton's steps converge at once; from 0 they may overshoot many times."""
+def _near(f: Objective, first: float, end: float, tell: Tell) -> Vector:
+    """A point (d,) by L-BFGS with ‖∇f(x)‖ ≤ end · ‖∇f(0)‖, from which Newton's steps converge sooner than from 0."""
 
     def said(x: Vector) -> tuple[float, Vector]:
         value, g = value_and_gradient(f, x)
         tell(math.log(max(norm(g) / first, GRADIENT_TOLERANCE)) / math.log(GRADIENT_TOLERANCE) if first else 1.0)
         return value, g
 
-    options = {"maxiter": _STEPS_OF_START, "maxcor": _PAIRS, "ftol": 0.0, "gtol": _START * first / math.sqrt(f.dim)}
+    options = {"maxiter": _STEPS_OF_START, "maxcor": _PAIRS, "ftol": 0.0, "gtol": end * first / math.sqrt(f.dim)}
     return scipy.optimize.minimize(said, np.zeros(f.dim), jac=True, method="L-BFGS-B", options=options).x
 
 
