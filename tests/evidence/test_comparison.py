@@ -139,7 +139,7 @@ def test_the_command_prints_and_writes_the_table(runs, tmp_path, capsys):
     assert out[4].startswith("fast, seed 0  complete  0.2")
     assert main(["table", *files, "--to", "loss=0.4", "-o", "t.txt"]) == 2
     assert main(["table", files[0], files[0]]) == 0
-    assert "2 results are of one run and seed" in capsys.readouterr().err
+    assert "2 results are of one run and seed: slow (slow01.0)" in capsys.readouterr().err
 
 
 def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, capsys):

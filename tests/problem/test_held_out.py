@@ -9,6 +9,8 @@ from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
+from mpi_compress.problem.held_out import HeldOut
+from mpi_compress.problem.rows import Rows
 
 JOBS = Path(__file__).parents[2] / "jobs"
 TRAIN = "".join(f"{1 + i % 2} {i % 3 + 1}:{i % 7 - 3} {i % 5 + 4}:1\n" for i in range(60))
@@ -109,3 +111,12 @@ def test_runs_on_least_squares_bring_the_suboptimality_below_a_tenth(tmp_path):
     for run in runs:
         assert run.attrs["L"] == pytest.approx(1, rel=1e-12)
         assert run.trace["suboptimality"][-1] < 0.1 * run.trace["suboptimality"][0]
+
+
+@pytest.mark.parametrize(("labels", "accuracy"), [([1, -1, -1], 1.0), ([1, 1, -1], 2 / 3), ([1, -1, 2], None), ([0.5, 2, 3], None)])
+def test_an_accuracy_is_one_of_labels_that_are_all_plus_or_minus_1(labels, accuracy):
+    """Margins 2, −1 and 0, which counts as −1."""
+    rows = Rows((np.array([[2.0], [-1.0], [0.0]]),), np.array(labels, dtype=float), 1)
+    found = HeldOut(rows, mc.losses["least-squares"]()).columns(np.ones(1))
+    assert found["test_loss"] == pytest.approx(np.mean((np.array([2, -1, 0]) - labels) ** 2) / 2)
+    assert found.get("test_accuracy") == (None if accuracy is None else pytest.approx(accuracy))
