@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.codecs.fields import count_bytes
+from mpi_compress.messages.codecs.fields import Reader, count_bytes
+from mpi_compress.messages.codecs.formats import FORMATS
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import Samples
 from mpi_compress.messages.link import LENGTH_BYTES, Link
-from mpi_compress.messages.samples import _FILTERS, SamplesLink, _numbers, _raw
+from mpi_compress.messages.samples import _FILTERS, SamplesLink, _numbers, _raw, _read_places
 
 DATA = {"generator": "gspar", "samples": 90, "dim": 40}
 SHIP = {"name": "ship-data"}
@@ -142,3 +143,16 @@ def test_what_it_cannot_do_is_refused_in_one_line(tmp_path, tables, says):
 def test_real_sets_take_no_more_than_columns_by_xz(tmp_path, name, n, most):
     run = run_of(tmp_path, SHIP, data={"name": name}, count=n, objective={"mu": "1e-2 L", "f_star": "skip"})
     assert run.trace["wire_bits_up"][-1] < most * 1e6
+
+
+@pytest.mark.parametrize("place", [99, 100, 200])
+def test_one_place_beyond_the_columns_is_refused(place):
+    """Two lines of a hundred columns, an entry each, the second one at `place`."""
+    lengths, minor = np.array([1, 1]), np.array([0, place])
+    data = np.concatenate([_raw(lengths, "<u1"), _raw(minor, "<u1")])
+    if place < 100:
+        major, found = _read_places(Reader(data, 0, FORMATS[64]), 2, 100, 2)
+        assert (major.tolist(), found.tolist()) == ([0, 1], [0, 99])
+    else:
+        with pytest.raises(CorruptMessage, match="2 places of 2 entries in lines of 100"):
+            _read_places(Reader(data, 0, FORMATS[64]), 2, 100, 2)
