@@ -3,13 +3,16 @@
 Start it in the repository's folder, with MPI_COMPRESS_DATA naming the folder of the published sets.
 """
 
+import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import growth, layouts, losses
 
+FOLDER = Path(__file__).resolve().parent.parent
 PAGE = """# Speed
 
 Made by `python docs/speed.py > docs/speed.md`; `python -m benchmarks` prints more. Compare columns, not milliseconds: they are medians of turns in one
@@ -30,11 +33,16 @@ What makes the pass fast changes no bit of a result, and the order of additions 
 
 
 def main() -> None:
-    print(PAGE)
-    losses.main()
+    print(PAGE, flush=True)
+    play(losses)
     for title, module in (("Ranks and cores", layouts), ("Growth with n and d", growth)):
         print(f"\n## {title}\n\n{module.__doc__}", flush=True)
-        module.main()
+        play(module)
+
+
+def play(module: ModuleType) -> None:
+    """In a process of its own: the memory that a child is said to take is never less than what its parent has."""
+    subprocess.run([sys.executable, "-c", f"import {module.__name__} as it; it.main()"], cwd=FOLDER, check=True)
 
 
 if __name__ == "__main__":
