@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import growth, layouts, losses
 
-FOLDER = Path(__file__).resolve().parent.parent
 PAGE = """# Speed
 
 Made by `python docs/speed.py > docs/speed.md`; `python -m benchmarks` prints more. Compare columns, not milliseconds: they are medians of turns in one
@@ -41,8 +40,8 @@ def main() -> None:
 
 
 def play(module: ModuleType) -> None:
-    """In a process of its own: the memory that a child is said to take is never less than what its parent has."""
-    subprocess.run([sys.executable, "-c", f"import {module.__name__} as it; it.main()"], cwd=FOLDER, check=True)
+    """Run a benchmark in a process of its own: the system counts a parent's memory as its child's."""
+    subprocess.run([sys.executable, "-c", f"import {module.__name__} as it; it.main()"], check=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ _LETTER = 0.6  # a letter's width over its size, where Matplotlib cannot measure
 _POINTS = 72.0  # in an inch
 _PREFIXES = {1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}  # prefixes by the power of 1000
 _PLAIN = 10_000.0  # numbers below it are written out
-_BETWEEN_WORDS = r"(?<!−) (?!−)(?!(?:[^$]*\$[^$]*\$)*[^$]*\$[^$]*$)"  # a space after which dollar signs are not odd in number
+_BETWEEN_WORDS = r"(?<!−) (?!−)"
+_OUTSIDE_MATHEMATICS = r"(?=(?:[^$]*\$[^$]*\$)*[^$]*$)"  # an even number of dollar signs follows
 
 
 @contextmanager
@@ -43,7 +44,13 @@ def wrapped(text: str, room: float, size: float) -> str:
 
     A difference such as f(x) − f* is one word, and so is what stands between two dollar signs.
     """
-    return "\n".join(line for given in text.splitlines() for line in _lines(re.split(_BETWEEN_WORDS, given), room, size))
+    return "\n".join(line for given in text.splitlines() for line in _lines(_words(given), room, size))
+
+
+def _words(text: str) -> list[str]:
+    """The parts of a line that are not broken."""
+    has_mathematics = text.count("$") % 2 == 0  # a single dollar sign is one
+    return re.split(_BETWEEN_WORDS + _OUTSIDE_MATHEMATICS * has_mathematics, text)
 
 
 def _lines(words: Sequence[str], room: float, size: float) -> list[str]:

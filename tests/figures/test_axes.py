@@ -118,6 +118,7 @@ def test_lines_are_as_full_as_they_can_be():
     assert words.wrapped("one two six", room, 8) == "one two\nsix"
     assert words.wrapped("one two\nsix", 99, 8) == "one two\nsix"
     assert words.wrapped("of $a + b$ and c", words.width("of a + b", 8), 8) == "of $a + b$\nand c"
+    assert words.wrapped("one two $", words.width("one two", 8), 8) == "one two\n$", "a single dollar sign is no mathematics"
     assert words.wrapped("$x_1 + x_2 + x_3 + x_4$", words.width("xx", 8), 8) == "$x_1 + x_2 + x_3 + x_4$", "mathematics is not broken"
     assert words.wrapped("W", words.width("i", 8), 8) == "W"
     np.testing.assert_array_less(0.0, words.width("$\\alpha$", 8))

@@ -169,7 +169,8 @@ def _sets_in(places: Sequence[Path]) -> set[str]:
     found: set[str] = set()
     for place in places:
         with suppress(OSError):
-            found |= {file.name.removesuffix(file.suffix if file.suffix in libsvm.SUFFIXES else "") for file in place.iterdir()}
+            files = (file for file in place.iterdir() if file.is_file())
+            found |= {file.name.removesuffix(file.suffix if file.suffix in libsvm.SUFFIXES else "") for file in files}
     return found
 
 

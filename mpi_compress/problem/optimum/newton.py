@@ -19,7 +19,7 @@ GRADIENT_TOLERANCE = 1e-12  # ‖∇f(x*)‖ / ‖∇f(0)‖
 DENSE_HESSIAN_UP_TO = 2500  # d
 _STEPS = 200
 _STEPS_OF_START, _PAIRS = 300, 10  # of L-BFGS
-_START, _START_OF_MODEL = 1e-5, 1e-1  # the ‖∇f(x)‖/‖∇f(0)‖ at which it ends: before steps by a factored H, and by products
+_START, _START_OF_MODEL = 1e-5, 1e-1  # the ‖∇f(x)‖/‖∇f(0)‖ at which it ends
 _SAMPLES, _ENOUGH = (64, 8), 1e-3  # one row of so many, and the ‖∇f(x)‖/‖∇f(0)‖ of a sample at which its steps end
 _SHORTEST = 1e-10  # share of a step
 _FAST = 0.5  # ‖∇f‖ must fall by this factor in a step by an earlier H: else H is computed anew
@@ -38,10 +38,12 @@ def minimize(f: Objective, tell: Tell = ignore) -> Optimum:
     newton = _Newton(f)
     if not is_soon_solved(f.rows.matrix[-1].size, f.rows.dim, f.dim):
         newton.keeps = newton.is_dense
-        if newton.is_dense:
-            x = _on_samples(newton) if f.mu > 0 else _near(f, first, _START, tell)
-        elif isinstance(f.loss, Model):  # of a margin's loss, products cost less than L-BFGS's own vectors
+        if isinstance(f.loss, Model):
             x = _near(f, first, _START_OF_MODEL, tell)
+        elif f.mu == 0:
+            x = _near(f, first, _START, tell)
+        elif newton.is_dense:
+            x = _on_samples(newton)  # where d is large, L-BFGS's own vectors cost more than the products that they save
     x, value, g = _descend(newton, x, GRADIENT_TOLERANCE, first, tell)
     size = norm(g)
     decrement = -float(newton.step(x, g, 1e-8) @ g) if size > 0 else 0.0
