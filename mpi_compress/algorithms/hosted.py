@@ -7,9 +7,11 @@ from typing import Any
 
 from mpi_compress.algorithms.contract import Algorithm
 from mpi_compress.algorithms.sampling import participants
+from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.link import SILENT, Message, attempt
 from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.points import Standing
 
 
 @dataclass
@@ -22,6 +24,12 @@ class HostedWorkers(ABC):
     streams: Streams  # of their random draws
     states: Mapping[int, Any] = field(default_factory=dict)  # of their compressors
     second: float = 0.0  # of the model's clock as the round begins
+    standing: Standing = field(default_factory=Standing)
+
+    def __post_init__(self) -> None:
+        if is_ours(self.algorithm):  # and leaves the node alone
+            for f in self.objectives.values():
+                f.standing = self.standing
 
     def round(self, i: int, k: int) -> Round:
         """Round k as worker i sees it, and as its objective draws by it."""
@@ -46,6 +54,8 @@ class OneByOne(HostedWorkers):
 
     def messages(self, node: Any, k: int) -> list[Message]:
         sends, fs, awake = self.algorithm.worker_sends, self.objectives, self.awake(node, k)
-        return [
-            attempt(sends, node, worker, fs[i], self.round(i, k)) if i in awake else SILENT for i, worker in self.workers.items()
-        ]
+        with self.standing.at(getattr(node, "x", None)):
+            return [
+                attempt(sends, node, worker, fs[i], self.round(i, k)) if i in awake else SILENT
+                for i, worker in self.workers.items()
+            ]

@@ -8,39 +8,17 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.engine.counting import Clock
+from mpi_compress.engine.reports import Tally, report
 from mpi_compress.engine.theory import Theory
 from mpi_compress.exchange import Exchange
 from mpi_compress.kernels.vectors import norm, squared_norm
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.objective import Objective, Point
+from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import Penalty
+from mpi_compress.problem.points import Point
 
 _LARGEST = ("compute", "pack", "borrowed", "wall")  # seconds that a worker's rank reports
 _ADDED = ("value", "samples", "moment")  # numbers of a worker that are added up
-
-
-class Tally:
-    """Folds the vectors that workers report, in worker order: the largest of their first numbers, the sums of the others.
-
-    Args:
-        largest: numbers of which the largest over workers is wanted.
-        kept: numbers behind them that are kept for each worker, too.
-    """
-
-    def __init__(self, largest: int, kept: int):
-        self._largest, self._place = largest, slice(largest, largest + kept)
-        self.folded: Vector = np.empty(0)
-        self.kept: list[Vector] = []
-
-    def add(self, report: Vector) -> None:
-        """Take the next worker's report."""
-        n = self._largest
-        if not self.kept:
-            self.folded = report.copy()
-        else:
-            np.maximum(self.folded[:n], report[:n], out=self.folded[:n])
-            self.folded[n:] += report[n:]
-        self.kept.append(report[self._place].copy())
 
 
 @dataclass(frozen=True)
@@ -90,33 +68,34 @@ class Evaluator:
     def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
         x, n_peaks, n_logs = algorithm.iterate(node), self.theory.T.size + 1 if self.theory else 0, len(algorithm.logs)
-        tally = Tally(len(_LARGEST) + n_peaks, n_logs)
+        lengths = [len(_LARGEST), n_peaks, n_logs, len(_ADDED)]
+        tally = Tally(x.size, sum(lengths), len(_LARGEST) + n_peaks, n_logs)
         self.exchange.collect(self._reports(x, algorithm, workers, clock), tally)
         if not self.exchange.is_root:
             return None
-        places = np.cumsum([len(_LARGEST), n_peaks, n_logs, len(_ADDED), x.size])
-        return self._evaluation(np.split(tally.folded, places), tally.kept, x, algorithm, node)
+        return self._evaluation(np.split(tally.numbers, np.cumsum(lengths[:-1])), tally, x, algorithm, node)
 
-    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[Vector]:
+    def _reports(self, x: Vector, algorithm: Method, workers: Mapping[int, Any], clock: Clock) -> Iterator[list[Vector]]:
         """The report of every worker hosted here: `_LARGEST`, peaks, logs, `_ADDED`, the gradient, and its vector if it has one."""
         compute = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
         point, largest = Point.at(x), (compute, clock.sends - (compute - borrowed), borrowed, clock.wall)
         for i, f in self.objectives.items():
-            value, gradient = (f if self.samples is None else self.samples[i]).at(point)
+            evaluated = f if self.samples is None else self.samples[i]
+            value, gradient = evaluated.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
-            logs, vector = algorithm.worker_logs(workers[i]), algorithm.worker_vector(workers[i])
-            yield np.concatenate([largest, peaks, logs, (value, f.samples, moment), gradient, () if vector is None else vector])
+            numbers = np.concatenate([largest, peaks, algorithm.worker_logs(workers[i]), (value, f.samples, moment)])
+            yield report(numbers, gradient, evaluated.listed, algorithm.worker_vector(workers[i]))
 
     def _with_penalty(self, r: Penalty, x: Vector, g: Vector) -> Vector:
         """∇(f + r) (d,), or the gradient mapping where r is not smooth."""
         γ = self.mapping_step
         return g + r.gradient(x) if r.smooth else (x - r.prox(x - γ * g, γ)) / γ
 
-    def _evaluation(self, folded: list[Vector], kept: list[Vector], x: Vector, algorithm: Method, node: Any) -> Evaluation:
-        n, (largest, peaks, logs, sums, gradient, vector) = self.exchange.n, folded
+    def _evaluation(self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any) -> Evaluation:
+        n, (largest, peaks, logs, sums) = self.exchange.n, numbers_of
         numbers = dict(zip((*_LARGEST, *_ADDED), [*largest.tolist(), *sums.tolist()], strict=True))
-        loss, moment, gradient = numbers.pop("value") / n, numbers.pop("moment") / n, gradient / n
+        loss, moment, gradient = numbers.pop("value") / n, numbers.pop("moment") / n, tally.gradient / n
         mean_square = squared_norm(gradient)
         if self.regularizer:
             gradient += self.regularizer * x
@@ -126,8 +105,8 @@ class Evaluator:
             gradient = self._with_penalty(self.penalty, x, gradient)
         means = dict(zip(algorithm.logs, (logs / n).tolist(), strict=True))
         columns = {**algorithm.trace_logs(means, node), **(self.further(x) if self.further else {})}
-        if vector.size:
-            columns |= algorithm.mean_logs(vector / n, node)
+        if tally.vector.size:
+            columns |= algorithm.mean_logs(tally.vector / n, node)
         theory = self.theory.row(gradient, peaks, moment, mean_square) if self.theory else {}
-        of_workers = {name: [float(of[j]) for of in kept] for j, name in enumerate(algorithm.logs)}
+        of_workers = {name: [float(of[j]) for of in tally.kept] for j, name in enumerate(algorithm.logs)}
         return Evaluation(loss, norm(gradient), **numbers, columns=columns, of_workers=of_workers, theory=theory)

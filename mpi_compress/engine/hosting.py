@@ -36,6 +36,7 @@ from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared
 from mpi_compress.problem.datasets.store import DataSet
+from mpi_compress.problem.gradient_room import GradientRoom
 from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
@@ -79,13 +80,23 @@ def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows], watc
     further, theory = columns_of(p, watch) if watch else None, Theory.of(p.algorithm) if p.spec.log.theory else None
     setting, L = p.algorithm.setting, p.problem.L
     γ = 1.0 / L if L > 0 else 1.0
-    samples = None if p.spec.log.evaluate is None else {i: _sampled(p, shard, p.spec.log.evaluate) for i, shard in rows.items()}
+    m = p.spec.log.evaluate
+    samples = None if m is None else _in_one_room({i: _sampled(p, shard, m) for i, shard in rows.items()})
     return Evaluator(exchange, objectives_of(p, rows), setting.mu_apart, further, theory, setting.penalty_apart, γ, samples)
 
 
 def objectives_of(p: Prepared, rows: Mapping[int, Rows]) -> dict[int, Objective]:
     """f_i of the workers whose rows these are; without the regulariser where every node applies it on its own."""
-    return {i: _objective(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()}
+    return _in_one_room({i: _objective(p, shard, p.spec.workers.count / p.problem.data.n_samples) for i, shard in rows.items()})
+
+
+def _in_one_room(functions: dict[int, Objective]) -> dict[int, Objective]:
+    """The same functions; those whose rows hold few coordinates lay out their gradients in one vector."""
+    if functions:
+        room = GradientRoom(next(iter(functions.values())).dim)
+        for f in functions.values():
+            f.room = room
+    return functions
 
 
 def _sampled(p: Prepared, shard: Rows, m: int) -> Objective:

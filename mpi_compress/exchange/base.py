@@ -1,7 +1,7 @@
 """The exchange within one process, from which those over MPI are derived."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from mpi_compress.messages.link import Bytes, Message
 from mpi_compress.messages.tree import Piece, Tree
 
 T = TypeVar("T")
+Report = NDArray | list[NDArray]  # an array, or arrays that are joined where they are sent
 Pieces = Mapping[range, Piece]
 _FAN_IN = 3  # the sums of 2³ ranks meet at one of them
 
@@ -53,7 +54,7 @@ def last_below(above: Sequence[int]) -> list[int]:
 class Taker(Protocol):
     """Takes the reports of workers."""
 
-    def add(self, report: NDArray, /) -> None: ...
+    def add(self, report: Any, /) -> None: ...
 
 
 class Exchange:
@@ -105,8 +106,8 @@ class Exchange:
         assert downs is not None
         return [downs[i] for i in self.mine]
 
-    def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
-        """Give every worker's report to `into` on rank 0, one by one in worker order."""
+    def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
+        """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined."""
         assert into is not None
         for report in reports:
             into.add(report)

@@ -12,7 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.exchange.base import Exchange, T, Taker, block
+from mpi_compress.exchange.base import Exchange, Report, T, Taker, block
 from mpi_compress.exchange.bell import Bell
 from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.frames import joined, parted
@@ -66,7 +66,7 @@ class _OverMPI(Exchange):
         self._data.free()
         self._control.free()
 
-    def collect(self, reports: Iterable[NDArray], into: Taker | None, dtype: type = np.float64) -> None:
+    def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
         if not self.is_root:
             for message in _packed(reports) if dtype is np.float64 else reports:
                 self._control.send(message, [0], REPORT)
@@ -80,7 +80,7 @@ class _OverMPI(Exchange):
         """The reports of a rank's workers."""
         while number:
             message = self._control.receive(rank, REPORT, dtype)
-            each = message[1:].reshape(int(message[0]), -1) if dtype is np.float64 else [message]
+            each = list(_unpacked(message)) if dtype is np.float64 else [message]
             number -= len(each)
             yield from each
 
@@ -105,16 +105,28 @@ class _OverMPI(Exchange):
         return self._control.share(decision)
 
 
-def _packed(reports: Iterable[NDArray]) -> Iterator[NDArray]:
-    """Reports of equal length, as many in a message as are short together, behind their number."""
-    held: list[NDArray] = []
+def _packed(reports: Iterable[Report]) -> Iterator[NDArray]:
+    """Reports, each behind its length, as many in a message as are short together."""
+    held: list[Any] = []
+    size = 0
     for report in reports:
-        held.append(report)
-        if len(held) * report.size >= _TOGETHER:
-            yield np.concatenate([[len(held)], *held])
-            held = []
+        arrays = report if isinstance(report, list) else [report]
+        length = sum(array.size for array in arrays)
+        held += [[length], *arrays]
+        size += length
+        if size >= _TOGETHER:
+            yield np.concatenate(held)
+            held, size = [], 0
     if held:
-        yield np.concatenate([[len(held)], *held])
+        yield np.concatenate(held)
+
+
+def _unpacked(message: NDArray) -> Iterator[NDArray]:
+    start = 0
+    while start < message.size:
+        stop = start + 1 + int(message[start])
+        yield message[start + 1 : stop]
+        start = stop
 
 
 class PointToPoint(_OverMPI):

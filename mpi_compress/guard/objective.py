@@ -9,7 +9,8 @@ from mpi_compress.core import arrays
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.messages.kinds import Indices, Vector
-from mpi_compress.problem.objective import Objective, Point
+from mpi_compress.problem.objective import Objective
+from mpi_compress.problem.points import Point
 from mpi_compress.problem.scaled_vector import ScaledVector
 
 

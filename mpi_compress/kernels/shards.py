@@ -173,36 +173,75 @@ def add_block(matrix, i, scales, out):
 
 
 @kernel
+def _add_rows(matrix, labels, start, stop, loss, weight, x, gradient, longest):
+    """gradient (d,) += Σ weight·∂ℓ a_j over rows start … stop − 1; returns Σ ℓ(y_j, a_j·x).
+
+    The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
+    """
+    most = min(rows_of_a_block(matrix, x.size), max(stop - start, _ONE))
+    margins, of_rows, slopes = np.empty(most), np.empty(most), np.empty(most)
+    total, lost = 0.0, 0.0
+    for i in range(start, stop, most):
+        n = min(most, stop - i)
+        dots_of_a_block(matrix, i, x, gradient, margins[:n])
+        losses_and_slopes(loss, labels[i : i + n], margins[:n], of_rows[:n], slopes[:n])
+        for r in range(n):
+            sum_ = total + of_rows[r]
+            lost += (total - sum_) + of_rows[r] if total >= of_rows[r] else (of_rows[r] - sum_) + total
+            total = sum_
+            if longest is not None:
+                slopes[r] *= share_kept(abs(slopes[r]) * np.sqrt(row_square(matrix, i + r)), longest)
+            slopes[r] *= weight
+        add_block(matrix, i, slopes[:n], gradient)
+    if abs(total) < np.inf:  # or infinity would become NaN
+        total += lost
+    return total
+
+
+@kernel
 def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, gradients, longest=None):
     """Σ weight·ℓ(y_j, a_j·x) + (µ/2)‖x‖² over the rows of each of m shards, and its gradient: values (m,), gradients (m, d).
 
     The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
-    The losses are summed with compensation (Neumaier), so that the value is right to a few ulp for any number of rows.
     With `longest` each ∂ℓ a_j is clipped to that norm, as the row is read; the values (nnz,) of sparse rows must be all there.
     """
-    most = rows_of_a_block(matrix, x.size)
-    margins, of_rows, slopes = np.empty(most), np.empty(most), np.empty(most)
+    squares = 0.0
+    if mu != 0.0:
+        for j in range(x.size):
+            squares += x[j] * x[j]
     for shard in range(values.size):
-        gradient, stop = gradients[shard], cuts[shard + 1]
+        gradient = gradients[shard]
         gradient[:] = 0.0
-        total, lost = 0.0, 0.0
-        for i in range(cuts[shard], stop, most):
-            n = min(most, stop - i)
-            dots_of_a_block(matrix, i, x, gradient, margins[:n])
-            losses_and_slopes(loss, labels[i : i + n], margins[:n], of_rows[:n], slopes[:n])
-            for r in range(n):
-                sum_ = total + of_rows[r]
-                lost += (total - sum_) + of_rows[r] if total >= of_rows[r] else (of_rows[r] - sum_) + total
-                total = sum_
-                if longest is not None:
-                    slopes[r] *= share_kept(abs(slopes[r]) * np.sqrt(row_square(matrix, i + r)), longest)
-                slopes[r] *= weight
-            add_block(matrix, i, slopes[:n], gradient)
-        if abs(total) < np.inf:  # or infinity would become NaN
-            total += lost
-        squares = 0.0
+        total = _add_rows(matrix, labels, cuts[shard], cuts[shard + 1], loss, weight, x, gradient, longest)
         if mu != 0.0:
             for j in range(x.size):
                 gradient[j] += mu * x[j]
-                squares += x[j] * x[j]
         values[shard] = weight * total + 0.5 * mu * squares
+
+
+@kernel
+def lay_out(held, values, mu, x, is_sparse, nonzeros, is_dirty, held_before, nonzeros_before, gradient):
+    """gradient (d,) becomes `values` on the increasing coordinates `held`, 0 elsewhere, plus µx, as dense additions round it.
+
+    Args:
+        is_sparse: x is 0 but on `nonzeros`, uint32 as all coordinates.
+        is_dirty: `gradient` has any numbers; else it is 0 but on `held_before` and `nonzeros_before`.
+    """
+    if not is_sparse and mu != 0.0:
+        for j in range(x.size):
+            gradient[j] = mu * x[j] + 0.0
+    elif is_dirty:
+        gradient[:] = 0.0
+    else:
+        for j in held_before:
+            gradient[j] = 0.0
+        for j in nonzeros_before:
+            gradient[j] = 0.0
+    if mu == 0.0:
+        for t in range(np.uint64(held.size)):
+            gradient[held[t]] = values[t]
+        return
+    for j in nonzeros:
+        gradient[j] = mu * x[j] + 0.0
+    for t in range(np.uint64(held.size)):
+        gradient[held[t]] = values[t] + mu * x[held[t]]

@@ -59,6 +59,15 @@ def squared_norm(v):
     return size * size
 
 
+@kernel
+def sum_of_squares(v):
+    """Σ v_j² of v (d,), one after another."""
+    total = 0.0
+    for a in v:
+        total += a * a
+    return total
+
+
 @inlined_kernel
 def refuse_unequal(size, other):
     if size != other:
@@ -110,6 +119,22 @@ def levels_add(levels, scales, bucket, scale, out):
         step = scale * scales[b]
         for j in range(b * bucket, min((b + 1) * bucket, levels.size)):
             out[j] += step * levels[j]
+
+
+@kernel
+def united(a, b):
+    """The increasing union of increasing arrays (m,) and (n,) of uint32."""
+    out = np.empty(a.size + b.size, dtype=np.uint32)
+    i = j = n = 0
+    while i < a.size and j < b.size:
+        out[n] = min(a[i], b[j])
+        i += a[i] == out[n]
+        j += b[j] == out[n]
+        n += 1
+    for rest in (a[i:], b[j:]):
+        out[n : n + rest.size] = rest
+        n += rest.size
+    return out[:n].copy()
 
 
 @kernel

@@ -16,11 +16,14 @@ from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.models import Model, Outline, dim_of
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
+from mpi_compress.problem.points import are_few
 
 PROCESS = 200 * 2**20  # Python with its libraries
 _VECTORS = 10  # (d,) arrays of float64 on each rank, about: x, x0, x*, gradients and means of an evaluation, the answer
 _VECTORS_OF_A_SOLVER = 32
 _SPARSE = 0.1  # of a vector: what a message takes that has not all coordinates, about
+_SENT = 16.0  # bytes of a coordinate of a sparse message, encoded or decoded
+_HELD = 16.0  # bytes, at most, of a gradient that is kept by the entries of a worker's rows, of each entry
 _LATTICE = 0.75  # of a vector: small integers, as bytes and decoded
 UNKNOWN = "? GiB"
 
@@ -29,7 +32,9 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     """Bytes on each rank, Python itself left out; `solve`: rank 0 first computes λmax and x* on the whole set."""
     n, dim = spec.workers.count, _dim_of_x(spec, shape)
     vector, states = 8.0 * dim, vectors_of(spec)
-    message = vector * {Dense: 1.0, Lattice: _LATTICE}.get(spec.up.compressor.makes, _SPARSE)
+    few = _few(spec, shape, dim)
+    gradient = vector if few is None else few
+    message = _message(spec, dim, few if not states.worker else None)
     of_worker, of_master = spec.algorithm.more_memory(dim, n)
     found = []
     alone = not rank_0(spec, shape.nonzeros, shape.samples, dim, ranks).hosts
@@ -38,8 +43,8 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
     for rank, workers in enumerate(hosted):
         rows = shape.bytes(spec.data.dtype, shape.share(workers, n))
         masters = rank == 0 or spec.workers.exchange == "allgather"
-        playing = rows + vector * (_VECTORS + states.node + states.master * masters + (1 + states.worker) * len(workers))
-        playing += 8.0 * (of_worker * len(workers) + of_master * masters) + len(workers) * message
+        playing = rows + vector * (_VECTORS + states.node + states.master * masters + states.worker * len(workers))
+        playing += 8.0 * (of_worker * len(workers) + of_master * masters) + len(workers) * (gradient + message)
         if masters:
             playing += 2 * n * message  # its bytes and what they decode to
         found.append(playing)
@@ -49,6 +54,23 @@ def needs(spec: RunSpec, shape: Shape, ranks: int, solve: bool = True) -> list[f
         solving = shape.bytes(spec.data.dtype) + 8.0 * (size * _VECTORS_OF_A_SOLVER + 6 * shape.samples) + small
         found[0] = max(found[0], solving)
     return [each + 4 * libsvm.BLOCK_BYTES for each in found]
+
+
+def _few(spec: RunSpec, shape: Shape, dim: int) -> float | None:
+    """Bytes that a worker keeps of its gradient, where its rows hold few of d coordinates; None: it keeps a vector (d,)."""
+    held = shape.nonzeros / spec.workers.count
+    whole = spec.algorithm.batch is None and spec.clipping is None and spec.penalty is None
+    fused = not isinstance(spec.loss, Model) and spec.loss.kernel is not None
+    return _HELD * held if whole and fused and are_few(held, dim) else None
+
+
+def _message(spec: RunSpec, dim: int, few: float | None) -> float:
+    """Bytes of a worker's message, encoded or decoded, about; `few`: what the worker keeps of a gradient that it compresses."""
+    made, k = spec.up.compressor.makes, spec.up.compressor.count(dim)
+    if made in (Dense, Lattice):
+        return 8.0 * dim * (_LATTICE if made is Lattice else 1.0)
+    most = 8.0 * dim * _SPARSE if few is None else min(few, 8.0 * dim * _SPARSE)
+    return most if k is None else min(_SENT * k, 8.0 * dim)
 
 
 def _solves(spec: RunSpec) -> bool:

@@ -133,7 +133,7 @@ def largest_eigenvalue(rows: Rows) -> float:
     It is computed as λmax(AAᵀ), on the columns that the rows hold, where A has at least 65,536 columns and 8 times as many as rows.
     """
     wide = rows.dim >= max(_WIDE, _FEW * len(rows))
-    rows = rows.on_own_columns() if wide else rows
+    rows = rows.on_own_columns()[1] if wide else rows
     size = len(rows) if wide else rows.dim
     ones = np.ones(len(rows))
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from mpi_compress.kernels import rows as kernels
 from mpi_compress.kernels import shards
-from mpi_compress.kernels.vectors import squared_norm
+from mpi_compress.kernels.vectors import squared_norm, taken
 from mpi_compress.messages.kinds import Indices, Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_loss, checked_model
+from mpi_compress.problem.points import Point, are_few
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 
@@ -43,6 +44,13 @@ class DataTerm(ABC):
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
         return len(self.rows.matrix) == 3 and self.mu == 0.0
 
+    holds_few = False  # True if the rows hold few of d coordinates, so that µx apart the gradient is 0 on nearly all
+
+    @property
+    def held(self) -> Indices:
+        """The increasing coordinates that the rows hold, where `holds_few`."""
+        raise NotImplementedError
+
     @abstractmethod
     def evaluate(self, x: Vector, gradient: Vector, draw: Generator | None) -> float:
         """The value at x (d,); its gradient goes to `gradient` (d,).
@@ -50,6 +58,10 @@ class DataTerm(ABC):
         Args:
             draw: random numbers for a model that draws; None where the function itself is wanted.
         """
+
+    def evaluate_few(self, point: Point, values: Vector) -> float:
+        """The value at a point, where `holds_few`; the gradient without µx goes to `values`, on the coordinates `held`."""
+        raise NotImplementedError
 
     @abstractmethod
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
@@ -64,6 +76,20 @@ class FusedMargins(DataTerm):
     """A loss with a kernel: one pass over the rows."""
 
     @cached_property
+    def holds_few(self) -> bool:  # type: ignore[override]
+        return len(self.rows.matrix) == 3 and are_few(self.rows.nonzeros, self.dim) and self.longest is None
+
+    @property
+    def held(self) -> Indices:
+        return self._own_columns[0]
+
+    @cached_property
+    def _own_columns(self) -> tuple[Indices, "FusedMargins"]:
+        """The columns of which the rows hold an entry, and the term of the data on these alone."""
+        held, own = self.rows.on_own_columns()
+        return held, FusedMargins(own, self.loss, self.weight, 0.0)
+
+    @cached_property
     def _shard(self) -> tuple[tuple[NDArray, ...], Vector, NDArray[np.uint64]]:
         matrix = self.rows.compact() if self.longest is None else self.rows.matrix
         return matrix, self.rows.labels, np.array([0, len(self.rows)], dtype=np.uint64)
@@ -73,6 +99,11 @@ class FusedMargins(DataTerm):
         out = value, gradient.reshape(1, -1)
         shards.losses_and_gradients(*self._shard, self.loss.kernel, self.weight, self.mu, x, *out, self.longest)
         return float(value[0])
+
+    def evaluate_few(self, point: Point, values: Vector) -> float:
+        held, own = self._own_columns
+        value = own.evaluate(taken(point.x, held), values, None)
+        return value + 0.5 * self.mu * point.squared_norm if self.mu else value
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64], draw: Generator | None) -> None:
         weight = self.whole / rows.size

@@ -1,6 +1,7 @@
 """f_i on one shard: value and gradient; the mean over shards is f exactly, also where their sizes differ."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,27 +11,17 @@ from numpy.typing import NDArray
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Round
-from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.data_terms import data_term
+from mpi_compress.problem.gradient_room import FewValues, GradientRoom
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_penalty
 from mpi_compress.problem.penalties import Penalty
+from mpi_compress.problem.points import Point, Standing
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
-
-
-@dataclass(frozen=True)
-class Point:
-    """Where functions are evaluated: a value, which no later step of an iterate changes."""
-
-    x: Vector  # (d,) a copy
-
-    @classmethod
-    def at(cls, x: Vector) -> "Point":
-        return cls(x.copy())
 
 
 @dataclass(slots=True)
@@ -56,10 +47,10 @@ class Objective:
 
     ℓ_j(x) is a loss ℓ(y_j, a_j·x) of a margin, or a model's loss of row j.
 
-    A returned gradient is valid until the next call. The last evaluation is kept with a copy of its point, and is found again by
-    any equal point: a round that is logged needs f and ∇f at x, and does not pay twice. What the algorithm asks for again, where x
-    stands still, is computed again. `samples` and `seconds` count what the algorithm asked for, kept gradients included; `borrowed`
-    is the part of `seconds` that an evaluation spent.
+    A returned gradient is valid until the next call, of this function or of another one with the same `room`. The last evaluation
+    is kept with a copy of its point, and is found again by any equal point: a round that is logged needs f and ∇f at x, and does
+    not pay twice. What the algorithm asks for again, where x stands still, is computed again. `samples` and `seconds` count what
+    the algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
 
     Args:
         clipping: gradients that a method asks for are those of clipped rows, with noise; values and evaluations are of f_i itself.
@@ -81,11 +72,15 @@ class Objective:
         self.clipping = clipping
         self.asked = self.term if clipping is None else self.term.clipped(clipping.norm)  # what a method asks
         self.neighbours: Neighbours | None = None
+        self.standing = Standing()  # what does not change while a worker sends; one object for all workers of a process
         self.round: Round | None = None  # the worker's, whose draws a random model uses
         self.samples = 0
         self.seconds = 0.0
         self.borrowed = 0.0
         self.dim = self.term.dim
+        self.room = GradientRoom(self.dim)  # one object for all workers of a process, as `standing`
+        self._holds_few = self.term.holds_few and self.penalty is None
+        self._is_few = False  # True if the last gradient is in `_few`, and not in the buffer
         self._n = len(rows)
         self._gradient = np.zeros(self.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
@@ -94,43 +89,45 @@ class Objective:
 
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
-        kept = self._found(x)
-        return (kept.value, self._gradient) if kept else self.at(Point.at(x))
+        kept = self._found(Point(x))
+        return (kept.value, self._last) if kept else self.at(Point.at(x))
 
     def at(self, point: Point) -> tuple[float, Vector]:
         """f_i and ∇f_i (d,) at a point, off the algorithm's count."""
-        kept = self._found(point.x) or self._evaluated_by_neighbours(point, charged=False)
+        kept = self._found(point) or self._evaluated_by_neighbours(point, charged=False)
         if kept is None:
             start = now()
-            value = self._compute(point.x)
-            kept = self.keep(Evaluated(point, value, now() - start, charged=False))
-        return kept.value, self._gradient
+            value, last = self._compute(point), self._last
+            self.keep(Evaluated(point, value, now() - start, charged=False))
+            return value, last
+        return kept.value, self._last
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard; as `clipping` says."""
         if rows is None:
-            return self._full_gradient(x.dense() if isinstance(x, ScaledVector) else x)
-        self._kept = None
+            return self._full_gradient(self.standing.point(x.dense() if isinstance(x, ScaledVector) else x))
+        self.drop()
         self._gradient[:] = 0.0
         self.add_gradient(self._gradient, x, rows)
         return self._gradient
 
-    def _full_gradient(self, x: Vector) -> Vector:
+    def _full_gradient(self, point: Point) -> Vector:
         draw, kept = self._draw(), None
         if draw is None and self.clipping is None:
-            kept = self._found(x)
+            kept = self._found(point)
             if kept is None or kept.taken:
-                kept = self._evaluated_by_neighbours(Point.at(x), charged=True) if self.neighbours is not None else None
+                kept = self._evaluated_by_neighbours(Point.at(point.x), charged=True) if self.neighbours is not None else None
         if kept is None:
             start = now()
-            self._compute(x, draw, self.clipping)
+            self._compute(point, draw, self.clipping)
+            last = self._last
             self.charge(now() - start)
-            return self._gradient
+            return last
         if not kept.charged:
             self.borrowed += kept.seconds
         self._kept = Evaluated(kept.point, kept.value, kept.seconds, charged=False, taken=True)
         self.charge(kept.seconds)
-        return self._gradient
+        return self._last
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
         """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
@@ -168,6 +165,20 @@ class Objective:
         self._work[held] = 0.0
         return Sparse(self.dim, held, values)
 
+    @property
+    def listed(self) -> Indices | None:
+        """The increasing coordinates beyond which the last gradient is 0, where they are few."""
+        return self._few.listed if self._is_few else None
+
+    @cached_property
+    def _few(self) -> FewValues:
+        return FewValues(self.term.held, self.mu)
+
+    @property
+    def _last(self) -> Vector:
+        """The last gradient (d,)."""
+        return self.room.gradient(self._few) if self._is_few else self._gradient
+
     def charge(self, seconds: float, samples: int | None = None) -> None:
         """Count a gradient's seconds and its samples; None: all samples."""
         self.seconds += seconds
@@ -179,7 +190,7 @@ class Objective:
         return evaluated
 
     def has(self, x: Vector) -> bool:
-        return self._found(x) is not None
+        return self._found(Point(x)) is not None
 
     @property
     def has_unused(self) -> bool:
@@ -188,15 +199,16 @@ class Objective:
 
     def drop(self) -> None:
         """Keep nothing: the gradient's buffer is about to be written to."""
-        self._kept = None
+        self._kept, self._is_few = None, False
 
     def lay_gradient(self, buffer: Vector) -> None:
         """Write gradients to the caller's buffer (d,) from now on."""
-        self._gradient, self._kept = buffer, None
+        self._gradient = buffer
+        self.drop()
 
-    def _found(self, x: Vector) -> Evaluated | None:
-        """What is kept, if its point equals x."""
-        if self._kept is not None and not are_equal(self._kept.point.x, x):
+    def _found(self, point: Point) -> Evaluated | None:
+        """What is kept, if it is at this point."""
+        if self._kept is not None and not self._kept.point.equals(point):
             self._wasted |= self._kept.charged
             self._kept = None
         return self._kept
@@ -213,16 +225,20 @@ class Objective:
         """The noise (d,) on the gradient of m rows, weighted as they are."""
         return self.term.whole * clipping.noise_on_mean(m, self.dim, self.round)
 
-    def _compute(self, x: Vector, draw: Generator | None = None, clipping: RowClipping | None = None) -> float:
-        """f_i(x); ∇f_i(x), or that of clipped rows, goes to the gradient's buffer."""
-        self._kept = None
+    def _compute(self, point: Point, draw: Generator | None = None, clipping: RowClipping | None = None) -> float:
+        """f_i at a point; ∇f_i, or that of clipped rows, goes to the gradient's buffer."""
+        self._kept, x, g = None, point.x, self._gradient
         _refuse_other_lengths(self.dim, x)
-        value = (self.term if clipping is None else self.asked).evaluate(x, self._gradient, draw)
+        self._is_few = self._holds_few and clipping is None
+        if self._is_few:
+            self._few.point = point
+            return self.term.evaluate_few(point, self._few.values)
+        value = (self.term if clipping is None else self.asked).evaluate(x, g, draw)
         if clipping is not None and clipping.noise:
-            self._gradient += self._noise(clipping, self._n)
+            g += self._noise(clipping, self._n)
         if self.penalty is not None:
             value += self.penalty.value(x)
-            self._gradient += self.penalty.gradient(x)
+            g += self.penalty.gradient(x)
         return value
 
 

@@ -74,12 +74,13 @@ class Rows:
         out[np.repeat(np.arange(len(self)), (indptr[1:] - indptr[:-1]).astype(np.int64)), indices] = values
         return out
 
-    def on_own_columns(self) -> "Rows":
-        """These rows with those columns alone of which they hold an entry."""
+    def on_own_columns(self) -> "tuple[NDArray[np.uint32], Rows]":
+        """The increasing columns of which sparse rows hold an entry, and the rows with these columns alone; all of dense rows."""
         if len(self.matrix) == 1:
-            return self
-        held, places = np.unique(self.matrix[1], return_inverse=True)
-        return Rows((self.matrix[0], places.astype(np.uint32), self.matrix[2]), self.labels, held.size)
+            return np.arange(self.dim, dtype=np.uint32), self
+        indptr, indices, values = self.matrix
+        held, places = np.unique(indices, return_inverse=True)
+        return held, Rows((indptr, places.astype(np.uint32), values), self.labels, held.size)
 
     def pairs(self, model: str) -> tuple[NDArray[np.int64], Vector]:
         """The two features of every row (N, 2), users first, and the products of their values (N,), for a model of pairs.

@@ -1,20 +1,35 @@
-"""Workers' reports: the largest of some numbers and the sums of the others, in worker order."""
+"""Workers' reports: the largest of some numbers, and the sums of the others and of gradients, in worker order."""
 
 import numpy as np
 import pytest
 
-from mpi_compress.engine.evaluation import Tally
+from mpi_compress.engine.reports import Tally, report
+from mpi_compress.exchange.mpi import _packed, _unpacked
+
+DIM = 6
 
 
 @pytest.mark.parametrize("workers", [1, 7])
-def test_the_largest_and_the_sums_in_worker_order(workers):
-    reports = np.random.default_rng(0).normal(size=(workers, 10))
-    tally = Tally(largest=3, kept=2)
-    for report in reports:
-        tally.add(report)
-    np.testing.assert_array_equal(tally.folded[:3], reports[:, :3].max(axis=0))
-    total = reports[0, 3:]
-    for report in reports[1:]:
-        total = total + report[3:]
-    assert tally.folded[3:].tobytes() == total.tobytes()
-    np.testing.assert_array_equal(tally.kept, reports[:, 3:5])
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("length", [0, 4])
+def test_the_largest_and_the_sums_in_worker_order(workers, joined, length):
+    rng = np.random.default_rng(0)
+    numbers, gradients, vectors = (rng.normal(size=(workers, size)) for size in (8, DIM, length))
+    gradients[::2, 1::3] = 0.0
+    listed = [np.array([0, 2, 3, 5], dtype=np.uint32) if i % 2 == 0 else None for i in range(workers)]
+    reports = [report(*of) for of in zip(numbers, gradients, listed, vectors if length else [None] * workers, strict=True)]
+    tally = Tally(DIM, numbers=8, largest=3, kept=2)
+    for each in [array for message in _packed(reports) for array in _unpacked(message)] if joined else reports:
+        tally.add(each)
+    np.testing.assert_array_equal(tally.numbers[:3], numbers[:, :3].max(axis=0))
+    np.testing.assert_array_equal(tally.kept, numbers[:, 3:5])
+    for found, of in ((tally.numbers[3:], numbers[:, 3:]), (tally.gradient, gradients), (tally.vector, vectors)):
+        total = of[0].copy()
+        for each in of[1:]:
+            total += each
+        assert found.tobytes() == total.tobytes()
+
+
+def test_short_reports_share_a_message_and_long_ones_do_not():
+    assert [m.size for m in _packed([np.zeros(3)] * 2)] == [8]
+    assert [m.size for m in _packed([np.zeros(40_000), [np.zeros(1), np.zeros(39_999)], np.zeros(2)])] == [40_001, 40_001, 3]

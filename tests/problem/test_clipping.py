@@ -15,8 +15,9 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.problem.clipping import RowClipping, refuse_rows_together
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.models import Model, Outline, models
-from mpi_compress.problem.objective import Objective, Point
+from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import penalties
+from mpi_compress.problem.points import Point
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 

@@ -9,7 +9,8 @@ from helpers.objectives import problem
 from mpi_compress.kernels.losses import loss_and_slope
 from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import losses
-from mpi_compress.problem.objective import Evaluated, Objective, Point
+from mpi_compress.problem.objective import Evaluated, Objective
+from mpi_compress.problem.points import Point
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.problem.second_order import curvature_at, dense_hessian, hessian_product

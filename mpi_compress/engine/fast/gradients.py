@@ -10,7 +10,8 @@ from mpi_compress.core.clock import now
 from mpi_compress.kernels.shards import losses_and_gradients
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.data_terms import FusedMargins
-from mpi_compress.problem.objective import Evaluated, Objective, Point
+from mpi_compress.problem.objective import Evaluated, Objective
+from mpi_compress.problem.points import Point
 from mpi_compress.problem.rows import Rows
 
 _CACHED = 2**20  # bytes
