@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from mpi4py import MPI
 
-from mpi_compress.exchange.host import cores
+from mpi_compress.exchange.host import own_cores
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0  # the system call's number
 _WAIT, _WAKE = 0, 1
@@ -36,7 +36,8 @@ class Bell:
     def __init__(self, comm: MPI.Comm):
         host = comm.Split_type(MPI.COMM_TYPE_SHARED)
         said = os.environ.get("MPI_COMPRESS_CROWDED")
-        self.crowded = host.allreduce(said == "1" if said in ("0", "1") else host.size > cores(), MPI.MAX)
+        cores = set().union(*host.allgather(own_cores()))  # a launcher may bind each rank to a core of its own
+        self.crowded = host.allreduce(said == "1" if said in ("0", "1") else host.size > len(cores), MPI.MAX)
         self._words: dict[int, ctypes.c_int] = {}  # by rank of `comm`
         if self.crowded and host.size > 1 and MPI.get_vendor()[0] == "MPICH" and (memory := _shared(host)) is not None:
             here = MPI.Group.Translate_ranks(host.Get_group(), list(range(host.size)), comm.Get_group())

@@ -42,3 +42,23 @@ def test_a_rank_that_waits_sleeps_until_it_is_rung():
     looks = [int(word) for word in found.stdout.split()]
     assert len(looks) == 10, found.stderr
     assert 1 <= sorted(looks)[5] < 60
+
+
+BOUND = """
+import os
+cores = sorted(os.sched_getaffinity(0))
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+os.sched_setaffinity(0, {cores[comm.rank % len(cores)] if SPREAD else cores[0]})
+from mpi_compress.exchange.bell import Bell
+os.write(1, f"{Bell(comm).crowded}\\n".encode())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="ranks cannot be bound to two cores")
+@pytest.mark.parametrize("spread", [True, False])
+def test_ranks_are_crowded_where_they_are_more_than_the_cores_that_they_are_bound_to(spread):
+    line = [str(Path(sys.executable).parent / "mpiexec"), "-n", "2", sys.executable, "-c", f"SPREAD = {spread}\n{BOUND}"]
+    environment = {name: value for name, value in os.environ.items() if name != "MPI_COMPRESS_CROWDED"}
+    found = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60)
+    assert found.stdout.split() == [str(not spread)] * 2, found.stderr
