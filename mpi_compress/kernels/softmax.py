@@ -100,24 +100,32 @@ def loss_and_gradient(matrix, labels, X, bias, gradient, of_bias, longest=None):
 
 
 @kernel
-def hessian_product(matrix, X, bias, V, of_v, out, of_bias):
-    """Adds to out (d, c) and of_bias (c,) the product of the Hessian of Σ_i −log softmax with V (d, c) and of_v (c,) or (0,)."""
-    p, z = np.empty(X.shape[1]), np.empty(X.shape[1])
-    n = matrix[0].shape[0] - (1 if len(matrix) == 3 else 0)
-    for i in range(np.uint64(n)):
-        _scores(matrix, i, X, p)
+def normalise(scores):
+    """Turns scores (N, c) into probabilities, in place."""
+    for i in range(np.uint64(scores.shape[0])):
+        _softmax(scores[i])
+
+
+@kernel
+def hessian_product(matrix, probabilities, V, of_v, out, of_bias):
+    """Adds to out (d, c) and of_bias (c,) the product of the Hessian of Σ_i −log softmax with V (d, c) and of_v (c,) or (0,).
+
+    Args:
+        probabilities: softmax(a_i X + bias) (N, c).
+    """
+    z = np.empty(V.shape[1])
+    for i in range(np.uint64(probabilities.shape[0])):
+        p = probabilities[i]
         _scores(matrix, i, V, z)
-        for c in range(bias.size):
-            p[c] += bias[c]
+        for c in range(of_v.size):
             z[c] += of_v[c]
-        _softmax(p)
         mean = 0.0
         for c in range(p.size):
             mean += p[c] * z[c]
         for c in range(p.size):
             z[c] = p[c] * (z[c] - mean)
         _add_outer(matrix, i, z, out)
-        for c in range(bias.size):
+        for c in range(of_v.size):
             of_bias[c] += z[c]
 
 

@@ -45,8 +45,8 @@ def curvature_at(f: Objective, x: Vector) -> Vector:
 def hessian_at(f: Objective, x: Vector) -> Callable[[Vector], Vector]:
     """v ↦ ∇²f_i(x) · v, both (d,)."""
     if isinstance(f.loss, Model):
-        share = f.weight * len(f.rows)
-        return lambda v: share * f.term.loss.hessian_product(x, f.rows, v) + f.mu * v
+        share, product = f.weight * len(f.rows), f.term.loss.hessian_at(x, f.rows)
+        return lambda v: share * product(v) + f.mu * v
     curvature = curvature_at(f, x)
     return lambda v: hessian_product(f, curvature, v)
 

@@ -144,6 +144,19 @@ def test_a_hessian_product_is_the_derivative_of_the_gradient_and_below_the_smoot
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
+def test_products_with_kept_probabilities_and_with_those_of_parts_agree(bias, sparse, monkeypatch):
+    rows, model = classified(sparse), models["softmax"](bias=bias).within(Outline(40, 6, 3))
+    x, v, w = np.random.default_rng(5).standard_normal((3, model.dim))
+    product = model.hessian_at(x, rows)
+    found = [product(v), product(w), product(v)]
+    assert found[0].tobytes() == found[2].tobytes() == model.hessian_product(x, rows, v).tobytes()
+    monkeypatch.setattr("mpi_compress.problem.models.softmax._KEPT", 7 * 3)  # 7 rows at once
+    for of, whole in ((v, found[0]), (w, found[1])):
+        np.testing.assert_allclose(model.hessian_at(x, rows)(of), whole, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
 def test_the_minimum_of_softmax_is_the_one_that_scikit_learn_finds(bias, sparse):
     """Without a bias, for scikit-learn does not regularise it."""
     rows, mu = classified(sparse), 0.05

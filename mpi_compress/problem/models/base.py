@@ -3,7 +3,7 @@
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -126,6 +126,10 @@ class Model(Part, ABC):
     def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
         """∇²(mean loss) · v (d,), a new array, for the solver newton."""
         raise NotImplementedError
+
+    def hessian_at(self, x: Vector, rows: Rows) -> Callable[[Vector], Vector]:
+        """v ↦ `hessian_product(x, rows, v)`; a model that can keep something from one product to the next says so here."""
+        return lambda v: self.hessian_product(x, rows, v)
 
     def minimise(self, rows: Rows, mu: float) -> Vector:
         """x* (d,) of the mean loss of rows + (µ/2)‖x‖², for the solver exact."""

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.random import Generator
@@ -7,6 +7,8 @@ from mpi_compress.kernels import softmax as kernels
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
 from mpi_compress.problem.rows import Rows
+
+_KEPT = 2**25  # probabilities of rows, 256 MiB
 
 
 @models.register("softmax")
@@ -41,9 +43,28 @@ class Softmax(Model):
         return total / len(rows), gradient
 
     def hessian_product(self, x: Vector, rows: Rows, v: Vector) -> Vector:
-        out = np.zeros(x.size)
-        kernels.hessian_product(rows.matrix, *self.split(x).values(), *self.split(v).values(), *self.split(out).values())
-        return out / len(rows)
+        return self.hessian_at(x, rows)(v)
+
+    def hessian_at(self, x: Vector, rows: Rows) -> Callable[[Vector], Vector]:
+        """The probabilities of all rows are kept from one product to the next, unless they are very many."""
+        most = max(1, _KEPT // self.outline.classes)
+        parts = [rows.cut(start, min(start + most, len(rows))) for start in range(0, len(rows), most)]
+        kept = self._probabilities(x, rows) if len(parts) == 1 else None
+
+        def product(v: Vector) -> Vector:
+            out = np.zeros(x.size)
+            blocks = (*self.split(v).values(), *self.split(out).values())
+            for part in parts:
+                kernels.hessian_product(part.matrix, self._probabilities(x, part) if kept is None else kept, *blocks)
+            return out / len(rows)
+
+        return product
+
+    def _probabilities(self, x: Vector, rows: Rows) -> Vector:
+        """softmax(a X + b) (N, classes) of every row."""
+        out = self.scores(x, rows)
+        kernels.normalise(out)
+        return out
 
     def smoothness(self, rows: Rows, largest: float) -> float:
         return super().smoothness(rows, largest) + self.curvature * self.bias  # b is a feature that is 1 everywhere
