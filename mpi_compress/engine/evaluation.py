@@ -85,7 +85,7 @@ class Evaluator:
             value, gradient = evaluated.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
             numbers = np.concatenate([largest, peaks, algorithm.worker_logs(workers[i]), (value, f.samples, moment)])
-            yield report(numbers, gradient, evaluated.listed, algorithm.worker_vector(workers[i]))
+            yield report(numbers, gradient, evaluated.last.listed, algorithm.worker_vector(workers[i]))
 
     def _with_penalty(self, r: Penalty, x: Vector, g: Vector) -> Vector:
         """∇(f + r) (d,), or the gradient mapping where r is not smooth."""

@@ -95,7 +95,7 @@ def _in_one_room(functions: dict[int, Objective]) -> dict[int, Objective]:
     if functions:
         room = GradientRoom(next(iter(functions.values())).dim)
         for f in functions.values():
-            f.room = room
+            f.last.room = room
     return functions
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mpi_compress.kernels import shards
 from mpi_compress.kernels.vectors import united
 from mpi_compress.messages.kinds import Indices, Vector
+from mpi_compress.problem.data_terms import DataTerm
 from mpi_compress.problem.points import Point
 
 _NONE: Indices = np.empty(0, dtype=np.uint32)
@@ -64,3 +65,27 @@ class GradientRoom:
             shards.lay_out(of.held, of.values, of.mu, point.x, is_sparse, nonzeros, is_dirty, *before, self._v)
             self._is_dirty, self._whose = not is_sparse, (of, point)
         return self._v
+
+
+class LastGradient:
+    """The last gradient of a function with this term: in a vector of its own, or by the few coordinates that its rows hold."""
+
+    def __init__(self, term: DataTerm):
+        self.buffer: Vector = np.zeros(term.dim)
+        self.is_few = False  # True if it is `few`, and not in the buffer
+        self.room = GradientRoom(term.dim)  # one for all functions of a process
+        self._term = term
+
+    @cached_property
+    def few(self) -> FewValues:
+        return FewValues(self._term.held, self._term.mu)
+
+    @property
+    def vector(self) -> Vector:
+        """The gradient (d,)."""
+        return self.room.gradient(self.few) if self.is_few else self.buffer
+
+    @property
+    def listed(self) -> Indices | None:
+        """The increasing coordinates beyond which it is 0, where they are few."""
+        return self.few.listed if self.is_few else None

@@ -1,7 +1,6 @@
 """f_i on one shard: value and gradient; the mean over shards is f exactly, also where their sizes differ."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Indices, Sparse, Vector
 from mpi_compress.problem.clipping import RowClipping
 from mpi_compress.problem.data_terms import data_term
-from mpi_compress.problem.gradient_room import FewValues, GradientRoom
+from mpi_compress.problem.gradient_room import LastGradient
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.own_parts import checked_penalty
@@ -47,7 +46,7 @@ class Objective:
 
     ℓ_j(x) is a loss ℓ(y_j, a_j·x) of a margin, or a model's loss of row j.
 
-    A returned gradient is valid until the next call, of this function or of another one with the same `room`. The last evaluation
+    A returned gradient is valid until the next call, of this function or of another one with its room. The last evaluation
     is kept with a copy of its point, and is found again by any equal point: a round that is logged needs f and ∇f at x, and does
     not pay twice. What the algorithm asks for again, where x stands still, is computed again. `samples` and `seconds` count what
     the algorithm asked for, kept gradients included; `borrowed` is the part of `seconds` that an evaluation spent.
@@ -78,11 +77,9 @@ class Objective:
         self.seconds = 0.0
         self.borrowed = 0.0
         self.dim = self.term.dim
-        self.room = GradientRoom(self.dim)  # one object for all workers of a process, as `standing`
+        self.last = LastGradient(self.term)
         self._holds_few = self.term.holds_few and self.penalty is None
-        self._is_few = False  # True if the last gradient is in `_few`, and not in the buffer
         self._n = len(rows)
-        self._gradient = np.zeros(self.dim)
         self._work = np.empty(0)  # (d,) zeros, once it is needed
         self._kept: Evaluated | None = None
         self._wasted = False  # True if something computed ahead was dropped
@@ -90,26 +87,26 @@ class Objective:
     def value_and_gradient(self, x: Vector) -> tuple[float, Vector]:
         """f_i(x) and ∇f_i(x) (d,), off the algorithm's count."""
         kept = self._found(Point(x))
-        return (kept.value, self._last) if kept else self.at(Point.at(x))
+        return (kept.value, self.last.vector) if kept else self.at(Point.at(x))
 
     def at(self, point: Point) -> tuple[float, Vector]:
         """f_i and ∇f_i (d,) at a point, off the algorithm's count."""
         kept = self._found(point) or self._evaluated_by_neighbours(point, charged=False)
         if kept is None:
             start = now()
-            value, last = self._compute(point), self._last
+            value, last = self._compute(point), self.last.vector
             self.keep(Evaluated(point, value, now() - start, charged=False))
             return value, last
-        return kept.value, self._last
+        return kept.value, self.last.vector
 
     def gradient(self, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None = None) -> Vector:
         """∇f_i(x) (d,), or the mean over a minibatch of `rows` in place of the mean over the shard; as `clipping` says."""
         if rows is None:
             return self._full_gradient(self.standing.point(x.dense() if isinstance(x, ScaledVector) else x))
         self.drop()
-        self._gradient[:] = 0.0
-        self.add_gradient(self._gradient, x, rows)
-        return self._gradient
+        self.last.buffer[:] = 0.0
+        self.add_gradient(self.last.buffer, x, rows)
+        return self.last.buffer
 
     def _full_gradient(self, point: Point) -> Vector:
         draw, kept = self._draw(), None
@@ -120,14 +117,14 @@ class Objective:
         if kept is None:
             start = now()
             self._compute(point, draw, self.clipping)
-            last = self._last
+            last = self.last.vector
             self.charge(now() - start)
             return last
         if not kept.charged:
             self.borrowed += kept.seconds
         self._kept = Evaluated(kept.point, kept.value, kept.seconds, charged=False, taken=True)
         self.charge(kept.seconds)
-        return self._last
+        return self.last.vector
 
     def add_gradient(self, out: Vector, x: Vector | ScaledVector, rows: NDArray[np.uint64] | None) -> None:
         """out += `gradient(x, rows)`; out (d,) must not be the array that `gradient` returns."""
@@ -165,20 +162,6 @@ class Objective:
         self._work[held] = 0.0
         return Sparse(self.dim, held, values)
 
-    @property
-    def listed(self) -> Indices | None:
-        """The increasing coordinates beyond which the last gradient is 0, where they are few."""
-        return self._few.listed if self._is_few else None
-
-    @cached_property
-    def _few(self) -> FewValues:
-        return FewValues(self.term.held, self.mu)
-
-    @property
-    def _last(self) -> Vector:
-        """The last gradient (d,)."""
-        return self.room.gradient(self._few) if self._is_few else self._gradient
-
     def charge(self, seconds: float, samples: int | None = None) -> None:
         """Count a gradient's seconds and its samples; None: all samples."""
         self.seconds += seconds
@@ -199,11 +182,11 @@ class Objective:
 
     def drop(self) -> None:
         """Keep nothing: the gradient's buffer is about to be written to."""
-        self._kept, self._is_few = None, False
+        self._kept, self.last.is_few = None, False
 
     def lay_gradient(self, buffer: Vector) -> None:
         """Write gradients to the caller's buffer (d,) from now on."""
-        self._gradient = buffer
+        self.last.buffer = buffer
         self.drop()
 
     def _found(self, point: Point) -> Evaluated | None:
@@ -227,12 +210,12 @@ class Objective:
 
     def _compute(self, point: Point, draw: Generator | None = None, clipping: RowClipping | None = None) -> float:
         """f_i at a point; ∇f_i, or that of clipped rows, goes to the gradient's buffer."""
-        self._kept, x, g = None, point.x, self._gradient
+        self._kept, x, g = None, point.x, self.last.buffer
         _refuse_other_lengths(self.dim, x)
-        self._is_few = self._holds_few and clipping is None
-        if self._is_few:
-            self._few.point = point
-            return self.term.evaluate_few(point, self._few.values)
+        self.last.is_few = self._holds_few and clipping is None
+        if self.last.is_few:
+            self.last.few.point = point
+            return self.term.evaluate_few(point, self.last.few.values)
         value = (self.term if clipping is None else self.asked).evaluate(x, g, draw)
         if clipping is not None and clipping.noise:
             g += self._noise(clipping, self._n)

@@ -24,7 +24,7 @@ def functions(rng: np.random.Generator, n: int, mu: float, weight: float = 0.1) 
         values = np.full(a.nnz, 0.5) if i % 2 else rng.standard_normal(a.nnz)
         matrix = (a.indptr.astype(np.uint64), a.indices.astype(np.uint32), values)
         found.append(Objective(Rows(matrix, rng.choice([-1.0, 1.0], 3), DIM), Logistic(), weight, mu))
-        found[-1].room = room
+        found[-1].last.room = room
     return found
 
 
@@ -54,8 +54,8 @@ def test_any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions(
             value, gradient = f.at(Point.at(x))
             assert (value, gradient.tobytes()) == dense(f, x)
             beyond = np.ones(DIM, dtype=bool)
-            if f.listed is not None:
-                beyond[f.listed] = False
+            if f.last.listed is not None:
+                beyond[f.last.listed] = False
                 assert not gradient[beyond].any()
             else:
                 assert mu
