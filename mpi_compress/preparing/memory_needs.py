@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mpi_compress.core.errors import UserError
@@ -66,7 +67,9 @@ def _few(spec: RunSpec, shape: Shape, dim: int) -> float | None:
 
 def _message(spec: RunSpec, dim: int, few: float | None) -> float:
     """Bytes of a worker's message, encoded or decoded, about; `few`: what the worker keeps of a gradient that it compresses."""
-    made, k = spec.up.compressor.makes, spec.up.compressor.count(dim)
+    made, k = spec.up.compressor.makes, None
+    with suppress(ValueError):  # a k above d, which is refused where the run is prepared
+        k = spec.up.compressor.count(dim)
     if made in (Dense, Lattice):
         return 8.0 * dim * (_LATTICE if made is Lattice else 1.0)
     most = 8.0 * dim * _SPARSE if few is None else min(few, 8.0 * dim * _SPARSE)
