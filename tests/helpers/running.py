@@ -94,6 +94,6 @@ def rows_in(folder: Path) -> bool:
 def wait_for(what: Callable[[], object], every: float = 0.05) -> None:
     """Return when `what` becomes true."""
     deadline = time.monotonic() + PATIENT
-    while not what() and time.monotonic() < deadline:
+    while not what():  # what becomes true need not stay so: a file may be written to
+        assert time.monotonic() < deadline
         time.sleep(every)
-    assert what()
