@@ -37,12 +37,14 @@ class Channel:
 
     Args:
         bell: that of `comm`, if there is one already.
+        kept: how many arrays of large messages are used again.
     """
 
     patience: Patience | None = None
 
-    def __init__(self, comm: MPI.Comm, bell: Bell | None = None):
+    def __init__(self, comm: MPI.Comm, bell: Bell | None = None, kept: int = 2):
         self.comm = comm.Dup()
+        self.room = Room(kept)
         self.rank, self.size = comm.rank, comm.size
         self.bell = bell or Bell(comm)
         self.crowded = self.bell.crowded
@@ -99,7 +101,7 @@ class Channel:
             )
         else:
             message = self.comm.Mprobe(source=source, tag=tag, status=status)
-        buffer: NDArray[Any] = np.empty(status.Get_count(MPI.BYTE), np.uint8).view(dtype)
+        buffer: NDArray[Any] = self.room.take(status.Get_count(MPI.BYTE)).view(dtype)
         self.wait(message.Irecv(buffer), arriving=True)
         self.bell.ring(source)
         return buffer
@@ -192,14 +194,10 @@ class Messages(Channel):
     Messages go as their lengths (4 bytes each), and then themselves: together if they are short, else in a second MPI message. Its
     tag says whether they are as long as those before, for then the receiver has asked for them already. One tag from one rank has
     always the same number of messages.
-
-    Args:
-        kept: how many arrays of large messages are used again.
     """
 
     def __init__(self, comm: MPI.Comm, bell: Bell | None, kept: int):
-        super().__init__(comm, bell)
-        self._room = Room(kept)
+        super().__init__(comm, bell, kept)
         self._sent: dict[tuple[int, int, int], _Phase] = {}  # by receiver, tag, number of messages
         self._arrivals: dict[tuple[int, int, int], _Arrival] = {}  # by source, tag, number of messages
 
@@ -230,7 +228,7 @@ class Messages(Channel):
     def _together(self, messages: Sequence[Message], size: int) -> Bytes:
         if len(messages) == 1:
             return messages[0].data
-        return np.concatenate([m.data for m in messages], out=self._room.take(size))
+        return np.concatenate([m.data for m in messages], out=self.room.take(size))
 
     def receive_messages(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
         """The next messages from some ranks, of each as many as `numbers` says.
@@ -249,7 +247,7 @@ class Messages(Channel):
     def _received(self, numbers: Mapping[int, int], tag: int) -> dict[int, list[Message]]:
         arrivals = [self._arrival(source, tag, number) for source, number in numbers.items()]
         for arrival in arrivals:
-            arrival.begin(self._room)
+            arrival.begin(self.room)
         sources, waited = [*numbers], [arrival.request for arrival in arrivals]
         rung = all(map(self.bell.reaches, sources))
         found: dict[int, list[Message]] = {}
@@ -257,7 +255,7 @@ class Messages(Channel):
         statuses = [MPI.Status() for _ in waited]
         while len(found) < len(sources):
             for i, status in zip(self._some(waited, rung, statuses), statuses, strict=False):
-                found[sources[i]], request, size = arrivals[i].opened(self._room, status)
+                found[sources[i]], request, size = arrivals[i].opened(self.room, status)
                 if request is not None:
                     requests.append(request)
                     sizes.append(size)

@@ -16,6 +16,7 @@ from mpi_compress.exchange.base import Exchange, Report, T, Taker, block
 from mpi_compress.exchange.bell import Bell
 from mpi_compress.exchange.channel import Channel, Messages
 from mpi_compress.exchange.frames import joined, parted
+from mpi_compress.exchange.host import Room
 from mpi_compress.exchange.patience import Patience
 from mpi_compress.messages.link import LENGTH_BYTES, Bytes, Message
 
@@ -68,7 +69,7 @@ class _OverMPI(Exchange):
 
     def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
         if not self.is_root:
-            for message in _packed(reports) if dtype is np.float64 else reports:
+            for message in _packed(reports, self._control.room) if dtype is np.float64 else reports:
                 self._control.send(message, [0], REPORT)
             return
         assert into is not None
@@ -105,8 +106,12 @@ class _OverMPI(Exchange):
         return self._control.share(decision)
 
 
-def _packed(reports: Iterable[Report]) -> Iterator[NDArray]:
+def _packed(reports: Iterable[Report], room: Room) -> Iterator[NDArray]:
     """Reports, each behind its length, as many in a message as are short together."""
+
+    def one() -> NDArray:
+        return np.concatenate(held, out=room.take(8 * sum(map(len, held))).view(np.float64))
+
     held: list[Any] = []
     size = 0
     for report in reports:
@@ -115,10 +120,10 @@ def _packed(reports: Iterable[Report]) -> Iterator[NDArray]:
         held += [[length], *arrays]
         size += length
         if size >= _TOGETHER:
-            yield np.concatenate(held)
+            yield one()
             held, size = [], 0
     if held:
-        yield np.concatenate(held)
+        yield one()
 
 
 def _unpacked(message: NDArray) -> Iterator[NDArray]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mpi_compress.engine.reports import Tally, report
+from mpi_compress.exchange.host import Room
 from mpi_compress.exchange.mpi import _packed, _unpacked
 
 DIM = 6
@@ -19,7 +20,7 @@ def test_the_largest_and_the_sums_in_worker_order(workers, joined, length):
     listed = [np.array([0, 2, 3, 5], dtype=np.uint32) if i % 2 == 0 else None for i in range(workers)]
     reports = [report(*of) for of in zip(numbers, gradients, listed, vectors if length else [None] * workers, strict=True)]
     tally = Tally(DIM, numbers=8, largest=3, kept=2)
-    for each in [array for message in _packed(reports) for array in _unpacked(message)] if joined else reports:
+    for each in [array for message in _packed(reports, Room(2)) for array in _unpacked(message)] if joined else reports:
         tally.add(each)
     np.testing.assert_array_equal(tally.numbers[:3], numbers[:, :3].max(axis=0))
     np.testing.assert_array_equal(tally.kept, numbers[:, 3:5])
@@ -31,5 +32,5 @@ def test_the_largest_and_the_sums_in_worker_order(workers, joined, length):
 
 
 def test_short_reports_share_a_message_and_long_ones_do_not():
-    assert [m.size for m in _packed([np.zeros(3)] * 2)] == [8]
-    assert [m.size for m in _packed([np.zeros(40_000), [np.zeros(1), np.zeros(39_999)], np.zeros(2)])] == [40_001, 40_001, 3]
+    assert [m.size for m in _packed([np.zeros(3)] * 2, Room(2))] == [8]
+    assert [m.size for m in _packed([np.zeros(40_000), [np.zeros(1), np.zeros(39_999)], np.zeros(2)], Room(2))] == [40_001, 40_001, 3]
