@@ -5,13 +5,13 @@ RUNS := .venv/runs
 OTHER_VENV := .venv/other
 OTHER ?= numpy==2.2.* scipy==1.15.* numba==0.62.*
 # what docs/figures.md shows
-PAPERS := $(wildcard jobs/*.toml) $(addprefix jobs/,aiade cat deep gspar ht literature)
+PAPERS := $(wildcard jobs/*.toml) $(addprefix jobs/,aiade cat gspar ht literature)
 # the demo has 4 workers and a master; more ranks than cores would wait for each other
 RANKS := $(shell $(PYTHON) -c 'import os; print(max(2, min(5, os.cpu_count())))')
 
 unexport PYTHONDONTWRITEBYTECODE  # with it, every start of a command compiles every module
 
-.PHONY: demo figures records test test-slow test-cluster lint bench docs clean constraints coverage test-versions mistakes claims-mutants random-mistakes
+.PHONY: demo figures figures-deep records test test-slow test-cluster lint bench docs clean constraints coverage test-versions mistakes claims-mutants random-mistakes
 
 demo: $(RUNS)              ## the main job on built-in data under mpiexec, and its figure
 	$(BIN)/mpiexec -n $(RANKS) $(BIN)/mpi-compress run jobs/demo.toml
@@ -19,6 +19,10 @@ demo: $(RUNS)              ## the main job on built-in data under mpiexec, and i
 
 figures: $(INSTALLED)      ## the papers' jobs, two at once, what is done left out, and report.html; FULL=1: full sizes, with sets that are fetched
 	$(BIN)/mpi-compress reproduce $(PAPERS) -o report.html --table docs/figures.md --gallery docs/gallery.md $(if $(FULL),--full --get)
+
+figures-deep: $(INSTALLED) ## the same of networks, which take longer, with pages of their own: as jobs/deep says, or FULL=1
+	$(BIN)/mpi-compress reproduce jobs/deep -o report-deep.html --title "Networks: figures and claims" \
+	  --table docs/figures-deep.md --gallery docs/gallery-deep.md $(if $(FULL),--full --get)
 
 records: $(INSTALLED)      ## the jobs of docs/records.md, and the page
 	$(BIN)/mpi-compress reproduce jobs/records -o records.html

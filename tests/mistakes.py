@@ -39,6 +39,7 @@ SOME_WORKERS, LAZY, LOCAL = (f"algorithms/test_{name}.py::test_" for name in ("p
 GD, AIADE, KEYS = "algorithms/test_gd.py::test_", "algorithms/test_aiade.py::test_", "problem/test_keys.py::test_"
 LOSSES, PENALTIES, RESULTS = "problem/test_losses.py::test_", "problem/test_penalties.py::test_", "results/test_results.py::test_"
 CHECKPOINT, THEORY, CONSTANTS = "saving/test_checkpoint.py::test_", "engine/test_theory.py::test_", "preparing/test_constants.py::test_"
+ROOM = "problem/test_gradient_room.py::test_"
 VERDICTS, REPORT, CLI = "evidence/test_verdicts.py::test_", "report/test_report.py::test_", "cli/test_cli.py::test_"
 QUEUE, REQUEUE, SLURM = "cluster/test_queue.py::test_", "cluster/test_requeue.py::test_", "cluster/test_slurm.py::test_"
 PATIENCE, RANKS, LAYOUTS = "exchange/test_patience.py::test_", "exchange/test_ranks.py::test_", "engine/test_layouts.py::test_"
@@ -152,7 +153,11 @@ PROBLEM = (
     M("problem/constants.py", "noise / (batch or 1)", "noise", EF_PARTS + "the_noise_that_settles_a_threshold_is_that_of_the_gradients_at_the_start", "the noise of one row for any minibatch"),
     M("problem/constants.py", "return float(_squares(shard).max()) * weight * len(shard)", "return float(_squares(shard).max()) * weight", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_row without the rows of a shard"),
     M("problem/datasets/store.py", "table.dtype, table.rows, table.known_dim, split.key", "table.dtype, table.known_dim, split.key", KEYS + "each_setting_of_the_data_has_a_file_of_its_own", "the number of rows is left out of the cache's key"),
-    M("problem/objective.py", "return cls(x.copy())", "return cls(x)", LOSSES + "an_evaluation_is_found_again_at_an_equal_point_and_at_no_other", "what is kept belongs to a point that moves on"),
+    M("problem/points.py", "self._x = self._point = None", "pass", ROOM + "points_are_compared_once_and_an_iterate_that_stands_still_is_copied_once", "an iterate stands still for ever"),
+    M("problem/gradient_room.py", "self._whose[0] is not of or self._whose[1] is not point", "self._whose[1] is not point", ROOM + "any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions", "a worker gets the gradient of another"),
+    M("problem/gradient_room.py", "self._is_dirty, self._whose = not is_sparse, (of, point)", "self._is_dirty, self._whose = False, (of, point)", ROOM + "any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions", "a dense µx stays"),
+    M("engine/reports.py", "np.maximum(self.numbers[:n], numbers[:n], out=self.numbers[:n])", "pass", "engine/test_reports.py", "the first worker's seconds are the largest"),
+    M("problem/points.py", "return cls(x.copy())", "return cls(x)", LOSSES + "an_evaluation_is_found_again_at_an_equal_point_and_at_no_other", "what is kept belongs to a point that moves on"),
 )
 
 JOB = (

@@ -89,7 +89,7 @@ _AXES = [
 _PAGE = [
     _take("jobs", nargs="*", type=named, metavar="JOB|FOLDER", help="job files, or folders of such (default: ./jobs)"),
     _take("-o", dest="page", type=_page, default="report.html", metavar="PAGE.html", help="the page (default: report.html)"),
-    _take("--title", help="of the page (default: the job's own; of jobs of the papers: The papers, reproduced)"),
+    _take("--title", help="of the pages (default: the job's own; of jobs of the papers: The papers, reproduced)"),
     _out("where the jobs' results are"),
     _take("--table", metavar="FILE.md", help="also a table of figures, data and status, as Markdown"),
     _take("--gallery", metavar="FILE.md", help="also all figures as pictures, in a page of Markdown"),

@@ -12,9 +12,9 @@ def act(options: Namespace) -> int:
     found = report.outcomes(report.job_files(options.jobs), Path(options.out), options.full, overrides_of(options), options.only)
     report.write(found, Path(options.page), options.title or None)
     if options.table:
-        report.write_table(found, Path(options.table))
+        report.write_table(found, Path(options.table), options.title or None)
     if options.gallery:
-        report.write_gallery(found, Path(options.gallery))
+        report.write_gallery(found, Path(options.gallery), options.title or None)
     for line in report.summary(found):
         print(line)
     print(options.page)

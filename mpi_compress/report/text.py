@@ -23,10 +23,8 @@ PAPERS = {
     "(NeurIPS 2021)",
     "AIADE": "Ye, Xiao, Sun: A Communication Efficient Gradient Compression Algorithm for Distributed Learning (2020)",
 }
-_TABLE = """# Figures and claims
-
-Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the paper's;
-*generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.
+_TABLE = """Written by `mpi-compress report --table` from results, not by hand. *stand-in*: another set takes the place of the
+paper's; *generated*: the data are made as the paper, or the job, says. `mpi-compress check JOB` prints a job's claims in full.
 A row is judged by the median over seeds. From five seeds on, an interval holds the median with a probability of nine
 tenths or more; where it, or the grid of a tuned number, holds values that meet the claim and values that do not, the row is
 *undecided*. Where a run was cut off before a level, where the level lies above the start, and where a value is no number, a row
@@ -37,7 +35,7 @@ is looked at. It holds if all of its rows do that were tested, and *in part* if 
 *wanted* are ours where they are not the paper's number itself: windows around it, and shares of it.
 
 """
-_GALLERY = "# Gallery\n\nEach figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
+_GALLERY = "Each figure as its job draws it, by `mpi-compress plot JOB`; written by `mpi-compress report --gallery`.\n"
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
@@ -54,9 +52,9 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
         yield f"all claims: {counted(verdicts)}"
 
 
-def write_table(found: Sequence[Outcome], target: Path) -> None:
+def write_table(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
     """Write `table` to a file, with links to the jobs; UserError if it cannot be written."""
-    text = table(found, target.parent)
+    text = f"# {title or 'Figures and claims'}\n\n{table(found, target.parent)}"
     with writing(target, "--table"):
         target.write_text(text, encoding="utf-8")
 
@@ -97,9 +95,9 @@ def group_of(o: Outcome) -> str:
     return word[0] if word and word[0] in PAPERS else ""
 
 
-def write_gallery(found: Sequence[Outcome], target: Path) -> None:
+def write_gallery(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
     """Write a page, and the pictures of jobs with results into a folder beside it; UserError if they cannot be written."""
-    lines = [_GALLERY]
+    lines = [f"# {title or 'Gallery'}\n", _GALLERY]
     for group in (*PAPERS, ""):
         members = [o for o in found if o.runs and group_of(o) == group]
         lines += [f"## {group or 'Further'}\n"] if members else []

@@ -50,8 +50,9 @@ def test_any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions(
         x = points[place]
         for f in fs:
             assert f.gradient(x).tobytes() == dense(f, x)[1]
+        point = Point.at(x)  # one object for all, as in an evaluation
         for f in fs:
-            value, gradient = f.at(Point.at(x))
+            value, gradient = f.at(point)
             assert (value, gradient.tobytes()) == dense(f, x)
             beyond = np.ones(DIM, dtype=bool)
             if f.last.listed is not None:
