@@ -107,7 +107,10 @@ class Exchange:
         return [downs[i] for i in self.mine]
 
     def collect(self, reports: Iterable[Report], into: Taker | None, dtype: type = np.float64) -> None:
-        """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined."""
+        """Give every worker's report to `into` on rank 0, one by one in worker order; a list from another rank arrives joined.
+
+        A report is valid until the next one is asked for.
+        """
         assert into is not None
         for report in reports:
             into.add(report)

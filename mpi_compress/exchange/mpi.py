@@ -117,11 +117,13 @@ def _packed(reports: Iterable[Report], room: Room) -> Iterator[NDArray]:
     for report in reports:
         arrays = report if isinstance(report, list) else [report]
         length = sum(array.size for array in arrays)
-        held += [[length], *arrays]
         size += length
-        if size >= _TOGETHER:
-            yield one()
-            held, size = [], 0
+        if size < _TOGETHER:
+            held.append(np.concatenate([[length], *arrays]))  # a copy: the next report may use the memory of this one
+            continue
+        held += [[length], *arrays]
+        yield one()
+        held, size = [], 0
     if held:
         yield one()
 

@@ -34,3 +34,16 @@ def test_the_largest_and_the_sums_in_worker_order(workers, joined, length):
 def test_short_reports_share_a_message_and_long_ones_do_not():
     assert [m.size for m in _packed([np.zeros(3)] * 2, Room(2))] == [8]
     assert [m.size for m in _packed([np.zeros(40_000), [np.zeros(1), np.zeros(39_999)], np.zeros(2)], Room(2))] == [40_001, 40_001, 3]
+
+
+def test_a_report_may_use_the_memory_of_the_one_before():
+    """As gradients do that are laid out in one room."""
+    room = np.empty(DIM)
+
+    def reports():
+        for i in range(5):
+            room[:] = i
+            yield report(np.full(8, i), room, None, None)
+
+    arrived = [array for message in _packed(reports(), Room(2)) for array in _unpacked(message)]
+    assert [array[-1] for array in arrived] == [0, 1, 2, 3, 4]
