@@ -14,6 +14,7 @@ from mpi_compress.kernels import cgutils, intrinsic, ir, kernel, types
 from mpi_compress.kernels.exponential import fma
 from mpi_compress.kernels.losses import losses_and_slopes
 from mpi_compress.kernels.rows import in_kernels, row_add, row_dot, row_square, share_kept, sparse_add, sparse_dot
+from mpi_compress.kernels.vectors import sum_of_squares
 
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 _FAR = 2**16  # coordinates: from there on x and the gradient are not cached together
@@ -205,10 +206,7 @@ def losses_and_gradients(matrix, labels, cuts, loss, weight, mu, x, values, grad
     The i-th shard is the rows from cuts_i uint64 up to cuts_{i+1}; each is read once.
     With `longest` each ∂ℓ a_j is clipped to that norm, as the row is read; the values (nnz,) of sparse rows must be all there.
     """
-    squares = 0.0
-    if mu != 0.0:
-        for j in range(x.size):
-            squares += x[j] * x[j]
+    squares = sum_of_squares(x) if mu != 0.0 else 0.0
     for shard in range(values.size):
         gradient = gradients[shard]
         gradient[:] = 0.0

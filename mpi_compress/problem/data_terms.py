@@ -44,7 +44,10 @@ class DataTerm(ABC):
         """True if the gradient of a minibatch is 0 but on the coordinates that its rows hold."""
         return len(self.rows.matrix) == 3 and self.mu == 0.0
 
-    holds_few = False  # True if the rows hold few of d coordinates, so that µx apart the gradient is 0 on nearly all
+    @property
+    def holds_few(self) -> bool:
+        """True if the rows hold few of d coordinates, so that µx apart the gradient is 0 on nearly all."""
+        return False
 
     @property
     def held(self) -> Indices:
@@ -75,8 +78,8 @@ class DataTerm(ABC):
 class FusedMargins(DataTerm):
     """A loss with a kernel: one pass over the rows."""
 
-    @cached_property
-    def holds_few(self) -> bool:  # type: ignore[override]
+    @property
+    def holds_few(self) -> bool:
         return len(self.rows.matrix) == 3 and are_few(self.rows.nonzeros, self.dim) and self.longest is None
 
     @property

@@ -251,6 +251,9 @@ at = { loss = 0.65 }
 def test_the_table_links_jobs_and_shows_their_state(folder, found):
     page.write_table(found, folder / "figures.md")
     lines = (folder / "figures.md").read_text().splitlines()
+    assert lines[0] == "# Figures and claims"
+    page.write_table(found, folder / "figures.md", "Networks")
+    assert (folder / "figures.md").read_text().splitlines() == ["# Networks", *lines[1:]]
     assert (
         "| HT fig. 99 | [ht/small](jobs/ht/small.toml) | gspar, a stand-in for gisette | stand-in | done | 2 hold, 1 does not |"
         in lines
