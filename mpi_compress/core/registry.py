@@ -8,10 +8,12 @@ frozen dataclass if it is none, and its package imports every module that it hol
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, is_dataclass
+from functools import cached_property
 from inspect import get_annotations, isabstract
 from types import ModuleType
-from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import UserError, nearest
@@ -33,6 +35,18 @@ class Part:
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
+
+    def bound_to(self, **known: Any) -> Self:
+        """A new part like this one that knows more than its parameters: numbers, links, other parts of a run.
+
+        This one stays as it is. What its cached properties have kept follows from what it knew: the new part computes it anew.
+        """
+        bound = copy(self)
+        for name in vars(self):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                del vars(bound)[name]
+        vars(bound).update(known)
+        return bound
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):
