@@ -171,10 +171,9 @@ def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
     if not is_ours(algorithm):
         n = max(1, min(setting.n, _COORDINATES // setting.dim))
         rows = max(rows, min(_ROWS_OF_A_USERS, p.problem.data.n_samples // setting.n))
-        algorithm = algorithm if algorithm.shares_memory else watched(algorithm)
     functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
     observer = Observer(Evaluator(Exchange(n), functions, setting.mu_apart), p.spec.cost, Stop(rounds=2), Log(n_samples=rows * n))
-    loop_of(algorithm)(algorithm, Streams(0), _start(p), observer)
+    loop_of(algorithm)(watched(algorithm), Streams(0), _start(p), observer)
 
 
 def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:

@@ -103,7 +103,7 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
                 how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
             how.laps.end("rehearse")
             held = hidden_state.contents(parts_of(p, p.algorithm)) if how.guards else []
-            algorithm = p.algorithm if is_ours(p.algorithm) or not how.guards else watched(p.algorithm)
+            algorithm = watched(p.algorithm) if how.guards else p.algorithm
             verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
             if held:  # on every rank alike
                 how.ranks.each(partial(hidden_state.refuse_changes, held, ""))

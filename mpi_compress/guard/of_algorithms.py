@@ -49,9 +49,8 @@ def of_method(method: Algorithm, fs: Mapping[int, Objective], x0: Vector) -> Ite
 
 
 def _of_rounds(method: Algorithm, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
-    looked_at = method if is_ours(method) else watched(copy.copy(method))
     with np.errstate(all="ignore"):
-        together, apart = _played(looked_at, fs, x0, False), _played(method, fs, x0, True)
+        together, apart = _played(watched(method), fs, x0, False), _played(method, fs, x0, True)
     differing = [key for key in together if together[key] != apart.get(key)]
     if not differing:
         text = f"{_ROUNDS} rounds are the same, whether workers share a process or not, and saved and read after each"

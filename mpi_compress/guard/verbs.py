@@ -1,52 +1,101 @@
-"""Checks what the verbs of a user's algorithm give: states, messages and logs."""
+"""Watches the verbs of a user's algorithm: what they give, and in its first rounds what they do to the node and to states."""
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms.contract import Algorithm, Method
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import CorruptMessage, UserError
-from mpi_compress.core.global_draws import FIRST_ROUNDS
-from mpi_compress.guard.first_rounds import FirstRounds
-from mpi_compress.guard.states import unsavable
+from mpi_compress.core.global_draws import FIRST_ROUNDS, refusing
+from mpi_compress.core.registry import is_ours
+from mpi_compress.guard.states import drifted, unsavable
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import TAKEN
+from mpi_compress.saving.frames import dump
+
+_PURE = ("worker_sends", "master_answers", "answers", "worker_hears")
+"""Verbs that must not change the node."""
+_STARTS = {"start": "node", "start_worker": "worker", "start_master": "master"}
+_CHANGES = {"worker_sends": "worker", "master_answers": "master", "answers": "master", "all_hear": "node"}
+"""The state that a verb may change."""
 
 
-def watched(algorithm: Algorithm) -> Algorithm:
-    """The same algorithm, whose verbs raise UserError if they give no states, messages or logs of the right kind."""
-    name, first = getattr(algorithm, "name", type(algorithm).__name__), FirstRounds(getattr(algorithm, "name", ""), algorithm)
+def watched(method: Method) -> Any:
+    """A user's algorithm whose verbs raise UserError if they do what they must not; any other method as it is."""
+    if is_ours(method) or not isinstance(method, Algorithm):
+        return method
+    looks: dict[str, Callable[..., str]] = {
+        "start": lambda given, x0: unsavable(given),
+        "start_worker": unsavable,
+        "start_master": unsavable,
+        "worker_sends": partial(_message, method.uplink, "up"),
+        "master_answers": partial(_message, method.downlink, "down"),
+        "all_hear": lambda *_: "",
+        "worker_logs": partial(_numbers, method.logs),
+    }
+    if method.answers_each:
+        looks["answers"] = partial(_answers, method.setting.n)
+    if type(method).worker_hears is not Algorithm.worker_hears:
+        looks["worker_hears"] = lambda *_: ""
+    watch = _Watch(method)
+    return method.bound_to(**{verb: partial(watch.call, verb, look) for verb, look in looks.items()})
 
-    def watch(verb: str, look: Callable[..., str]) -> None:
-        unwatched = getattr(algorithm, verb)
-        starts, of_a_round = verb.startswith("start"), verb != "worker_logs"
 
-        def verb_and_look(*arguments: Any) -> Any:
-            given = first.around(verb, unwatched, *arguments) if of_a_round and not starts else unwatched(*arguments)
-            if complaint := look(given, *arguments):
-                raise UserError(f"{name}, {verb}: {complaint}{place_of(unwatched)}")
-            if starts:
-                first.started(verb, given)
-            return given
+class _Watch:
+    """The verbs of one algorithm on one rank."""
 
-        object.__setattr__(algorithm, verb, verb_and_look)
+    def __init__(self, algorithm: Algorithm):
+        self._algorithm, self._name = algorithm, getattr(algorithm, "name", type(algorithm).__name__)
+        self._firsts: dict[str, Any] = {}  # the first states, of the workers that of one
+        self._round, self._held, self._last = -1, b"", ""  # the node as the round began, and the verb that was called last
 
-    watch("worker_sends", partial(_message, algorithm.uplink, "up"))
-    watch("master_answers", partial(_message, algorithm.downlink, "down"))
-    watch("worker_logs", partial(_numbers, algorithm.logs))
-    if algorithm.answers_each:
-        watch("answers", partial(_answers, algorithm.setting.n))
-    hears = type(algorithm).worker_hears is not Algorithm.worker_hears
-    for verb in ("worker_hears", "all_hear") if hears else ("all_hear",):
-        watch(verb, lambda *_: "")
-    watch("start", lambda given, x0: unsavable(given))
-    for verb in ("start_worker", "start_master"):
-        watch(verb, unsavable)
-    return algorithm
+    def call(self, verb: str, look: Callable[..., str], *arguments: Any) -> Any:
+        """What a verb returns; UserError if it is not what it should be, or the verb did what it must not."""
+        method = getattr(self._algorithm, verb)
+        in_first_rounds = verb not in _STARTS and verb != "worker_logs" and arguments[-1].k < FIRST_ROUNDS
+        given = self._in_round(verb, method, *arguments) if in_first_rounds else method(*arguments)
+        if complaint := look(given, *arguments):
+            raise self._refusal(verb, complaint)
+        if verb in _STARTS:
+            self._firsts.setdefault(_STARTS[verb], copy.deepcopy(given))
+        return given
+
+    def _in_round(self, verb: str, method: Callable[..., Any], *arguments: Any) -> Any:
+        node, t = arguments[0], arguments[-1]
+        if t.k != self._round:
+            self._round, self._held, self._last = t.k, _digest(node), ""
+        elif verb != self._last:
+            self._compare(node)
+        self._last = verb
+        given = refusing(f"{self._name}, {verb}", method, *arguments)
+        if whose := _CHANGES.get(verb):
+            if whose == "master":
+                self._compare(node)
+            first, state, dim = self._firsts.get(whose), arguments[0 if whose == "node" else 1], self._algorithm.setting.dim
+            if whose in self._firsts and (complaint := drifted(first, state, dim, type(self._algorithm))):
+                raise self._refusal(verb, f"the {whose}'s {complaint}")
+        return given
+
+    def _compare(self, node: Any) -> None:
+        if self._last in _PURE and _digest(node) != self._held:
+            what = "changes the node, which all_hear alone may: other workers of this process would see it, and those of others not"
+            raise self._refusal(self._last, what)
+
+    def _refusal(self, verb: str, complaint: str) -> UserError:
+        return UserError(f"{self._name}, {verb}: {complaint}{place_of(getattr(self._algorithm, verb))}")
+
+
+def _digest(node: Any) -> bytes:
+    try:
+        return blake2b(dump(node).data).digest()
+    except TypeError as error:
+        raise UserError(f"the node cannot be saved in a checkpoint any more: {error}") from None
 
 
 def _message(link_of: Callable[..., Link], way: str, given: Any, node: Any, *others: Any) -> str:
