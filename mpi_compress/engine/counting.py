@@ -13,44 +13,44 @@ from mpi_compress.core.clock import stood_still
 from mpi_compress.core.sums import added
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import Clocked, CostModel
-from mpi_compress.messages.kinds import Compressed
 from mpi_compress.messages.link import Link, Message
 from mpi_compress.results.columns import COLUMNS, named
-
-_WAYS = ("up", "down")
-_DTYPES = {c.name: c.dtype for c in COLUMNS if c.since == "counter"}
 
 
 @dataclass(frozen=True)
 class Counts:
     """What is counted of messages, or of all messages that senders have sent: each field has one number a sender.
 
-    A field is the column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for. Its `count`
-    takes a link, messages and what these decode to, and returns a number for each message.
+    A field is the column `<name>_up` of the trace, `<name>_down`, or both: those that `results.columns` has a row for.
     """
 
-    wire_bits: Sequence[int] = field(metadata={"count": lambda link, sent, read: [m.wire_bits for m in sent]})
-    paper_bits: Sequence[float] = field(metadata={"count": lambda link, sent, read: _paper_bits(link, sent, read)})
-    elements: Sequence[int] = field(metadata={"count": lambda link, sent, read: [c.elements for c in read]})  # coordinates
-
-    @classmethod
-    def names(cls) -> list[str]:
-        return [f.name for f in fields(cls)]
+    wire_bits: Sequence[int]
+    paper_bits: Sequence[float]
+    elements: Sequence[int]  # coordinates
 
     @classmethod
     def of(cls, messages: Sequence[Message], link: Link) -> "Counts":
         """The counts of each message, read by its link."""
-        return cls(*_counted(messages, link))
+        once = {id(m): m for m in messages}
+        if len(once) < len(messages):  # silent workers hosted together share one message
+            rows = dict(zip(once, zip(*vars(cls.of([*once.values()], link)).values(), strict=True), strict=True))
+            return cls(*zip(*[rows[id(m)] for m in messages], strict=True))
+        read = [m.content or link.unpack(m) for m in messages]
+        return cls(
+            wire_bits=[m.wire_bits for m in messages],
+            paper_bits=[0.0 if m.is_silent else link.paper_bits(c) for m, c in zip(messages, read, strict=True)],
+            elements=[c.elements for c in read],
+        )
 
     @classmethod
     def zeros(cls, senders: int) -> "Counts":
         """Those to which others can be added."""
-        return cls.unpacked(np.zeros((senders, len(_COUNT))))
+        return cls.unpacked(np.zeros((senders, len(fields(cls)))))
 
     @classmethod
     def unpacked(cls, rows: NDArray[np.float64]) -> "Counts":
         """What `packed` gave."""
-        return cls(*(column.astype(dtype).tolist() for column, dtype in zip(rows.T, _DTYPE, strict=True)))
+        return cls(*(column.astype(_dtype(f.name)).tolist() for column, f in zip(rows.T, fields(cls), strict=True)))
 
     def packed(self) -> NDArray[np.float64]:
         """(senders, fields), as one rank sends it to another; whole numbers below 2^53 are exact."""
@@ -62,24 +62,9 @@ class Counts:
             total[:] = map(add, total, each)
 
 
-_COUNT = [f.metadata["count"] for f in fields(Counts)]
-_NAMES = frozenset(Counts.names())
-_WIRE, _PAPER = (Counts.names().index(name) for name in ("wire_bits", "paper_bits"))
-_DTYPE = [next((_DTYPES[c] for way in _WAYS if (c := f"{f.name}_{way}") in _DTYPES), "float64") for f in fields(Counts)]
-
-
-def _paper_bits(link: Link, sent: Sequence[Message], read: Sequence[Compressed]) -> list[float]:
-    return [0.0 if m.is_silent else link.paper_bits(c) for m, c in zip(sent, read, strict=True)]
-
-
-def _counted(messages: Sequence[Message], link: Link) -> list[Sequence[Any]]:
-    """What is counted of the messages, a column for each field of `Counts`."""
-    distinct = {id(m): m for m in messages}  # silent workers hosted together share one message
-    if len(distinct) == len(messages):
-        contents = [m.content or link.unpack(m) for m in messages]
-        return [count(link, messages, contents) for count in _COUNT]
-    rows = dict(zip(distinct, zip(*_counted([*distinct.values()], link), strict=True), strict=True))
-    return [*zip(*[rows[id(m)] for m in messages], strict=True)]
+def _dtype(name: str) -> str:
+    """That of the columns of a count."""
+    return next((c.dtype for c in COLUMNS if c.name in (f"{name}_up", f"{name}_down")), "float64")
 
 
 @dataclass
@@ -137,7 +122,7 @@ class Counters:
     def _held(self, column: str) -> Any:
         """A counted column: the number of each sender, or one number."""
         name, _, way = column.rpartition("_")
-        return [*getattr(getattr(self, way), name)] if name in _NAMES else getattr(self, column)
+        return [*getattr(getattr(self, way), name)] if name in vars(self.up) else getattr(self, column)
 
     @property
     def by_model(self) -> dict[str, float]:
@@ -175,12 +160,12 @@ class Counters:
 
     def add_down(self, downlink: Link, downs: Sequence[Message], cost: CostModel) -> None:
         """Count the master's messages, one for each worker in worker order; or the one message to all of them, once for each."""
-        n, columns = len(self.up.wire_bits), _counted(downs, downlink)
+        n, counts = len(self.up.wire_bits), Counts.of(downs, downlink)
         to_each = n // len(downs)
-        for total, column in zip(vars(self.down).values(), columns, strict=True):
+        for total, column in zip(vars(self.down).values(), vars(counts).values(), strict=True):
             for each in column:
                 total[0] += to_each * each
-        for i, bits in enumerate(zip(columns[_WIRE], columns[_PAPER], strict=True)):
+        for i, bits in enumerate(zip(counts.wire_bits, counts.paper_bits, strict=True)):
             if isinstance(cost, Clocked):
                 hearers = range(n) if to_each > 1 else (i,)
                 self.cost_down += added(cost.at(self.model_seconds, j).of(*bits) for j in hearers)

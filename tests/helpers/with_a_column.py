@@ -1,6 +1,7 @@
-"""A program: `mpi-compress` with one more counted column, bytes_up, as two edits make it: `with_a_column.py ARGUMENTS…`.
+"""A program: `mpi-compress` with one more counted column, bytes_up, as three lines make it: `with_a_column.py ARGUMENTS…`.
 
-The edits are a row in results/columns.py and a field in engine/counting.py; they are made in the text of the modules as they are imported.
+They are a row in results/columns.py, and in engine/counting.py a field and how it is counted; they are put into the text of the modules
+as these are imported.
 """
 
 import sys
@@ -9,22 +10,24 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "mpi_compress"
 ROW = '    Column("elements_up",'
-FIELD = "    wire_bits: Sequence[int] = field("
+FIELD, COUNT = "    wire_bits: Sequence[int]\n", "            wire_bits=[m.wire_bits for m in messages],\n"
 EDITS = {
-    "results/columns.py": (ROW, '    Column("bytes_up", "int64", "B", "bytes sent up", "counter", workers=True),\n' + ROW),
-    "engine/counting.py": (FIELD, '    bytes: Sequence[int] = field(metadata={"count": lambda link, sent, read: [m.data.size for m in sent]})\n' + FIELD),
+    "results/columns.py": {ROW: '    Column("bytes_up", "int64", "B", "bytes sent up", "counter", workers=True),\n'},
+    "engine/counting.py": {FIELD: "    bytes: Sequence[int]\n", COUNT: "            bytes=[m.data.size for m in messages],\n"},
 }
 
 
 def edited(self: SourceFileLoader, fullname: str):
     """The code of a module, an edited one compiled anew."""
     file = Path(self.get_filename(fullname))
-    old, new = EDITS.get(file.relative_to(PACKAGE).as_posix(), ("", "")) if file.is_relative_to(PACKAGE) else ("", "")
-    if not old:
+    edits = EDITS.get(file.relative_to(PACKAGE).as_posix(), {}) if file.is_relative_to(PACKAGE) else {}
+    if not edits:
         return get_code(self, fullname)
     text = file.read_text()
-    assert text.count(old) == 1, f"{file}: {old!r} is there {text.count(old)} times"
-    return compile(text.replace(old, new), str(file), "exec", dont_inherit=True)
+    for line, new in edits.items():
+        assert text.count(line) == 1, f"{file}: {line!r} is there {text.count(line)} times"
+        text = text.replace(line, new + line)
+    return compile(text, str(file), "exec", dont_inherit=True)
 
 
 get_code, SourceFileLoader.get_code = SourceFileLoader.get_code, edited
