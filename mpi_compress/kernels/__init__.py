@@ -17,9 +17,9 @@ for each kernel, and for what their files use of Numba; they import it from here
 import gc
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache, partial, update_wrapper
+from functools import cache, partial, update_wrapper
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
@@ -27,10 +27,10 @@ from typing import Any
 
 
 class Deferred:
-    """Stands for an object of Numba's, such as a compiled kernel, until it is first called.
+    """Stands for an object of Numba's, such as a compiled kernel, until it is first called, and is made.
 
-    Then it is made, and replaces its stand-in in the modules of this package: later calls take no detour. If a kernel has to be
-    compiled, all of them are.
+    The object then takes its place in its own file, and in the file that calls it: later calls take no detour. If a kernel has to
+    be compiled, all of them are made, and take their places in all files of this folder: the compiler looks at what a file calls.
 
     Args:
         make: makes the object.
@@ -40,49 +40,32 @@ class Deferred:
     _object: Any = None
 
     def __init__(self, make: Callable[[], Any], function: Callable | None = None):
-        self._make = make
+        self._make, self._file = make, getattr(function, "__globals__", {})
         if function is not None:
             update_wrapper(self, function)
         _waiting.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._made()(*arguments)
+        made, caller = self._made(), sys._getframe(1).f_globals
+        if caller.get(self.__name__) is self:
+            caller[self.__name__] = made
+        return made(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._made(), name)
 
     def _made(self) -> Any:
         if self._object is None:
-            _make([self])
+            with _making, _fewer_searches():
+                self._object = self._make()
+                if self._file.get(self.__name__) is self:
+                    self._file[self.__name__] = self._object
         return self._object
 
 
 _waiting: list[Deferred] = []
 _registrations: list[Callable[[], Any]] = []  # which make code known to Numba that kernels call
 _making = RLock()
-
-
-def _make(waiting: Sequence[Deferred]) -> None:
-    """Make the objects that wait for Numba, and put each in the place of its stand-in."""
-    with _making, _fewer_searches():
-        places = _places(len(sys.modules))
-        for deferred in waiting:
-            if deferred._object is None:
-                deferred._object = deferred._make()
-            for names, name in places.get(deferred, ()):
-                names[name] = deferred._object
-
-
-@lru_cache(1)
-def _places(modules: int) -> dict[Deferred, list[tuple[dict[str, Any], str]]]:
-    """Where each stand-in is, once so many modules are imported: the names of a module, and its own."""
-    found: dict[Deferred, list[tuple[dict[str, Any], str]]] = {}
-    package = __name__.partition(".")[0] + "."
-    for names in [vars(module) for name, module in sys.modules.items() if name.startswith(package)]:
-        for name, value in names.items():
-            if type(value) is Deferred:
-                found.setdefault(value, []).append((names, name))
-    return found
 
 
 def get_ready() -> None:
@@ -95,7 +78,8 @@ def _make_all() -> None:
     """Make everything ready that compiling needs: Numba's functions, all that waits for it, and what kernels call."""
     with _making, _fewer_searches():
         _import_arraymath()
-        _make(_waiting)
+        for file in {id(deferred._file): deferred._file for deferred in _waiting}.values():
+            file.update({name: value._made() for name, value in file.items() if type(value) is Deferred})
         while _registrations:
             _registrations.pop()()
         _waiting.clear()
