@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.figures.plotting import plot
     from mpi_compress.guard import testing
     from mpi_compress.job.loading import Job, load_job
-    from mpi_compress.job.stop_rules import StopRule, stops
+    from mpi_compress.job.stops import StopRule, stops
     from mpi_compress.messages import kinds
     from mpi_compress.messages.codecs import Codec, codecs
     from mpi_compress.messages.coders import Coder, coder
@@ -101,7 +101,7 @@ _MODULES = {
         "engine.verifying": "verify",
         "figures.plotting": "plot",
         "job.loading": "Job load_job",
-        "job.stop_rules": "stops StopRule",
+        "job.stops": "stops StopRule",
         "messages.codecs": "codecs Codec",
         "messages.coders": "Coder coder",
         "messages.measuring": "measure",

@@ -17,7 +17,7 @@ from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.job.claim_functions import listing as functions_of_claims
 from mpi_compress.job.loading import load_job
-from mpi_compress.job.stop_rules import stops
+from mpi_compress.job.stops import stops
 from mpi_compress.messages.attacks import attacks
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors

@@ -16,7 +16,7 @@ from mpi_compress.engine.counting import Clock, Counters, Counts
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.stop_rules import why_it_ends
+from mpi_compress.job.stops.base import why_it_ends
 from mpi_compress.job.tables import Stop, Verdict
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import Clocked, CostModel

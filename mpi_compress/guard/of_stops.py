@@ -7,7 +7,7 @@ from copy import deepcopy
 import numpy as np
 
 from mpi_compress.guard.findings import SEED, Finding
-from mpi_compress.job.stop_rules import StopRule, why_it_ends
+from mpi_compress.job.stops.base import StopRule, why_it_ends
 from mpi_compress.results.columns import COLUMNS
 
 _ROWS = 60  # of a made-up run

@@ -15,7 +15,7 @@ from mpi_compress.guard.of_data import made_up_view, of_generator, of_metric, of
 from mpi_compress.guard.of_functions import made_up_rows, of_loss, of_model, of_penalty
 from mpi_compress.guard.of_messages import of_codec, of_compressor, usual
 from mpi_compress.guard.of_stops import of_stop
-from mpi_compress.job.stop_rules import StopRule
+from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.costs import CostModel

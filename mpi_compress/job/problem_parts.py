@@ -6,7 +6,7 @@ from typing import Any
 
 from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.registry import checked, parameters
-from mpi_compress.job.stop_rules import stops
+from mpi_compress.job.stops import stops
 from mpi_compress.job.tables import LogTable, ObjectiveTable, Stop, WorkersTable
 from mpi_compress.problem.clipping import RowClipping, refuse_rows_together
 from mpi_compress.problem.datasets.table import DataTable

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.core.patterns import is_chosen
-from mpi_compress.job.stop_rules import StopRule
+from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.conventions import conventions_of

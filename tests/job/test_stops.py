@@ -5,6 +5,7 @@ from helpers.layouts import Layout, Plan, assert_equal, play_all, results
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import is_ours
 
 SOURCE = """
 from dataclasses import dataclass
@@ -57,11 +58,14 @@ up = {{ compressor = {{ name = "top-k", k = 2 }} }}
 """
 
 
+RULES = ["stalled = { rows = 4 }"]  # each ends the job above; every rule of the package is among them
+
+
 @pytest.fixture
 def job(tmp_path):
     (tmp_path / "own_stops.py").write_text(SOURCE)
 
-    def of(stop="stalled = { rows = 4 }"):
+    def of(stop=RULES[0]):
         file = tmp_path / "stops.toml"
         file.write_text(JOB.format(stop=stop))
         return file
@@ -86,8 +90,13 @@ def test_it_sees_metrics_and_true_is_named_by_the_stop(job, tmp_path):
     assert run.attrs["reason"] == "in-round, after 4 rounds"
 
 
-def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(job, tmp_path):
-    file = job()
+def test_every_rule_of_the_package_has_an_example():
+    assert {name for name, rule in mc.stops.items() if is_ours(rule)} <= {stop.partition(" ")[0] for stop in RULES}
+
+
+@pytest.mark.parametrize("stop", RULES)
+def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(stop, job, tmp_path):
+    file = job(stop)
     layouts = {"one": Layout(), "three": Layout(ranks=3), "stopped": Layout(stop_after=5, until_done=True)}
     for name, layout in layouts.items():
         play_all([Plan([file], tmp_path / name, layout)])
@@ -95,6 +104,7 @@ def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(job, tmp_path):
     for name in ("three", "stopped"):
         ((_, other),) = results(tmp_path / name).items()
         assert mc.read(other).attrs["reason"] == mc.read(one).attrs["reason"]
+        assert mc.read(other).attrs["reason"].startswith(stop.partition(" ")[0])
         assert_equal(one, other)
 
 

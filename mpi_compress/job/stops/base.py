@@ -1,4 +1,4 @@
-"""Stops of one's own: keys of [stop] beside its levels and budgets."""
+"""The contract of a stop, and how a run asks its rules."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
