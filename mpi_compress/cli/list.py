@@ -91,7 +91,7 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
     others["stops"] = "keys of [stop] that plugins register"
     others["claims"] = "functions that the value of a claim can call"
     shown = {kind: members for kind, members in parts.items() if kind != "clipping"}  # the last line names it
-    for kind, members in {**shown, **{name: {} for name in others}}.items():
+    for kind, members in {**shown, **{name: {} for name in others if name not in shown}}.items():
         names = [*members] if len(members) <= _MANY else [*[*members][:_MANY], f"… {len(members) - _MANY} more"]
         text = ", ".join(names) or others[kind]
         print(*textwrap.wrap(f"{kind + ':':14s}{text}", 80, subsequent_indent=" " * 14, break_on_hyphens=False), sep="\n")
