@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers.plays import play, problem
+from helpers.refusals import naming
 from helpers.running import run_of
 
 import mpi_compress as mc
@@ -85,21 +86,20 @@ def test_steps_as_jobs_write_them():
     ("step", "why"),
     [
         (0.0, "must be more than 0"),
-        ("1/M", "no quantity called 'M'"),
-        ("1/Lmax", "did you mean 'L_max'"),
+        ("1/M", "M"),
+        ("1/Lmax", "L_max"),
         ([], "pairs of a round and a value"),
         ([[1, 0.1]], "the rounds increasing from 0"),
-        ([[0, 0.1], [0, 0.2]], "the rounds increasing from 0"),
+        ([[0, 0.1], [0, 0.2]], "increasing 0"),
         ([[0, True]], "numbers or formulas"),
         ({"form": "1/k", "a": 1}, '"1/t" or "1/sqrt'),
         ({"form": "1/t"}, "a = …"),
-        ([[0, "-1/L"]], "must be more than 0"),
+        ([[0, "-1/L"]], "-1/L"),
     ],
 )
 def test_wrong_steps_are_refused_before_anything_runs(step, why, tmp_path):
-    with pytest.raises(UserError, match="algorithm") as refused:
+    with pytest.raises(UserError, match=naming(f"algorithm {why}")):
         run_of(tmp_path, {"name": "ef", "step": step}, {"name": "top-k", "k": 3})
-    assert why in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,8 @@ def test_wrong_steps_are_refused_before_anything_runs(step, why, tmp_path):
     ],
 )
 def test_what_does_not_go_together_is_refused(algorithm, up, why, tmp_path):
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError, match=naming(why)):
         run_of(tmp_path, algorithm, up or {"name": "top-k", "k": 3})
-    assert why in str(refused.value)
 
 
 def test_methods_that_add_up_what_they_hear_refuse_a_lossy_downlink(tmp_path):

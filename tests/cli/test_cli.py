@@ -340,41 +340,6 @@ def test_the_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f"mpi-compress {metadata.version('mpi-compress')}\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["list", "codec"], "did you mean 'codecs'?"),
-        (["list", "top-kk"], "did you mean 'top-k'?"),
-        (["list", "colums"], "did you mean 'columns'?"),
-        (["run", "JOB", "--only", "top3"], "did you mean 'top-3'?"),
-        (["run", "JOB", "--index", "5"], "go from 0 to 4"),
-        (["run", "JOB", "--set", "stop.rounds"], "KEY=VALUE"),
-        (["run", "JOB", "--set", "stp.rounds=3"], "did you mean 'stop'?"),
-        (["run", "JOB", "--set", "up.compressor.k=41", "--only", "top-3"], "k = 41 is more than the d = 40"),
-        (["run", "JOB", "--set", "workers.count=121"], "121 workers are more than the 120 samples"),
-        (["run", "JOB", "--set", "algorithm.step=1/(L-L)", "--only", "top-3"], "divides by zero"),
-        (["run", "JOB", "--set", "algorithm.step=0", "--only", "top-3"], "must be more than 0"),
-        (["run", "JOB", "--out", "JOB"], "results cannot be written"),
-        (["plot", "JOB", "--out", "nowhere"], "no results of 'small'"),
-        (["plot", "RESULT", "-o", "a.gif"], "one of .png, .pdf, .svg"),
-        (["plot", "RESULT", "--x", "wirebits_up"], "did you mean 'wire_bits_up'?"),
-        (["plot", "RESULT", "--y", ""], "--y: a column's name is wanted"),
-        (["plot", "JOB", "RESULT"], "jobs are wanted, or results, not both"),
-        (["show", "nothing.h5"], "no such file"),
-        (["show", "JOB"], "is no result but a job; `plan` and `table` take it"),
-    ],
-)
-def test_wrong_input_ends_in_one_line_and_status_2(arguments, complaint, done, capfd):
-    job, results = done
-    (result,) = results.glob("small/CAT-*.h5")
-    given = [{"JOB": str(job), "RESULT": str(result)}.get(a, a) for a in arguments]
-    assert main(given) == 2
-    said = capfd.readouterr().err
-    assert said.startswith("mpi-compress: ")
-    assert complaint in said
-    assert said.count("\n") == 1
-
-
 @pytest.mark.parametrize("arguments", [["run", "--nope", "x.toml"], ["plan", "x.toml", "--ranks", "-3"], []], ids=str)
 def test_wrong_usage_is_one_line_by_one_rank(arguments):
     for ranks in (None, 3):
@@ -657,11 +622,3 @@ def test_a_run_that_cannot_be_played_says_how_the_others_are(tmp_path, capfd):
     for each in (["--only", "CAT"], ["--only", "CAT", "--set", "cost.model=payload"]):
         status = main([*line, *each])
         assert status == 0 or "; `run --fresh` plays it again" in capfd.readouterr().err
-
-
-def test_a_report_is_a_page(small_job, tmp_path, capfd):
-    with pytest.raises(SystemExit) as ended:
-        main(["report", str(small_job), "-o", str(tmp_path / "report.pdf")])
-    assert ended.value.code == 2
-    assert "a report is a page, .html" in capfd.readouterr().err
-    assert not (tmp_path / "report.pdf").exists()

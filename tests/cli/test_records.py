@@ -1,6 +1,9 @@
 """`records check`: the runs that a job's records name are played again, and their bits are compared with those claimed."""
 
+import re
+
 import pytest
+from helpers.refusals import naming
 from helpers.running import command
 
 import mpi_compress as mc
@@ -73,14 +76,13 @@ def test_a_claim_of_too_few_bits_or_of_a_level_that_is_not_reached_does_not_hold
     ("records", "said"),
     [
         ([], "claims no record; [[record]] states one"),
-        ([record("gd", 1e-2, wire_bits=1)], "record 1.run: no run called 'gd'; did you mean 'GD'?"),
+        ([record("gd", 1e-2, wire_bits=1)], "1.run gd GD"),
         ([record("GD", 2e-2)], "wire_bits or wire_bits_up is wanted"),
-        ([record("GD", 2e-2, bits=3)], "record 1: no key called 'bits'"),
-        ([record("GD", 2e-2, wire_bits=1).replace("suboptimality", "round")], "round grows in every run"),
+        ([record("GD", 2e-2, bits=3)], "1 bits"),
+        ([record("GD", 2e-2, wire_bits=1).replace("suboptimality", "round")], "to round"),
     ],
 )
 def test_what_cannot_be_checked_is_one_line(records, said, tmp_path):
     done = checked(tmp_path, *records)
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert said in done.stderr
+    assert re.search(naming(said), done.stderr.strip())

@@ -1,12 +1,14 @@
 """`watch` prints and draws what runs have come to while they are played."""
 
 import os
+import re
 import shutil
 import signal
 import threading
 import time
 
 import pytest
+from helpers.refusals import naming
 from helpers.running import After
 
 import mpi_compress as mc
@@ -76,6 +78,8 @@ def test_a_table_has_what_each_run_has_come_to(job, tmp_path, capsys):
     assert set(rows(capsys.readouterr().out)) >= {"done", "stopped"}
     assert (tmp_path / "live.png").read_bytes().startswith(b"\x89PNG")
     assert [file.name for file in tmp_path.glob(".*")] == []
+    assert main(["watch", "job.toml", "--once", "-o", "a.png", "--y", "lss"]) == 2
+    assert re.fullmatch(naming("lss loss"), capsys.readouterr().err.strip())
 
 
 def test_it_ends_with_the_last_run_and_prints_what_changes(job, capsys):
@@ -101,23 +105,6 @@ def test_ctrl_c_ends_it_in_a_line(job, capsys):
     told = capsys.readouterr()
     assert told.err == "mpi-compress: watch ends; the runs go on\n"
     assert told.out.count("label") == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        (["nothing.h5"], "nothing.h5: there is no such job, result or folder"),
-        (["job.toml", "results"], "takes one job, or results of any number, not both"),
-        (["results", "--only", "done"], "are about a job, and results were given"),
-        (["job.toml", "--every", "soon"], "--every: "),
-        (["job.toml", "--once", "-o", "a.gif"], "-o a.gif: a figure is written as one of"),
-        (["job.toml", "--once", "-o", "a.png", "--y", "lss"], "did you mean 'loss'?"),
-    ],
-)
-def test_wrong_input_is_one_line(line, says, job, capsys):
-    assert main(["watch", *line]) == 2
-    (told,) = capsys.readouterr().err.splitlines()
-    assert says in told
 
 
 def test_on_a_terminal_the_table_keeps_its_place(job, monkeypatch, capsys):

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from helpers.refusals import naming
 
 from mpi_compress import UserError, load_job, run
 from mpi_compress.job.loading import parse_job
@@ -26,78 +27,72 @@ def job(text, folder, **overrides):
 
 
 REFUSED = {
-    "[algorithm]\nstp = 1": "algorithm: no key called 'stp'; did you mean 'step'?",
+    "[algorithm]\nstp = 1": "algorithm stp step",
     "[up]\ncompressor = { k = 1 }": "up.compressor: {'k': 1} names no compressor; write { name = … } with one of: ",
-    "algoritm = 1": "no key called 'algoritm'; did you mean 'algorithm'?",
-    '[up]\ncompressor = { name = "topp" }': "up.compressor: no compressor called 'topp'; did you mean 'top-k'? there are 25, such as: top-k, ",
-    '[up]\ncompressor = { name = "top-k", K = 3 }': "up.compressor: no key called 'K'; did you mean 'k'?",
-    '[up]\ncompressor = { name = "top-k", k = 0 }': "up.compressor.k: 0 was given; it should be at least 1",
+    "algoritm = 1": "algoritm algorithm",
+    '[up]\ncompressor = { name = "topp" }': "up.compressor topp top-k 25",
+    '[up]\ncompressor = { name = "top-k", K = 3 }': "up.compressor K k",
+    '[up]\ncompressor = { name = "top-k", k = 0 }': "up.compressor.k 0 1",
     '[up]\ncompressor = { name = "top-k", k = "many" }': "up.compressor.k: 'many' was given",
     '[up]\ncompressor = { name = "top-k", k = 2.5 }': "up.compressor.k: 2.5 was given; it should be a valid integer or a valid string",
     '[up]\ncompressor = { name = "top-k", k = "0%" }': "percentage above 0",
     '[up]\ncompressor = { name = "top-k", k = 3 }\ncodec = { name = "dense" }': "up.codec: 'dense' cannot write what 'top-k' makes",
-    '[up]\ncodec = { name = "fixed", float = 8 }': "up.codec.float: 8 was given; it should be 16, 'bf16', 32 or 64",
-    '[up]\ncodec = { name = "fixed", float = "fp16" }': "up.codec.float: 'fp16' was given; it should be 16, 'bf16', 32 or 64",
-    '[up]\ncompresor = "identity"': "up: no key called 'compresor'; did you mean 'compressor'?",
-    '[objective]\nloss = "logstic"': "objective.loss: no loss called 'logstic'; did you mean 'logistic'?",
+    '[up]\ncodec = { name = "fixed", float = "fp16" }': "up.codec.float fp16 16 bf16 32 64",
+    '[up]\ncompresor = "identity"': "up compresor compressor",
+    '[objective]\nloss = "logstic"': "objective.loss logstic logistic",
     '[objective]\nmu = "1/"': "objective.mu: '1/' was given; it should be a number or a formula, such as",
     '[algorithm]\nname = "gd"\nstep = "1e-2 **"': "algorithm.step: '1e-2 **' was given; it should be numbers or formulas, such as",
     '[algorithm]\nname = "gd"\nstep = { form = ["1/t"], a = 1.0 }': "algorithm.step: {'form': ['1/t'], 'a': 1.0} was given",
     '[up]\ncompressor = { name = "top-k", k = "1e5e%" }': "'1e5e%' was given; it should be a count such as 10 or a percentage",
     "[objective]\nmu = 1.0\nlambda2 = 1.0": "two names of one thing",
     "[workers]\ncount = 0": "workers: count = 0 must be at least 1",
-    '[workers]\ncount = "4"': "workers.count: '4' was given; it should be a valid integer",
-    "[workers]\ncount = true": "workers.count: True was given; it should be a valid integer",
-    '[workers]\nexchange = "p2"': "workers.exchange: 'p2' was given; it should be 'p2p' or 'allgather'",
-    '[cost]\nmodel = "packets"': "cost: no cost model called 'packets'; did you mean 'packet'?",
+    '[workers]\ncount = "4"': "workers.count 4",
+    "[workers]\ncount = true": "workers.count True",
+    '[workers]\nexchange = "p2"': "workers.exchange p2 p2p allgather",
+    '[cost]\nmodel = "packets"': "cost packets packet",
     '[cost]\nmodel = "packet"': "cost.c1: is missing",
-    '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = "0 B"': "must be more than 0",
+    '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = "0 B"': "pmax 0",
     '[cost]\nmodel = "packet"\nc1 = "1 B"\npmax = 8': "needs a unit",
     '[cost]\nmodel = "affine"\nc0 = "5 apples"': "cost.c0: '5 apples' was given; it should be a size of 0 or more, a number and one of:",
-    "[log]\nevery = 0": "log: every = 0 must be at least 1",
-    "[stop]\nround = 5": "stop: no key called 'round'; did you mean 'rounds'?",
+    "[log]\nevery = 0": "log every 0 1",
+    "[stop]\nround = 5": "stop round rounds",
     "[stop]\nrounds = -1": "stop: rounds = -1 must be 0 or more",
-    "[stop]\nloss = nan": "stop: loss = nan must be 0 or more, and finite",
+    "[stop]\nloss = nan": "stop loss nan 0",
     "[stop]\nloss = -0.1": "stop: loss = -0.1 must be 0 or more",
     "[stop]\nsuboptimality = inf": "stop: suboptimality = inf must be 0 or more, and finite",
-    "[stop]\nsuboptimality = -1e-6": "stop: suboptimality = -1e-06 must be 0 or more",
-    "[stop]\nseconds = nan": "stop: seconds = nan must be 0 or more, and finite",
     '[stop]\nseconds = "-1 s"': "stop.seconds: '-1 s' was given; it should be a time of 0 or more: a number and one of: ",
-    "[stop]\nwire_bits_up = inf": "stop: wire_bits_up = inf must be 0 or more, and finite",
     "[start]\noffset = nan": "start: offset = nan is no finite number",
     "seed = -1": "seed: -1 was given",
     "[grid]\nseed = 3": "grid.seed: 3 was given; it should be a list of values",
-    "grid = 3": "grid: 3 was given; it should be a table of lists",
+    "grid = 3": "grid 3",
     '[[run]]\nlabel = "a"\ngrid = [1]': 'run "a": grid: [1] was given; it should be a table of lists',
-    "[grid]\nsed = [1]": "grid: no table called 'sed'; did you mean 'seed'?",
+    "[grid]\nsed = [1]": "grid sed seed",
     '[grid]\n"up.compressor.kk" = [1]': "up.compressor",
-    "[[run]]\nlabl = 1": "every [[run]] needs a label",
+    "[[run]]\nlabl = 1": "[[run]]",
     '[[run]]\nlabel = "a\\u0000b"': r"run: label = 'a\x00b' has characters that cannot be printed",
-    '[[run]]\nlabel = "a\\nb"': r"run: label = 'a\nb' has characters that cannot be printed",
-    'title = "a\\nb"': r"title = 'a\nb' has characters that cannot be printed",
+    'title = "a\\nb"': "title a\\nb",
     "title = 3": "title and paper should be text in quotes",
-    '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\n[run.algorithm]\nname = "sgdd"': 'run "b": algorithm: no algorithm called',
-    "[figure]\nscale = 1": "figure: no key called 'scale'; did you mean '",
+    '[[run]]\nlabel = "a"\n[[run]]\nlabel = "b"\n[run.algorithm]\nname = "sgdd"': 'run "b": algorithm sgdd',
+    "[figure]\nscale = 1": "figure scale",
     '[figure]\nxscale = "logg"': "figure.xscale: 'logg' was given; it should be 'linear' or 'log'",
-    '[figure]\ny = ""': "figure: y = '' should be the name of a column, such as",
-    '[figure]\nx = " "': "figure: x = ' ' should be the name of a column, such as",
+    '[figure]\ny = ""': "figure y",
+    '[figure]\nx = " "': "figure x",
     '[[figure.panel]]\ny = ""': "figure.panel 1: y = '' should be the name of a column, such as",
     '[[claim]]\nid = "A"': "claim 1.says: is missing",
     'plugins = "mine"': "plugins: 'mine' was given; it should be a list",
     'plugins = ["no_such_module_here"]': "plugins: no module 'no_such_module_here'",
     'plugins = ["../x"]': "plugins: '../x' was given; a module's name is wanted, such as \"my_module\" for my_module.py",
-    'plugins = ["."]': "plugins: '.' was given; a module's name is wanted",
-    'plugins = [""]': "plugins: '' was given; a module's name is wanted",
+    'plugins = [""]': "plugins",
     '[algorithm]\nname = "diana"': 'up: diana needs a compressor with its parameters, such as [up] with compressor = { name = "random-k", k = "1%" }',
-    "[data]\nsampels = 3": "data: no key called 'sampels'; did you mean 'samples'?",
-    '[data]\ngenerator = "gpsar"': "data.generator: no generator called 'gpsar'; did you mean 'gspar'?",
-    '[data]\nname = "a9a"': "data: one of name",
-    "[data]\nsamples = 1": "data.samples: 1 was given; it should be at least 2",
-    '[data]\ngenerator = ["gspar"]': "data.generator: no generator called '['gspar']'",
+    "[data]\nsampels = 3": "data sampels samples",
+    '[data]\ngenerator = "gpsar"': "data.generator gpsar gspar",
+    '[data]\nname = "a9a"': "data name path generator",
+    "[data]\nsamples = 1": "data.samples 1 2",
+    '[data]\ngenerator = ["gspar"]': "data.generator ['gspar']",
     "figure = { panel = 3 }": "figure.panel: should be tables, each headed [[figure.panel]]",
-    "full = 3": "full: 3 was given; it should be a table, [full]",
-    'full = { "stop.rnds" = 3 }': "full: stop: no key called 'rnds'; did you mean 'rounds'?",
-    "full = { stp.rounds = 3 }": "full: no table called 'stp'; did you mean 'stop'?",
+    "full = 3": "full 3 [full]",
+    'full = { "stop.rnds" = 3 }': "full stop rnds rounds",
+    "full = { stp.rounds = 3 }": "full stp stop",
     "full = { run = [{ labl = 1 }] }": "full: run: every [[run]] needs a label",
 }
 
@@ -112,10 +107,8 @@ def merged(change):
 
 @pytest.mark.parametrize("change", REFUSED)
 def test_refused_in_one_line_that_names_place_and_remedy(change, tmp_path):
-    with pytest.raises(UserError) as refusal:
+    with pytest.raises(UserError, match=naming(REFUSED[change])):
         parse_job(merged(change), "test", tmp_path, {})
-    assert REFUSED[change] in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("table", ["data", "algorithm", "stop"])
@@ -127,18 +120,12 @@ def test_tables_that_no_run_can_do_without(table, tmp_path):
 
 
 def test_a_file_that_is_no_job_is_named(tmp_path):
-    for name, content, complaint in [
-        ("none.toml", None, "no such job"),
-        ("bad.toml", "a = [", "is no TOML"),
-        ("bin.toml", b"\xff", "no TOML"),
-    ]:
-        file = tmp_path / name
-        if content is not None:
-            file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        with pytest.raises(UserError, match=complaint) as refusal:
-            load_job(file)
-        assert str(file) in str(refusal.value)
-    with pytest.raises(UserError, match="is a folder"):
+    (tmp_path / "bad.toml").write_text("a = [")
+    (tmp_path / "bin.toml").write_bytes(b"\xff")
+    for file, complaint in (("none", "there is no such job file"), ("bad", "is no TOML:"), ("bin", "is no TOML:")):
+        with pytest.raises(UserError, match=naming(f"{tmp_path}/{file}.toml: {complaint}")):
+            load_job(tmp_path / f"{file}.toml")
+    with pytest.raises(UserError, match=naming(f"{tmp_path}: is a folder; a job file is wanted")):
         load_job(tmp_path)
 
 
@@ -153,30 +140,19 @@ def test_a_file_that_is_no_job_is_named(tmp_path):
 def test_a_plugin_that_cannot_be_imported_is_one_line(text, complaint, tmp_path):
     name = f"plugin_of_{len(text)}"
     (tmp_path / f"{name}.py").write_text(text)
-    with pytest.raises(UserError) as refusal:
+    with pytest.raises(UserError, match=naming(complaint)):
         job(f'plugins = ["{name}"]\n{BASE}', tmp_path)
-    assert complaint in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    ("at", "complaint"),
-    [
-        (
-            "optimum2",
-            'start.at: optimum2: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do',
-        ),
-        ("folder", "start.at: "),
-        ("/dev/null", "start.at: /dev/null: "),
-        ("a\\u0000b", "start.at: "),
-    ],
-)
-def test_a_start_that_is_no_result_is_refused_by_its_key(at, complaint, tmp_path):
+WOULD_DO = 'optimum2: there is no such file here or beside the job; a result, "zero", "random" or "optimum" would do'
+
+
+@pytest.mark.parametrize(("at", "words"), [("optimum2", WOULD_DO), ("folder", ""), ("/dev/null", "/dev/null:"), ("a\\u0000b", "")])
+def test_a_start_that_is_no_result_is_refused_by_its_key(at, words, tmp_path):
     (tmp_path / "folder").mkdir()
     (spec,) = job(f'{BASE}[start]\nat = "{at}"', tmp_path).runs
-    with pytest.raises(UserError) as refusal:
+    with pytest.raises(UserError, match=naming(f"start.at: {words}")):
         _ = spec.run_id
-    assert str(refusal.value).startswith(complaint)
 
 
 def test_a_value_of_a_grid_that_cannot_be_printed_is_escaped_in_the_label(tmp_path):
@@ -297,9 +273,7 @@ def test_short_forms_of_parts(tmp_path):
 def test_one_label_for_two_runs_is_refused_unless_they_differ_in_their_seed_alone():
     gd = {"label": "GD", "algorithm": {"name": "gd"}}
     tables = {"data": {"generator": "gspar"}, "stop": {"rounds": 1}}
-    with pytest.raises(
-        UserError, match=r"two runs have this label, and differ in algorithm\.step; give each run a label of its own"
-    ):
+    with pytest.raises(UserError, match=r"two runs have this label, and differ in algorithm\.step; give each run a label of its own"):
         parse_job({**tables, "run": [gd, {**gd, "algorithm": {"name": "gd", "step": 0.5}}]}, "x", Path(), {})
     assert len(parse_job({**tables, "run": [gd, {**gd, "seed": 1}]}, "x", Path(), {}).runs) == 2
 

@@ -2,6 +2,7 @@
 
 import pytest
 from helpers.layouts import Layout, Plan, assert_equal, play_all, results
+from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
@@ -111,17 +112,17 @@ def test_it_ends_in_the_same_row_on_any_layout_and_after_kills(stop, job, tmp_pa
 @pytest.mark.parametrize(
     ("stop", "complaint"),
     [
-        ("staled = {}", "stop: no key called 'staled'; did you mean 'stalled'?"),
+        ("staled = {}", "stop staled stalled"),
         ("stalled = 3", "stop.stalled: 3 was given; it should be a table of its parameters"),
-        ("stalled = { row = 3 }", "stop.stalled: no key called 'row'; did you mean 'rows'?"),
-        ("stalled = { rows = 'a' }", "stop.stalled.rows: 'a' was given; it should be a valid integer"),
+        ("stalled = { row = 3 }", "stop.stalled row rows"),
+        ("stalled = { rows = 'a' }", "stop.stalled.rows a"),
         ("odd = {}", "stop.odd: ends gives 3; it should be True, False, or why in words"),
-        ("odd = { answer = 'memory' }", r"stop.odd: memory\['loss'\] = \[.*; it should be a number by a name"),
+        ("odd = { answer = 'memory' }", "stop.odd: memory['loss'] = [ ; it should be a number by a name"),
         ("odd = { answer = 'keeps' }", "odd keeps something in Odd.seen from call to call"),
     ],
 )
 def test_a_wrong_stop_is_refused_in_one_line(stop, complaint, job, tmp_path):
-    with pytest.raises(UserError, match=f"^[^\n]*{complaint}[^\n]*$"):
+    with pytest.raises(UserError, match=naming(complaint)):
         mc.run(mc.load_job(job(f"{stop}")), out=tmp_path)
 
 

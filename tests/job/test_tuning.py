@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.cli.show import summary
@@ -55,7 +56,7 @@ def test_a_range_of_powers_is_a_list_of_formulas():
     ],
 )  # fmt: skip
 def test_a_wrong_range_is_refused(text, says):
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=naming(says)):
         powers(text)
 
 
@@ -68,7 +69,7 @@ def test_a_wrong_range_is_refused(text, says):
 )  # fmt: skip
 def test_wrong_keys_are_refused(changed, says, tmp_path):
     (tmp_path / "job.toml").write_text(JOB.replace("seeds = [3, 4]", f"seeds = [3, 4], {changed}"))
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.load_job(tmp_path / "job.toml")
 
 
@@ -223,28 +224,28 @@ def test_a_value_that_the_search_does_not_end_at_is_called_not_settled_everywher
     ("changed", "says"),
     [
         ({"objective.f_star": "skip"}, 'no trial has a suboptimality with objective.f_star = "skip"'),
-        ({"log.evaluate": 4}, "no trial has a suboptimality with log.evaluate = 4"),
-        ({"tune.to": "test_accuracy>=0.9"}, "no column called 'test_accuracy'"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
-        ({"tune.by": "model_seconds"}, "model_seconds"), ({"objective.mu": 0.0, "objective.penalty": "ratio"}, "f\\* is not known"),
+        ({"log.evaluate": 4}, "log.evaluate 4"),
+        ({"tune.to": "test_accuracy>=0.9"}, "test_accuracy"), ({"tune.by": "bits_32_n"}, "'bits_32_n'"),
+        ({"tune.by": "model_seconds"}, "model_seconds"), ({"objective.mu": 0.0, "objective.penalty": "ratio"}, "f*"),
     ],
 )  # fmt: skip
 def test_what_can_never_be_tuned_is_refused_before_the_first_trial(changed, says, tmp_path):
     (tmp_path / "job.toml").write_text(RACE)
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.run(mc.load_job(tmp_path / "job.toml", changed), out=tmp_path)
     assert not [*(tmp_path / "job").rglob("*.h5*")]
 
 
 def test_a_gap_as_merit_is_refused_where_f_star_is_skipped(tmp_path):
     (tmp_path / "job.toml").write_text(JOB.replace('merit = "squared_grad_norm"', 'merit = "suboptimality"'))
-    with pytest.raises(mc.UserError, match="no trial has a suboptimality with objective"):
+    with pytest.raises(mc.UserError, match=naming("objective.f_star skip")):
         mc.load_job(tmp_path / "job.toml", {"objective.f_star": "skip"})
 
 
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ("rounds = 5", "those of the run"), ("seed = 1", "seeds = \\[0\\]"), ('merit = "loss"', "leave merit out"),
+        ("rounds = 5", "those of the run"), ("seed = 1", "seeds = [0]"), ('merit = "loss"', "leave merit out"),
         ('by = "loss"', "grows in every run"), ("values = [1]", "two or more"),
     ],
 )  # fmt: skip
@@ -252,7 +253,7 @@ def test_keys_that_do_not_go_with_a_target_are_refused(keys, says, tmp_path):
     text = RACE.replace(', to = "figure"', f', to = "figure", {keys}')
     text = text.replace('values = "2^-9..2^-3 theory", ', "") if keys.startswith("values") else text
     (tmp_path / "job.toml").write_text(text)
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.load_job(tmp_path / "job.toml")
 
 
@@ -261,13 +262,13 @@ def test_keys_that_do_not_go_with_a_target_are_refused(keys, says, tmp_path):
     [
         ('"figure"', "stop.rounds = 5", "has no target"), ('"stop"', "stop.rounds = 5", "0 levels"),
         ('"stop"', "stop = { loss = 1, grad_norm = 1 }", "2 levels"), ("{ loss = 1, grad_norm = 1 }", "stop.rounds = 5", "one column"),
-        ('"round=5"', "stop.rounds = 5", "grows in every run"), ('"what"', "stop.rounds = 5", "COLUMN=LEVEL"),
+        ('"round=5"', "stop.rounds = 5", "round"), ('"what"', "stop.rounds = 5", "COLUMN=LEVEL"),
     ],
 )  # fmt: skip
 def test_a_wrong_target_is_refused(to, stop, says, tmp_path):
     text = RACE.replace('"figure"', to).replace("stop.rounds = 64", stop)
     (tmp_path / "job.toml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("figure")))
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.load_job(tmp_path / "job.toml")
 
 
