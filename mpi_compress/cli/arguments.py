@@ -107,8 +107,9 @@ _OF_RUN = [
 ]
 _OF_CHECK_PART = [
     _take("name", metavar="NAME", help="a part of any kind; a format with --job alone"),
-    _take("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as k=3, without --job"),
-    _take("--job", type=named, metavar="JOB", help=f"as its runs have it, its plugins included: {_A_JOB}"),
+    _take("parameters", nargs="*", metavar="KEY=VALUE", help="its parameters, such as k=3, where no run of JOB has it"),
+    _take("--job", type=named, metavar="JOB", help=f"as its runs have it, or by itself a part of its plugins: {_A_JOB}"),
+    _take("-v", "--verbose", action="store_true", help="name the check behind each line"),
 ]
 _MODEL = "seconds and bits of a round of so many workers, modelled by parts that are timed here (a few seconds a method)"
 _OF_PLAN = [

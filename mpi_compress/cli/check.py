@@ -1,4 +1,4 @@
-"""`mpi-compress check JOB`"""
+"""`mpi-compress check JOB`: a job's claims against its results. What parts state is another question, which `check-part` asks."""
 
 from argparse import Namespace
 from dataclasses import replace

@@ -11,8 +11,8 @@ def act(options: Namespace) -> int:
     if options.job is None:
         found = findings_by_name(options.name, key_values(options.parameters))
     else:
-        found = findings_in_job(options.name, load_job(options.job))
+        found = findings_in_job(options.name, load_job(options.job), key_values(options.parameters))
     for where, findings in found.items():
         print(f"{options.name}, {where}:")
-        print(*(f"  {each}" for each in findings), sep="\n")
+        print(*(f"  {each}{f' [{each.by}]' * options.verbose}" for each in findings), sep="\n")
     return 0 if all(each.holds for findings in found.values() for each in findings) else 1

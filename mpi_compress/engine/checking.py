@@ -1,18 +1,16 @@
 """Parts by their names, checked against what they state: alone, or as the runs of a job have them."""
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError, checked_at, nearest
-from mpi_compress.core.plugins import with_inner
+from mpi_compress.core.plugins import parts_of_plugins, with_inner
 from mpi_compress.core.registry import Registry, registries
-from mpi_compress.engine.hosting import objectives_of, rehearse, view_of
+from mpi_compress.engine.hosting import objectives_of, to_be_rehearsed, view_of
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.guard.findings import Finding, tried
-from mpi_compress.guard.of_algorithms import of_method
-from mpi_compress.guard.of_data import of_format, of_metric
+from mpi_compress.guard.checks import Subject, everything
+from mpi_compress.guard.findings import Finding
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.guard.testing import findings
 from mpi_compress.job.loading import Job
@@ -43,18 +41,38 @@ def _built(registry: Registry[Any], name: str, parameters: Mapping[str, Any]) ->
     return checked_at(name, lambda: usual(registry[name]))
 
 
-def findings_in_job(name: str, job: Job) -> dict[str, list[Finding]]:
-    """What checks find of every part of a name in a job's runs, as they have it, by the run; UserError if none has it."""
+def findings_in_job(name: str, job: Job, parameters: Mapping[str, Any] | None = None) -> dict[str, list[Finding]]:
+    """What checks find of every part of a name in a job's runs, as they have it, by the run.
+
+    Args:
+        parameters: of a part of the job's plugins that no run has; it is checked by itself.
+
+    Raises:
+        UserError: neither a run nor a plugin has such a part; all that plugins have are named.
+    """
     found: dict[str, list[Finding]] = {}
     seen: list[Any] = []
     for spec in job.runs:
         for part in (each for each in _parts_of(spec) if each.name == name):
             if part not in seen:
                 seen.append(part)
-                found[f"{spec.label} ({type(part).__name__})"] = list(_in_run(part, spec))
-    if not found:
-        raise UserError(nearest(name, {part.name for spec in job.runs for part in _parts_of(spec)}, "part in this job"))
-    return found
+                found[f"{spec.label} ({type(part).__name__})"] = _in_run(part, spec)
+    if found and parameters:
+        raise UserError(f"{name}: its parameters are those of the job's runs; leave {', '.join(parameters)} out")
+    return found or _of_plugins(name, job, parameters or {})
+
+
+def _of_plugins(name: str, job: Job, parameters: Mapping[str, Any]) -> dict[str, list[Finding]]:
+    """What checks find of a part that plugins define and no run has."""
+    plugins = {each for spec in job.runs for each in spec.written.get("plugins", [])}
+    parts = parts_of_plugins(plugins, job.runs[0].folder)
+    known = [registry for registry in registries if name in parts[registry.kind]]
+    if not known:
+        has = {part.name for spec in job.runs for part in _parts_of(spec)}.union(*parts.values())
+        own = [f"{each} ({kind})" for kind, members in parts.items() for each in sorted(members)]
+        told = f"; its plugins have {', '.join(own)}" if own else ""
+        raise UserError(nearest(name, has, "part in this job") + told)
+    return {f"no run has it ({r[name].__name__})": findings(_built(r, name, parameters)) for r in known}
 
 
 def _parts_of(spec: RunSpec) -> list[Any]:
@@ -64,29 +82,21 @@ def _parts_of(spec: RunSpec) -> list[Any]:
     return [*with_inner((spec.algorithm, *links, spec.cost, spec.loss, spec.penalty, spec.partition, *asked, data))]
 
 
-def _in_run(part: Any, spec: RunSpec) -> Iterator[Finding]:
+def _in_run(part: Any, spec: RunSpec) -> list[Finding]:
     if isinstance(part, Format):
-        yield from tried("rows", partial(of_format, part, spec.data.file(spec.folder), spec.data.known_dim))
-    elif isinstance(part, Model | Metric | Method):
-        p = prepare(spec, Ranks(), {}, quiet=True, force=True)
-        yield from _in_problem(part, p)
-    else:
-        yield from findings(part)
-
-
-def _in_problem(part: Any, p: Prepared) -> Iterator[Finding]:
-    data, n = p.problem.data, p.spec.workers.count
+        return everything(Subject(part, file=(spec.data.file(spec.folder), spec.data.known_dim)))
+    if not isinstance(part, Model | Metric | Method):
+        return findings(part)
+    p = prepare(spec, Ranks(), {}, quiet=True, force=True)
     if isinstance(part, Model):
-        yield from findings(p.problem.loss, data.read(0, min(data.n_samples, _ROWS)))
-    elif isinstance(part, Metric):
-        yield from of_metric(part, view_of(p.problem, p.spec.data.test_rows), p.problem.dim)
-    else:
-        yield from tried("rehearsal", partial(_rehearsed, p))
-        if not p.algorithm.shares_memory and n * p.problem.dim <= _COORDINATES:
-            rows = dict(enumerate(data.shards(range(n), n)))
-            yield from of_method(p.algorithm, objectives_of(p, rows), p.x0)
+        return findings(p.problem.loss, p.problem.data.read(0, min(p.problem.data.n_samples, _ROWS)))
+    return everything(Subject(part, view=view_of(p.problem, spec.data.test_rows)) if isinstance(part, Metric) else _of_method(p))
 
 
-def _rehearsed(p: Prepared) -> Iterator[Finding]:
-    why = rehearse(p, p.problem.data.read(0, 1))
-    yield Finding("rehearsal", not why, why or "two rounds change what they may; run JOB --verify plays them on several layouts")
+def _of_method(p: Prepared) -> Subject:
+    """A run's method, its rounds compared if all of its workers fit."""
+    data, n = p.problem.data, p.spec.workers.count
+    s = to_be_rehearsed(p, data.read(0, 1))
+    if not p.algorithm.shares_memory and n * p.problem.dim <= _COORDINATES:
+        s.problems = [(p.algorithm, objectives_of(p, dict(enumerate(data.shards(range(n), n)))), p.x0)]
+    return s

@@ -4,18 +4,15 @@ Before a run, two rounds on two samples compile every kernel and show the kinds 
 """
 
 import pickle
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.core import global_draws
-from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.global_draws import GlobalDraw
 from mpi_compress.core.plugins import with_inner
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Streams
@@ -26,7 +23,7 @@ from mpi_compress.engine.theory import Theory
 from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.guard import hidden_state
+from mpi_compress.guard.checks import Subject, asked, refuse
 from mpi_compress.guard.objective import GuardedObjective
 from mpi_compress.guard.states import first_state
 from mpi_compress.guard.verbs import watched
@@ -140,23 +137,20 @@ def rehearse(p: Prepared, sample: Rows) -> str:
     more than that, so its errors here are left to the run itself. A user's part that remembers something outside of its state, or
     draws from a global generator, is refused.
     """
-    everyone = replace(p.algorithm.setting, participants=None, robust=None, byzantine=None)  # worker 0 compiles its kernels
-    algorithm = p.spec.algorithm.within(everyone)  # one that keeps nothing for the run
-    before, why = hidden_state.contents(parts_of(p, algorithm)), ""
+    s = to_be_rehearsed(p, sample)
     try:
-        with global_draws.restored(), warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            _play_two_rounds(p, algorithm, sample)
+        (played,) = asked(s, "rehearsal")
     except UserError as error:
-        if is_ours(algorithm) or isinstance(error, GlobalDraw):
-            raise type(error)(f"{p.spec.where}{error}") from None
-        why = str(error)
-    except Exception as error:
-        if is_ours(algorithm):
-            raise
-        why = f"{type(error).__name__}: {error}{place_in_part(error)}"
-    hidden_state.refuse_changes(before, p.spec.where)
-    return why
+        raise type(error)(f"{p.spec.where}{error}") from None
+    refuse(s, "memory", p.spec.where)
+    return "" if played.holds else played.text
+
+
+def to_be_rehearsed(p: Prepared, sample: Rows) -> Subject:
+    """A run's algorithm, one that keeps nothing for the run, with two rounds to be played."""
+    everyone = replace(p.algorithm.setting, participants=None, robust=None, byzantine=None)  # worker 0 compiles its kernels
+    algorithm = p.spec.algorithm.within(everyone)
+    return Subject(algorithm, parts_of(p, algorithm), rounds=partial(_play_two_rounds, p, algorithm, sample))
 
 
 def parts_of(p: Prepared, algorithm: Method) -> list[Any]:

@@ -24,7 +24,7 @@ from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.played_before import serves
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
-from mpi_compress.guard import hidden_state
+from mpi_compress.guard.checks import Subject, refuse
 from mpi_compress.guard.verbs import watched
 from mpi_compress.job.tables import Verdict
 from mpi_compress.messages.conventions import conventions_of
@@ -102,11 +102,11 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
             if how.guards:
                 how.ranks.first_on_each_host(partial(_rehearse, p, run.sample, how))
             how.laps.end("rehearse")
-            held = hidden_state.contents(parts_of(p, p.algorithm)) if how.guards else []
+            s = Subject(p.algorithm, parts_of(p, p.algorithm))
             algorithm = watched(p.algorithm) if how.guards else p.algorithm
             verdict, x = loop_of(algorithm)(algorithm, Streams(p.spec.seed), p.x0, keeper.observer, keeper)
-            if held:  # on every rank alike
-                how.ranks.each(partial(hidden_state.refuse_changes, held, ""))
+            if how.guards and s.held:  # on every rank alike
+                how.ranks.each(partial(refuse, s, "memory"))
             if recorder is not None:
                 how.laps.end("rounds")
                 _end(recorder, verdict, keeper, x, how)

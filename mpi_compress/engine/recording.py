@@ -3,7 +3,7 @@
     python -m mpi_compress.engine.recording FOLDER
 
 `FOLDER/play.json` says what to play and how. Each rank appends to `FOLDER/<rank>.jsonl` a list for every message and every state:
-the run, the round, a stage of `STAGES`, whose it is, and a hash.
+the run, the round, a stage of `guard.of_algorithms.STAGES`, whose it is, and a hash.
 """
 
 import json
@@ -25,6 +25,7 @@ from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.playing import How
 from mpi_compress.engine.runner import run_as
 from mpi_compress.exchange.ranks import Ranks, launched
+from mpi_compress.guard.of_algorithms import FAILED
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Stop, Verdict
@@ -32,9 +33,6 @@ from mpi_compress.messages.link import Message
 from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.saving.checkpoint import States
 from mpi_compress.saving.frames import dump
-
-STAGES = ("message", "answer", "worker", "master", "node", "error")
-"""What is noted of a round, in the order in which it is made."""
 
 
 class RecordingKeeper(Keeper):
@@ -126,7 +124,7 @@ def _play(folder: Path, plan: dict[str, Any], ranks: Ranks, notes: IO[str]) -> N
         except Exception as error:
             if ranks.size > 1:  # the others would wait
                 raise
-            notes.write(json.dumps([number, 10**9, "error", 0, " ".join(str(error).split())]) + "\n")
+            notes.write(json.dumps([number, FAILED[0], "error", FAILED[2], " ".join(str(error).split())]) + "\n")
         notes.flush()
 
 

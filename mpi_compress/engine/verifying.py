@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +20,14 @@ import tomli_w
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.ending import RANK_VARIABLES
 from mpi_compress.core.errors import UserError
-from mpi_compress.engine.recording import STAGES
+from mpi_compress.guard.checks import Subject, asked
+from mpi_compress.guard.of_algorithms import FAILED, STAGES, Key, Notes, in_other_ways
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
 
 ROUNDS = 8
 _RANKS = 3
-_OF = {
-    "message": "worker {}'s message",
-    "answer": "the master's answer",
-    "worker": "worker {}'s memory",
-    "master": "the master's memory",
-    "node": "what every node knows",
-    "error": "how it ends",
-}
-Notes = Mapping[tuple[int, int, int, int], str]  # hashes, or an error, by run, round, stage and whose it is
+OfRuns = list[dict[Key, str]]  # hashes, or an error, of each run
 
 
 @dataclass(frozen=True)
@@ -77,8 +71,8 @@ def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> l
     with tempfile.TemporaryDirectory(prefix="mpi-compress-verify-") as folder:
         first, *others = _ways(rounds)
         plain = _played(first, specs, rounds, Path(folder, "first"))
-        found = [_in_another_way(way, specs, rounds, Path(folder, str(i))) for i, way in enumerate(others)]
-    said = [_of_run(i, spec, rounds, plain, found) for i, spec in enumerate(specs)]
+        found = dict(_in_another_way(way, specs, rounds, Path(folder, str(i))) for i, way in enumerate(others))
+    said = [_of_run(spec, rounds, plain[i], {way: notes[i] for way, notes in found.items()}) for i, spec in enumerate(specs)]
     left = (spec for spec in job.runs if spec.algorithm.shares_memory)
     return [*said, *(Verified(s.label, True, f"{s.algorithm.name} has no rounds, and its updates come in any order") for s in left)]
 
@@ -93,14 +87,14 @@ def _ways(rounds: int) -> list[Way]:
     ]
 
 
-def _in_another_way(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> tuple[Way, Notes]:
-    """What was noted; where no ranks can be started, workers in a third order stand in for them."""
+def _in_another_way(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> tuple[str, OfRuns]:
+    """The way and what was noted; where no ranks can be started, workers in a third order stand in for them."""
     if way.ranks > 1 and _mpiexec() is None:
         way = Way("with the odd workers first, since there is no mpiexec here to start ranks", way.hash_seed, turn="odd ones first")
     notes = _played(way, specs, rounds, folder)
     if way.stop_at is not None:
-        notes = {**notes, **_played(way, specs, rounds, folder)}
-    return way, notes
+        notes = [before | after for before, after in zip(notes, _played(way, specs, rounds, folder), strict=True)]
+    return way.text, notes
 
 
 def _mpiexec() -> str | None:
@@ -108,7 +102,7 @@ def _mpiexec() -> str | None:
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
-def _played(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> Notes:
+def _played(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> OfRuns:
     """What the ranks of a child process note; an error of all runs where it fails."""
     folder.mkdir(exist_ok=True)
     jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]
@@ -119,39 +113,23 @@ def _played(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> Notes:
     environment = {**kept, "PYTHONHASHSEED": str(way.hash_seed), "MPI_COMPRESS_COMPILING": "silent"}
     command = [*launcher, sys.executable, "-m", "mpi_compress.engine.recording", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    notes: dict[tuple[int, int, int, int], str] = {}
+    notes: OfRuns = [{} for _ in specs]
     for file in folder.glob("*.jsonl"):
         for line in file.read_text(encoding="utf-8").splitlines():
             number, k, stage, who, held = json.loads(line)
-            key = number, k, STAGES.index(stage), who
-            notes[key] = held if notes.get(key, held) == held else f"{notes[key]} and {held}"  # ranks that differ
+            of_run, key = notes[number], (k, [*STAGES].index(stage), who)
+            of_run[key] = held if of_run.get(key, held) == held else f"{of_run[key]} and {held}"  # ranks that differ
     if done.returncode:
         said = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
-        notes |= {(i, 10**9, STAGES.index("error"), 0): said for i in range(len(specs))}
+        notes = [{**of_run, FAILED: said} for of_run in notes]
     return notes
 
 
-def _of_run(number: int, spec: RunSpec, rounds: int, plain: Notes, found: list[tuple[Way, Notes]]) -> Verified:
+def _of_run(spec: RunSpec, rounds: int, plain: Notes, others: Mapping[str, Notes]) -> Verified:
     """The first difference of a run, or that there is none."""
-    failed = (number, 10**9, STAGES.index("error"), 0)
-    if failed in plain:
-        return Verified(spec.label, False, f"cannot be played: {plain[failed]}")
-    differing = []
-    for way, notes in found:
-        keys = sorted(key for key in {*plain, *notes} if key[0] == number and plain.get(key) != notes.get(key))
-        if keys:
-            differing.append((keys[0], way, notes))
-    if not differing:
-        ways = ", ".join(way.text for way, _ in found)
-        return Verified(spec.label, True, f"{rounds} rounds are the same {ways}")
-    (_, k, stage, who), way, notes = min(differing, key=lambda each: each[0])
-    others = [w.text for _, w, _ in differing if w is not way]
-    what = _OF[STAGES[stage]].format(who)
-    when = "before the first round" if k < 0 else f"in round {k}"
-    if failed in notes and (number, k, stage, who) not in notes:
-        when, what = f"{when}, where it ends: {notes[failed]}", "it"
-    also = f", and {' and '.join(others)}" if others else ""
-    return Verified(spec.label, False, f"{what} differs {when}, played {way.text}{also}{_suspects(spec, STAGES[stage])}")
+    compare = partial(in_other_ways, f"{rounds} rounds", plain, others, partial(_suspects, spec))
+    (found,) = asked(Subject(spec.algorithm, ways=compare), "ways")
+    return Verified(spec.label, found.holds, found.text)
 
 
 def _suspects(spec: RunSpec, stage: str) -> str:

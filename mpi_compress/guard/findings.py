@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mpi_compress.core.blame import place_in_part
+from mpi_compress.core.errors import UserError
 
 SEED = 20261124  # of everything that checks draw
-IN_A_JOB = "--job JOB checks it as a job has it"  # what to do where made-up data do not suit a part
 
 
 @dataclass(frozen=True)
@@ -16,17 +16,24 @@ class Finding:
     what: str
     holds: bool
     text: str
+    by: str = ""  # the check that found it
 
     def __str__(self) -> str:
         return f"{'holds' if self.holds else 'WRONG'}  {self.what}: {self.text}"
 
 
-Check = Callable[[], Iterator[Finding]]
+class NeedsAJob(UserError):
+    """Made-up data do not suit a part."""
+
+    def __init__(self, text: str):
+        super().__init__(f"{text}; --job JOB checks it as a job has it")
 
 
-def tried(what: str, check: Check) -> Iterator[Finding]:
+def tried(what: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     """What a check finds; an error in it is a finding, too."""
     try:
         yield from check()
+    except NeedsAJob:
+        raise
     except Exception as error:
         yield Finding(what, False, f"{type(error).__name__}: {' '.join(str(error).split())}{place_in_part(error)}")

@@ -10,22 +10,22 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from mpi_compress.core.blame import is_users_file, place_of_class
-from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import is_ours
+from mpi_compress.guard.findings import Finding
 
 Contents = list[tuple[Any, dict[str, bytes]]]
+
+
+def kept(before: Contents) -> Iterator[Finding]:
+    """Whether parts hold what they held before."""
+    said = changed(before)
+    yield Finding("memory", not said, said or "nothing is kept from call to call")
 
 
 def contents(parts: Iterable[Any]) -> Contents:
     """What each of the users' parts among these holds now."""
     distinct = {id(part): part for part in parts if part is not None and not is_ours(part)}
     return [(part, _content(part)) for part in distinct.values()]
-
-
-def refuse_changes(before: Contents, where: str) -> None:
-    """UserError if a part holds something else than before."""
-    if complaint := changed(before):
-        raise UserError(f"{where}{complaint}")
 
 
 def changed(before: Contents) -> str:

@@ -1,7 +1,8 @@
 """A method in rounds against its contract: its workers played together, and each by itself, on one worker and on three."""
 
 import copy
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.algorithms import Algorithm, Setting
+from mpi_compress.algorithms.contract import Method
+from mpi_compress.core import global_draws
+from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import AllSent, UserError
+from mpi_compress.core.global_draws import GlobalDraw
 from mpi_compress.core.registry import is_ours
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.guard.findings import IN_A_JOB, SEED, Finding, tried
+from mpi_compress.guard.findings import SEED, Finding, NeedsAJob, tried
 from mpi_compress.guard.objective import GuardedObjective
 from mpi_compress.guard.of_messages import usual
 from mpi_compress.guard.verbs import watched
@@ -32,43 +37,97 @@ from mpi_compress.saving.saved_states import Expected, load
 _ROUNDS = 6
 _DIM, _ROWS, _MU = 12, 8, 0.1  # of made-up problems
 _LINKS = ("identity", "random-k", "top-k", "perm-k")
-Notes = dict[tuple[int, str], bytes]  # messages and states, by round and what it is
+STAGES = {
+    "message": "worker {}'s message", "answer": "the master's answer", "worker": "worker {}'s memory",
+    "master": "the master's memory", "node": "what every node knows", "error": "how it ends",
+}  # fmt: skip
+"""What is noted of a round, in the order in which it is made."""
+FAILED = (10**9, [*STAGES].index("error"), 0)
+
+Key = tuple[int, int, int]  # round, stage and whose it is
+Notes = Mapping[Key, Any]  # messages and states, or their hashes
+Problem = tuple[Algorithm, Mapping[int, Objective], Vector]  # a method that is bound to its setting, f_i of all workers, and x0
 
 
-def of_algorithm(given: Algorithm) -> Iterator[Finding]:
-    """A method on made-up problems of one worker and of three; UserError if none of the usual links goes with it."""
-    for n in (1, 3):
-        method, fs = _made_up(given, n)
-        yield from tried(f"n = {n}", partial(_of_rounds, method, fs, np.linspace(-1.0, 1.0, _DIM), f"n = {n}"))
+def rounds(problems: Sequence[Problem]) -> Iterator[Finding]:
+    """A method in rounds, its workers together, against its workers by themselves."""
+    for method, fs, x0 in problems:
+        what = f"n = {method.setting.n}"
+        yield from tried(what, partial(_of_rounds, method, fs, x0, what))
 
 
-def of_method(method: Algorithm, fs: Mapping[int, Objective], x0: Vector) -> Iterator[Finding]:
-    """A method that is bound to its setting, with the objectives of all workers."""
-    what = f"n = {method.setting.n}"
-    yield from tried(what, partial(_of_rounds, method, fs, x0, what))
+def first_difference(one: Notes, other: Notes) -> Key | None:
+    """The first of what was noted that differs, if something does."""
+    return min((key for key in {*one, *other} if one.get(key) != other.get(key)), default=None)
+
+
+def named(key: Key) -> str:
+    """What a message or a state is called."""
+    return [*STAGES.values()][key[1]].format(key[2])
+
+
+def rehearsal(method: Method, play: Callable[[], None]) -> Iterator[Finding]:
+    """Two rounds, from which warnings do not come through; errors of a user's method, which may need more than they have, are told.
+
+    Raises:
+        GlobalDraw: a user's part draws from a global generator.
+        Exception: a method of this package fails.
+    """
+    why = ""
+    try:
+        with global_draws.restored(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            play()
+    except Exception as error:
+        if is_ours(method) or isinstance(error, GlobalDraw):
+            raise
+        why = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}{place_in_part(error)}"
+    yield Finding("rehearsal", not why, why or "two rounds change what they may; run JOB --verify plays them on several layouts")
+
+
+def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Callable[[str], str]) -> Iterator[Finding]:
+    """A run's rounds as they were noted in one process, against those that were played in other ways.
+
+    Args:
+        of: which rounds, such as "8 rounds".
+        makers: who makes what is noted at a stage, for the end of the line.
+    """
+    differing = {way: key for way, notes in others.items() if (key := first_difference(plain, notes))}
+    if FAILED in plain or not differing:
+        said = f"cannot be played: {plain[FAILED]}" if FAILED in plain else f"{of} are the same {', '.join(others)}"
+        yield Finding("ways", FAILED not in plain, said)
+        return
+    way = min(differing, key=differing.__getitem__)
+    key, notes, also = differing[way], others[way], " and ".join(other for other in differing if other != way)
+    what, when = named(key), "before the first round" if key[0] < 0 else f"in round {key[0]}"
+    if FAILED in notes and key not in notes:
+        what, when = "it", f"{when}, where it ends: {notes[FAILED]}"
+    text = f"{what} differs {when}, played {way}" + f", and {also}" * bool(also)
+    yield Finding("ways", False, text + makers([*STAGES][key[1]]))
 
 
 def _of_rounds(method: Algorithm, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
     with np.errstate(all="ignore"):
         together, apart = _played(watched(method), fs, x0, False), _played(method, fs, x0, True)
-    differing = [key for key in together if together[key] != apart.get(key)]
-    if not differing:
+    differing = first_difference(together, apart)
+    if differing is None:
         text = f"{_ROUNDS} rounds are the same, whether workers share a process or not, and saved and read after each"
         yield Finding(what, True, text)
         return
-    k, first = differing[0]
-    yield Finding(what, False, f"{first} differs in round {k} where each worker is by itself, and saved and read after each round")
+    where = f"in round {differing[0]} where each worker is by itself, and saved and read after each round"
+    yield Finding(what, False, f"{named(differing)} differs {where}")
 
 
 def _played(method: Algorithm, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
     """The messages and states of a few rounds."""
-    play, notes = _Play(method, fs, x0, apart), Notes()
+    stages = [*STAGES]
+    play, notes = _Play(method, fs, x0, apart), dict[Key, Any]()
     for k in range(_ROUNDS):
         try:
             found = play.round(k)
         except AllSent:
             break
-        notes |= {(k, what): bytes(held) for what, held in found.items()}
+        notes |= {(k, stages.index(stage), who): bytes(held) for (stage, who), held in found.items()}
         if apart:
             play.save_and_read()
     return notes
@@ -90,7 +149,7 @@ class _Play:
     def _hosts(self) -> Iterator[tuple[Any, list[int]]]:
         return zip(self.nodes, self.homes, strict=True)
 
-    def round(self, k: int) -> dict[str, Any]:
+    def round(self, k: int) -> dict[tuple[str, int], Any]:
         """Play a round: its messages, and the states after it."""
         method, sent = self.method, {i: message for node, home in self._hosts() for i, message in self._sent(node, home, k)}
         uplink, downlink = method.uplink(self.nodes[0], k), method.downlink(self.nodes[0], k)
@@ -104,11 +163,11 @@ class _Play:
                 method.worker_hears(node, self.workers[i], heard[i % len(heard)], t.to(i))
             method.all_hear(node, Dense(method.point(self.master)) if method.answers_each else heard[0], t)
         return {
-            **{f"worker {i}'s message": sent[i].data for i in self.fs},
-            **{f"the master's answer {i}": message.data for i, message in enumerate(answers)},
-            **{f"worker {i}'s memory": dump(self.workers[i]).data for i in self.fs},
-            "the master's memory": dump(self.master).data,
-            "what every node knows": b"".join({bytes(dump(node).data) for node in self.nodes}),
+            **{("message", i): sent[i].data for i in self.fs},
+            **{("answer", i): message.data for i, message in enumerate(answers)},
+            **{("worker", i): dump(self.workers[i]).data for i in self.fs},
+            ("master", 0): dump(self.master).data,
+            ("node", 0): b"".join({bytes(dump(node).data) for node in self.nodes}),
         }
 
     def _sent(self, node: Any, home: list[int], k: int) -> Iterator[tuple[int, Message]]:
@@ -124,8 +183,8 @@ class _Play:
         self.master = load(dump(self.master), master, self.expected)
 
 
-def _made_up(given: Algorithm, n: int) -> tuple[Algorithm, dict[int, Objective]]:
-    """A method within a made-up problem of n workers, and their objectives."""
+def made_up_problem(given: Algorithm, n: int) -> Problem:
+    """A method within a made-up problem of n workers; NeedsAJob if none of the usual links goes with it."""
     rng, loss = np.random.default_rng(SEED), losses.shipped("logistic")()
     a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
     L = 0.25 * float(np.linalg.norm(a, 2) ** 2) / _ROWS + _MU  # not below that of any f_i
@@ -139,10 +198,11 @@ def _made_up(given: Algorithm, n: int) -> tuple[Algorithm, dict[int, Objective]]
         try:
             up, down = (_link(name, n, is_ours(given)) for name in names)
             setting = Setting(n, _DIM, up, down, costs.shipped("wire")(), apart, numbers, x_star, whole=whole)
-            return given.within(setting), {i: kind(shard, loss, 1.0 / _ROWS, _MU - apart) for i, shard in enumerate(rows)}
+            fs = {i: kind(shard, loss, 1.0 / _ROWS, _MU - apart) for i, shard in enumerate(rows)}
+            return given.within(setting), fs, np.linspace(-1.0, 1.0, _DIM)
         except Exception as error:  # other links may do
             why = why or str(error)
-    raise UserError(f"{given.name}: {why}; {IN_A_JOB}")
+    raise NeedsAJob(f"{given.name}: {why}")
 
 
 def _link(name: str, n: int, trusted: bool) -> Link:

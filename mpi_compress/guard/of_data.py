@@ -10,7 +10,7 @@ import scipy  # which loads sparse where it is first used
 
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
-from mpi_compress.guard.findings import IN_A_JOB, SEED, Finding
+from mpi_compress.guard.findings import SEED, Finding, NeedsAJob
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.formats import Format
 from mpi_compress.problem.datasets.generators import Generator
@@ -56,24 +56,24 @@ def _dealt(split: Split, labels: Vector) -> tuple[list[int], Any]:
     return rows.tolist(), None if cuts is None else cuts.tolist()
 
 
-def made_up_view() -> tuple[ProblemView, int]:
-    """A logistic regression on made-up rows, whose metrics can be asked, and its d."""
+def made_up_view() -> ProblemView:
+    """A logistic regression on made-up rows, whose metrics can be asked."""
     rng = np.random.default_rng(SEED)
     data = DataSet(Path("made-up"), "made-up rows", _ROWS, _DIM, _ROWS * _DIM)
     view = ProblemView(data, losses.shipped("logistic")(), 0.1, None, rng.standard_normal(_DIM), 0.5)
     vars(view)["rows"] = Rows((rng.standard_normal((_ROWS, _DIM)),), rng.choice([-1.0, 1.0], _ROWS), _DIM)
-    return view, _DIM
+    return view
 
 
-def of_metric(metric: Metric, view: ProblemView, dim: int) -> Iterator[Finding]:
+def of_metric(metric: Metric, view: ProblemView) -> Iterator[Finding]:
     """A finite number of the point and the problem alone, which changes neither."""
-    rng = np.random.default_rng(SEED)
+    rng, dim = np.random.default_rng(SEED), view.rows.dim
     before = _content(view.rows)
     points = [np.zeros(dim), *(rng.standard_normal(dim) * scale for scale in (1e-3, 1.0, 30.0))]
     try:
         values = [[arrays.number(metric.value(arrays.read_only(x, dim), view), "the value") for x in points] for _ in range(2)]
     except ValueError as error:
-        raise UserError(f"{metric.name}: {error}; {IN_A_JOB}") from None
+        raise NeedsAJob(f"{metric.name}: {error}") from None
     finite = bool(np.isfinite(values).all())
     yield Finding("value", finite, f"at {len(points)} points: {', '.join(f'{value:.6g}' for value in values[0])}")
     same = values[0] == values[1]
@@ -101,8 +101,9 @@ def _first_chunks(generator: Generator) -> Iterator[tuple[int, Any, Vector]]:
             return
 
 
-def of_format(how: Format, path: Path, dim: int | None) -> Iterator[Finding]:
-    """A file's rows: the same each time, and in shares those of the whole."""
+def of_format(how: Format, file: tuple[Path, int | None]) -> Iterator[Finding]:
+    """The rows of a file of d columns, if they are known: the same each time, and in shares those of the whole."""
+    path, dim = file
     whole, again = (_rows_of(how.read(path, dim, 0, 1).blocks) for _ in range(2))
     yield _same("calls", whole, again, "read the same rows again", "read other rows the second time")
     yield _finite(whole)

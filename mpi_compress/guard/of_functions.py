@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # which loads sparse where it is first used
 
-from mpi_compress.guard.findings import SEED, Finding, tried
+from mpi_compress.guard.findings import SEED, Finding
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model, Outline
@@ -18,22 +18,16 @@ from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
 _SLACK = 1e-6  # of bounds, over rounding
-_WEIGHT = 0.37  # λ of a penalty that is checked
+_WEIGHT, _DIM = 0.37, 12  # λ of a penalty that is checked, and d
 _STEPS = ((1e-5, 1e-4), (1e-2, 5e-2))  # of difference quotients, and what they may differ by: the second is for floats of 32 bits
 _SAMPLES, _FEATURES, _CLASSES = 40, 6, 3  # of made-up rows
 
 
-def of_loss(loss: Loss) -> Iterator[Finding]:
-    """A loss's slopes, curvature, convexity, second derivatives, and whether it is a function of each sample."""
-    rng, f = np.random.default_rng(SEED), checked_loss(loss).value_and_slope
+def _margins(loss: Loss) -> tuple[Vector, Vector]:
+    """Labels and margins (N,) that a loss is asked for."""
+    rng = np.random.default_rng(SEED)
     m = np.concatenate([3 * rng.standard_normal(300), np.linspace(-4, 4, 801)])
-    y = rng.standard_normal(m.size) if loss.real_labels else rng.choice([-1.0, 1.0], m.size)
-    yield from tried("slope", partial(_slopes, f, y, m))
-    for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
-        grid = np.linspace(-8, 8, 1601)
-        yield from tried("curvature", partial(_curvature, loss, f, np.full(grid.size, label), grid))
-    yield from tried("second derivative", partial(_second_derivatives, checked_loss(loss), y, m))
-    yield from tried("samples", partial(_of_each_sample, f, y, m))
+    return rng.standard_normal(m.size) if loss.real_labels else rng.choice([-1.0, 1.0], m.size), m
 
 
 def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vector]:
@@ -45,7 +39,9 @@ def _quotients(f: Callable[[Vector], Vector], at: Vector) -> tuple[Vector, Vecto
     return np.minimum(left, right) - slack, np.maximum(left, right) + slack
 
 
-def _slopes(f: Any, y: Vector, m: Vector) -> Iterator[Finding]:
+def slope(loss: Loss) -> Iterator[Finding]:
+    """A loss's slopes against difference quotients of its values."""
+    f, (y, m) = checked_loss(loss).value_and_slope, _margins(loss)
     low, high = _quotients(lambda at: f(y, at)[0], m)
     slopes = f(y, m)[1]
     wrong = (slopes < low) | (slopes > high)
@@ -54,8 +50,15 @@ def _slopes(f: Any, y: Vector, m: Vector) -> Iterator[Finding]:
     yield Finding("slope", not wrong.any(), found if wrong.any() else f"the difference quotient of the values at {m.size} margins")
 
 
-def _curvature(loss: Loss, f: Any, y: Vector, grid: Vector) -> Iterator[Finding]:
-    slopes = f(y, grid)[1]
+def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
+    """How fast slopes change, and whether they fall."""
+    for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
+        grid = np.linspace(-8, 8, 1601)
+        yield from _curvature(loss, np.full(grid.size, label), grid)
+
+
+def _curvature(loss: Loss, y: Vector, grid: Vector) -> Iterator[Finding]:
+    slopes = checked_loss(loss).value_and_slope(y, grid)[1]
     quotients = np.diff(slopes) / np.diff(grid)
     i, found = int(np.argmax(np.abs(quotients))), float(np.abs(quotients).max())
     where = f"at the label {y[0]:g} and the margin {grid[i]:.3g}"
@@ -68,16 +71,20 @@ def _curvature(loss: Loss, f: Any, y: Vector, grid: Vector) -> Iterator[Finding]
         yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
 
 
-def _second_derivatives(loss: Loss, y: Vector, m: Vector) -> Iterator[Finding]:
-    low, high = _quotients(lambda at: loss.value_and_slope(y, at)[1], m)
-    given = loss.second_derivative(y, m)
+def second_derivative(loss: Loss) -> Iterator[Finding]:
+    """A loss's second derivatives against difference quotients of its slopes."""
+    own, (y, m) = checked_loss(loss), _margins(loss)
+    low, high = _quotients(lambda at: own.value_and_slope(y, at)[1], m)
+    given = own.second_derivative(y, m)
     wrong = (given < low - 1e-3) | (given > high + 1e-3)
     i = int(np.argmax(wrong))
     found = f"at the label {y[i]:g} and the margin {m[i]:g} it is {given[i]:.6g}; its slopes rise by {(low[i] + high[i]) / 2:.6g}"
     yield Finding("second derivative", not wrong.any(), found if wrong.any() else "the difference quotient of the slopes")
 
 
-def _of_each_sample(f: Any, y: Vector, m: Vector) -> Iterator[Finding]:
+def samples(loss: Loss) -> Iterator[Finding]:
+    """Whether a loss is a function of each sample."""
+    f, (y, m) = checked_loss(loss).value_and_slope, _margins(loss)
     order = np.random.default_rng(SEED).permutation(m.size)
     kept = y.copy(), m.copy()
     whole, again, mixed = f(y, m), f(y, m), f(y[order], m[order])
@@ -88,19 +95,28 @@ def _of_each_sample(f: Any, y: Vector, m: Vector) -> Iterator[Finding]:
     yield Finding("arguments", unchanged, "are left as they are" if unchanged else "labels or margins are written to")
 
 
-def of_penalty(penalty: Penalty, dim: int = 12) -> Iterator[Finding]:
-    """A smooth penalty's gradient and curvature, or the prox of another, with the weight λ that is not 1."""
-    r = checked_penalty(replace(penalty, weight=_WEIGHT))
+def _weighted(penalty: Penalty) -> tuple[Penalty, list[Vector]]:
+    """A penalty with a weight λ that is not 1, and points to ask it at."""
     rng = np.random.default_rng(SEED)
-    points = [scale * rng.standard_normal(dim) for scale in (0.1, 1.0, 5.0) for _ in range(4)]
+    points = [scale * rng.standard_normal(_DIM) for scale in (0.1, 1.0, 5.0) for _ in range(4)]
+    return checked_penalty(replace(penalty, weight=_WEIGHT)), points
+
+
+def gradient_of_penalty(penalty: Penalty) -> Iterator[Finding]:
+    """A smooth penalty's gradient."""
+    r, points = _weighted(penalty)
     if r.smooth:
-        yield from tried("gradient", partial(_gradients, "gradient", lambda x: (r.value(x), r.gradient(x)), points))
-        yield from tried("curvature", partial(_bounds, r.gradient, points, r.smoothness, r.λ * r.lowest))
-    else:
-        yield from tried("prox", partial(_prox, r, [*points, np.zeros(dim)], rng))
+        yield from _gradients(lambda x: (r.value(x), r.gradient(x)), points)
 
 
-def _gradients(what: str, f: Any, points: list[Vector]) -> Iterator[Finding]:
+def curvature_of_penalty(penalty: Penalty) -> Iterator[Finding]:
+    """A smooth penalty's curvature, the largest and the least."""
+    r, points = _weighted(penalty)
+    if r.smooth:
+        yield from _bounds(r.gradient, points, r.smoothness, r.λ * r.lowest)
+
+
+def _gradients(f: Any, points: list[Vector]) -> Iterator[Finding]:
     """∇f against difference quotients of f along directions."""
     rng, worst, said = np.random.default_rng(SEED), 0.0, ""
     for x in points:
@@ -118,7 +134,7 @@ def _gradients(what: str, f: Any, points: list[Vector]) -> Iterator[Finding]:
             least, quotient = min(missed)
             if least > max(worst, 1.0):
                 worst, said = least, f"along a direction it is {slope:.6g}, and values rise by {quotient:.6g}"
-    yield Finding(what, not said, said or f"the difference quotient of the values at {len(points)} points")
+    yield Finding("gradient", not said, said or f"the difference quotient of the values at {len(points)} points")
 
 
 def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Iterator[Finding]:
@@ -137,10 +153,13 @@ def _bounds(gradient: Any, points: list[Vector], L: float, lowest: float) -> Ite
         yield Finding("convex" if lowest == 0 else "lowest", least >= lowest - 1e-5 * (1 + abs(most)), text)
 
 
-def _prox(r: Penalty, points: list[Vector], rng: np.random.Generator) -> Iterator[Finding]:
+def prox(penalty: Penalty) -> Iterator[Finding]:
     """prox(x, γ) minimises r(z) + ‖z − x‖²/(2γ): no point beside it, and none on the way to x or to 0, has a smaller value."""
+    (r, points), rng = _weighted(penalty), np.random.default_rng(SEED + 1)
+    if r.smooth:
+        return
     for γ in (0.3, 2.0):
-        for x in points:
+        for x in (*points, np.zeros(_DIM)):
             z = r.prox(x, γ)
             ways = (*np.eye(x.size), *-np.eye(x.size), *rng.standard_normal((8, x.size)))
             beside = [z + s * d for s in (1e-1, 1e-2, 1e-3) for d in ways]
@@ -166,26 +185,29 @@ def made_up_rows(model: Model) -> tuple[Model, Rows]:
     return model.within(Outline(_SAMPLES, _FEATURES, classes)), Rows((a,), y, _FEATURES)
 
 
-def of_model(model: Model, rows: Rows) -> Iterator[Finding]:
-    """A model's gradient, its mean over rows, its smoothness, convexity and products with the Hessian."""
-    rng, own = np.random.default_rng(SEED), checked_model(model)
-    points = [model.start(np.random.default_rng(k)) + 0.3 * rng.standard_normal(model.dim) for k in range(4)]
-    f = partial(_loss, own, rows)
-    yield from tried("gradient", partial(_gradients, "gradient", f, points))
-    yield from tried("mean", partial(_mean_of_rows, own, rows, points[0]))
+def _points_of(model: Model) -> list[Vector]:
+    rng = np.random.default_rng(SEED)
+    return [model.start(np.random.default_rng(k)) + 0.3 * rng.standard_normal(model.dim) for k in range(4)]
+
+
+def _loss(model: Model, rows: Rows, x: Vector) -> tuple[float, Vector]:
+    value, gradient = checked_model(model).loss_and_gradient(x, rows, None)
+    return value, np.array(gradient)
+
+
+def gradient_of_model(model: Model, rows: Rows) -> Iterator[Finding]:
+    """A model's gradient."""
+    yield from _gradients(partial(_loss, model, rows), _points_of(model))
+
+
+def smoothness(model: Model, rows: Rows) -> Iterator[Finding]:
+    """A model's L and its convexity, where it states them."""
     L = math.nan
     if math.isfinite(model.curvature):
         dense = rows.matrix[0] if len(rows.matrix) == 1 else _dense(rows)
         L = model.smoothness(rows, float(np.linalg.norm(dense, 2) ** 2))
     if not math.isnan(L) or model.convex:
-        yield from tried("smoothness", partial(_bounds, lambda x: f(x)[1], points, L, 0.0 if model.convex else -math.inf))
-    if type(model).hessian_product is not Model.hessian_product:
-        yield from tried("hessian_product", partial(_hessian, own, rows, points, f))
-
-
-def _loss(model: Model, rows: Rows, x: Vector) -> tuple[float, Vector]:
-    value, gradient = model.loss_and_gradient(x, rows, None)
-    return value, np.array(gradient)
+        yield from _bounds(lambda x: _loss(model, rows, x)[1], _points_of(model), L, 0.0 if model.convex else -math.inf)
 
 
 def _dense(rows: Rows) -> Vector:
@@ -193,7 +215,9 @@ def _dense(rows: Rows) -> Vector:
     return np.asarray(scipy.sparse.csr_matrix((values, indices, indptr), shape=(len(rows), rows.dim)).todense())
 
 
-def _mean_of_rows(model: Model, rows: Rows, x: Vector) -> Iterator[Finding]:
+def mean_of_rows(model: Model, rows: Rows) -> Iterator[Finding]:
+    """Whether a model's loss is the mean over rows, and the same when asked again."""
+    x = _points_of(model)[0]
     once, again = _loss(model, rows, x), _loss(model, rows, x)
     twice = _loss(model, rows.take(np.tile(np.arange(len(rows), dtype=np.uint64), 2)), x)
     same = once[0] == again[0] and np.array_equal(once[1], again[1])
@@ -203,9 +227,13 @@ def _mean_of_rows(model: Model, rows: Rows, x: Vector) -> Iterator[Finding]:
     yield Finding("mean", close, text + "" * close + "; it should be the mean of the rows" * (not close))
 
 
-def _hessian(model: Model, rows: Rows, points: list[Vector], f: Any) -> Iterator[Finding]:
+def hessian_product(model: Model, rows: Rows) -> Iterator[Finding]:
+    """A model's products with the Hessian, where it has them, against difference quotients of gradients."""
+    if type(model).hessian_product is Model.hessian_product:
+        return
+    own, points, f = checked_model(model), _points_of(model), partial(_loss, model, rows)
     x, v = points[0], points[1] - points[2]
     h = 1e-5 / float(np.linalg.norm(v))
     quotient = (f(x + h * v)[1] - f(x - h * v)[1]) / (2 * h)
-    apart = float(np.linalg.norm(model.hessian_product(x, rows, v) - quotient) / (1e-9 + np.linalg.norm(quotient)))
+    apart = float(np.linalg.norm(own.hessian_product(x, rows, v) - quotient) / (1e-9 + np.linalg.norm(quotient)))
     yield Finding("hessian_product", apart < 1e-3, f"differs from the difference quotient of gradients by {apart:.2g} of it")

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.core import arrays, global_draws
+from mpi_compress.core import arrays
 from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.guard import hidden_state
 from mpi_compress.guard.findings import SEED, Finding, tried
 from mpi_compress.guard.states import first_state
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import AmongWorkers
-from mpi_compress.messages.guarded import checked
+from mpi_compress.messages.guarded import GuardedLink, checked
 from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import Link
 
@@ -39,21 +38,26 @@ def round_of(k: int, worker: int = 0, state: Any = None) -> Round:
     return Round(k, _STREAMS, Role.WORKER, worker, state=state)
 
 
-def settled(compressor: Compressor) -> tuple[Compressor, int]:
-    """A compressor as it is in a run, and d; ValueError if no d goes with its parameters."""
+def settled(compressor: Compressor) -> Link:
+    """The link of a compressor as it is in a run, by the codec that it counts; ValueError if no d goes with its parameters."""
     if isinstance(compressor, AmongWorkers):
         compressor = compressor.among(getattr(compressor, "n", None) or 3)
     why: Exception = ValueError("no dimension goes with its parameters")
     for dim in _DIMS:
         try:
-            found = compressor.in_round(dim, 0.1, False)
-            found = found.with_noise(1.0, 1.0, dim) if found.needs_noise else found
-            found.check(dim)
-            checked(found.applied(np.ones(dim), round_of(0, state=found.start(dim))), dim)
-            return found, dim
+            return settled_at(compressor, dim)
         except (ValueError, TypeError) as error:
             why = error
     raise why
+
+
+def settled_at(compressor: Compressor, dim: int) -> Link:
+    """The same for this d; ValueError or TypeError if it does not go with the parameters."""
+    found = compressor.in_round(dim, 0.1, False)
+    found = found.with_noise(1.0, 1.0, dim) if found.needs_noise else found
+    found.check(dim)
+    checked(found.applied(np.ones(dim), round_of(0, state=found.start(dim))), dim)
+    return GuardedLink(found, codecs[found.codec](), dim)
 
 
 def usual(cls: type[Compressor]) -> Compressor:
@@ -88,23 +92,12 @@ def vectors(dim: int) -> dict[str, Vector]:
     }
 
 
-def of_compressor(given: Compressor) -> Iterator[Finding]:
-    """A compressor's theorems by sampling, its draws, its memory, what it does with NaN, and its messages by its codec."""
+def compress(given: Compressor) -> Iterator[Finding]:
+    """Whether a compressor gives a message at all; if it does, the other checks say more."""
     try:
-        c, dim = settled(given)
+        settled(given)
     except Exception as error:
         yield Finding("compress", False, f"{error}{place_in_part(error)}")
-        return
-    before, drawn = hidden_state.contents([c]), global_draws.states()
-    yield from tried("state", partial(_state, c, dim))
-    for name, v in vectors(dim).items():
-        yield from tried(f"a vector {name}", partial(_theorems, c, v, name))
-    yield from tried("NaN", partial(_not_finite, c, dim))
-    yield from tried("codec", partial(_through_codec, c, dim))
-    said = hidden_state.changed(before)
-    yield Finding("memory", not said, said or "nothing is kept outside of its state")
-    moved = global_draws.states() != drawn
-    yield Finding("draws", not moved, "come from the global random or np.random, not from t.rng" if moved else "come from t alone")
 
 
 def applied(c: Compressor, v: Vector, k: int, worker: int = 0) -> Compressed:
@@ -112,10 +105,10 @@ def applied(c: Compressor, v: Vector, k: int, worker: int = 0) -> Compressed:
     return checked(c.applied(arrays.read_only(v, v.size), round_of(k, worker, state)), v.size)
 
 
-def _state(c: Compressor, dim: int) -> Iterator[Finding]:
-    first_state(Link(c, codecs.shipped("dense")(), dim))
+def state(link: Link) -> Iterator[Finding]:
+    """Whether a checkpoint can hold a compressor's state, and the same rounds give the same."""
+    c, dim, state = link.compressor, link.dim, first_state(link)
     v = vectors(dim)["of normal numbers"]
-    state = c.start(dim)
     twice = []
     for _ in range(2):
         own = copy.deepcopy(state)
@@ -126,12 +119,22 @@ def _state(c: Compressor, dim: int) -> Iterator[Finding]:
     yield Finding("repetition", same, "the same rounds give the same" if same else other)
 
 
+def theorems(link: Link) -> Iterator[Finding]:
+    """A compressor's δ, ω and variance by sampling, with a new state each time."""
+    for name, v in vectors(link.dim).items():
+        yield from tried(f"a vector {name}", partial(_theorems, link.compressor, v, name))
+
+
 def _theorems(c: Compressor, v: Vector, name: str) -> Iterator[Finding]:
-    dim, square = v.size, float(v @ v)
     first = applied(c, v, 0).dense()
     random = any(not np.array_equal(first, applied(c, v, k, k % 3).dense()) for k in range(1, 40))
     found = np.array([applied(c, v, k, k % 3).dense() for k in range(_DRAWS if random else 1)])
-    errors = np.sum((found - v) ** 2, axis=1)
+    yield from stated(c, v, found, name)
+
+
+def stated(c: Compressor, v: Vector, found: Any, name: str) -> Iterator[Finding]:
+    """What a compressor states, against draws of C(v), found (draws, d)."""
+    dim, square, errors = v.size, float(v @ v), np.sum((found - v) ** 2, axis=1)
     mean, off = float(errors.mean()), _SIGMAS * float(errors.std()) / math.sqrt(len(errors))
     δ, ω, bound = c.delta(dim), c.omega(dim), c.variance(dim)
     share = mean / square if square > 1e-300 else 0.0
@@ -158,7 +161,9 @@ def _unbiased(found: Any, v: Vector, ω: float, name: str) -> Finding:
     return Finding("unbiased", off_at <= off, text)
 
 
-def _not_finite(c: Compressor, dim: int) -> Iterator[Finding]:
+def not_finite(link: Link) -> Iterator[Finding]:
+    """Whether NaN and infinity are passed on."""
+    c, dim = link.compressor, link.dim
     for bad in (math.nan, math.inf):
         try:
             with np.errstate(all="ignore"):
@@ -169,9 +174,10 @@ def _not_finite(c: Compressor, dim: int) -> Iterator[Finding]:
         yield Finding(f"a vector of {bad}", not lost, why if lost else "is passed on, or refused")
 
 
-def _through_codec(c: Compressor, dim: int) -> Iterator[Finding]:
-    codec = codecs[c.codec]()
-    for name, v in vectors(dim).items():
+def through_codec(link: Link) -> Iterator[Finding]:
+    """Whether a compressor's messages are decoded to what was encoded, by the codec that it counts."""
+    c, codec = link.compressor, link.codec
+    for name, v in vectors(link.dim).items():
         content = applied(c, v, 0)
         try:
             yield _round_trip(codec, content, c, f"a vector {name}")
@@ -199,21 +205,19 @@ def _round_trip(codec: Codec, content: Compressed, c: Compressor, name: str) -> 
     return Finding("round trip", right, text)
 
 
-def of_codec(codec: Codec) -> Iterator[Finding]:
+def messages(codec: Codec) -> Iterator[Finding]:
     """A codec's messages of every kind that it writes, of every compressor that makes such, whole and cut short."""
-    before, kinds = hidden_state.contents([codec]), 0
+    kinds = 0
     for name in compressors:
         try:
-            c, dim = settled(usual(compressors[name]))
+            link = settled(usual(compressors[name]))
         except Exception:  # what is wrong with it is told where it is checked
             continue
-        if codec.writes(c.makes):
+        if codec.writes(link.compressor.makes):
             kinds += 1
-            yield from tried(f"messages of {name}", partial(_of_kind, codec, c, dim))
+            yield from tried(f"messages of {name}", partial(_of_kind, codec, link.compressor, link.dim))
     if not kinds:
         yield Finding("kinds", False, "no compressor that is known here makes what it writes")
-    said = hidden_state.changed(before)
-    yield Finding("memory", not said, said or "nothing is kept from message to message")
 
 
 def _of_kind(codec: Codec, c: Compressor, dim: int) -> Iterator[Finding]:

@@ -1,31 +1,21 @@
 """Checks of a part against what it states, for `mpi-compress check-part` and for tests of one's own: `mc.testing.check(part)`."""
 
-from collections.abc import Iterator
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 from mpi_compress.algorithms import Algorithm, algorithms
 from mpi_compress.algorithms.parts import Downlink, Server
 from mpi_compress.core import global_draws
-from mpi_compress.core.errors import UserError
-from mpi_compress.guard import hidden_state
-from mpi_compress.guard.findings import IN_A_JOB, Finding, tried
-from mpi_compress.guard.of_algorithms import of_algorithm
-from mpi_compress.guard.of_data import made_up_view, of_generator, of_metric, of_partition
-from mpi_compress.guard.of_functions import made_up_rows, of_loss, of_model, of_penalty
-from mpi_compress.guard.of_messages import of_codec, of_compressor, usual
-from mpi_compress.guard.of_stops import of_stop
-from mpi_compress.job.stops import StopRule
-from mpi_compress.messages.codecs import Codec
+from mpi_compress.guard.checks import CHECKS, Subject, everything
+from mpi_compress.guard.findings import Finding, NeedsAJob
+from mpi_compress.guard.hidden_state import contents
+from mpi_compress.guard.of_algorithms import made_up_problem
+from mpi_compress.guard.of_data import made_up_view
+from mpi_compress.guard.of_functions import made_up_rows
+from mpi_compress.guard.of_messages import settled, usual
 from mpi_compress.messages.compressors import Compressor
-from mpi_compress.messages.costs import CostModel
-from mpi_compress.messages.costs.base import check_cost
-from mpi_compress.problem.datasets.generators import Generator
-from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.metrics import Metric
 from mpi_compress.problem.models import Model
-from mpi_compress.problem.partitions import Partition
-from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
 __all__ = ["Finding", "check", "findings"]
@@ -48,62 +38,33 @@ def check(part: Any, rows: Rows | None = None) -> list[Finding]:
 
 
 def findings(part: Any, rows: Rows | None = None) -> list[Finding]:
-    """What checks of a part find, each property once: what is wrong first found, or else what was tried last."""
+    """What checks of a part find by data that are made up for it, each property once; NeedsAJob if these do not suit it."""
     if isinstance(part, type):
         part = usual(part) if issubclass(part, Compressor) else part()
-    before, drawn = hidden_state.contents([part]), global_draws.states()
     with global_draws.restored():
-        found = list(_of(part, rows))
-        moved = global_draws.states() != drawn
-    said = hidden_state.changed(before)
-    found += [Finding("memory", not said, said or "nothing is kept from call to call")]
-    found += [Finding("draws", not moved, "come from the global random or np.random" if moved else "none are global")]
-    kept: dict[str, Finding] = {}
-    for each in found:
-        if each.what not in kept or kept[each.what].holds:
-            kept[each.what] = each
-    return list(kept.values())
+        return everything(_subject(part, rows))
 
 
-def _of(part: Any, rows: Rows | None) -> Iterator[Finding]:
+def _subject(part: Any, rows: Rows | None) -> Subject:
+    if isinstance(part, Model) and rows is None:
+        try:
+            part, rows = made_up_rows(part)
+        except ValueError as error:
+            raise NeedsAJob(f"{part.name}: {error}") from None
+    s, gd = Subject(part, rows=rows), algorithms.shipped("gd")
     match part:
         case Compressor():
-            yield from of_compressor(part)
-        case Codec():
-            yield from of_codec(part)
-        case CostModel():
-            yield from tried("cost", partial(_cost, part))
-        case Loss():
-            yield from of_loss(part)
-        case Penalty():
-            yield from of_penalty(part)
-        case Model():
-            yield from of_model(*((part, rows) if rows is not None else _with_rows(part)))
+            with suppress(Exception):  # the check `compress` says why
+                s.link = settled(part)
+                s.held = [*s.held, *contents([s.link.compressor])]
         case Algorithm():
-            yield from of_algorithm(part)
+            s.problems = [made_up_problem(part, n) for n in (1, 3)]
         case Server():
-            yield from of_algorithm(algorithms.shipped("gd")(server=part, step="0.1/L"))
+            s.problems = [made_up_problem(gd(server=part, step="0.1/L"), n) for n in (1, 3)]
         case Downlink():
-            yield from of_algorithm(algorithms.shipped("gd")(step="0.1/L").heard_by(part))
-        case Partition():
-            yield from tried("rows", partial(of_partition, part))
+            s.problems = [made_up_problem(gd(step="0.1/L").heard_by(part), n) for n in (1, 3)]
         case Metric():
-            yield from of_metric(part, *made_up_view())
-        case StopRule():
-            yield from tried("answers", partial(of_stop, part))
-        case Generator():
-            yield from tried("rows", partial(of_generator, part))
-        case _:
-            raise UserError(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself; {IN_A_JOB}")
-
-
-def _with_rows(model: Model) -> tuple[Model, Rows]:
-    try:
-        return made_up_rows(model)
-    except ValueError as error:
-        raise UserError(f"{model.name}: {error}; {IN_A_JOB}") from None
-
-
-def _cost(cost: CostModel) -> Iterator[Finding]:
-    check_cost(cost)
-    yield Finding("cost", True, "a number from 0 on, which does not fall as payloads grow, and the same for numbers and arrays")
+            s.view = made_up_view()
+        case _ if not any(isinstance(part, check.of) and check.takes == ("part",) for check in CHECKS) and rows is None:
+            raise NeedsAJob(f"{getattr(part, 'name', part)}: nothing of it can be checked by itself")
+    return s

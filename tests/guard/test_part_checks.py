@@ -9,12 +9,15 @@ import pytest
 from helpers.running import command
 from helpers.unseen_parts import (
     ALGORITHMS,
+    BREAKS,
     COMPRESSORS,
     DEPENDENT,
     HELPER,
+    HONEST,
     NAMED,
     NAMED_DATA,
     REFUSED,
+    REMEMBERING,
     WRONG,
     WRONG_DATA,
     job_of_twelve,
@@ -159,7 +162,7 @@ def test_a_format_that_reads_its_shares_wrong_is_named(tmp_path):
         def read(self, path, dim, part, parts):
             return Reading(iter([(part, np.eye(2), np.ones(2))] if part < 2 else []))
 
-    found = [str(each) for each in of_format(LosesRows(), tmp_path, None)]
+    found = [str(each) for each in of_format(LosesRows(), (tmp_path, None))]
     assert found[-1] == "WRONG  shares: 3 shares, each block in the place of its number, are other rows than the whole"
     assert sum("WRONG" in each for each in found) == 1
 
@@ -191,6 +194,62 @@ def test_a_part_that_is_not_what_it_states_is_named(name):
     (part,) = (registry[name] for registry in registries if name in registry)
     with pytest.raises(AssertionError, match="WRONG  " + (f"{NAMED[name]}: " if name in NAMED else NAMED_DATA[name])):
         mc.testing.check(part)
+
+
+@pytest.fixture
+def remembering(tmp_path):
+    """A job with a plugin of several compressors that have a state, of which one run has one."""
+    (tmp_path / "remembering.py").write_text(REMEMBERING)
+    (tmp_path / "job.toml").write_text(
+        'plugins = ["remembering"]\ndata = { generator = "gspar", samples = 40, dim = 12 }\nobjective = { mu = 0.1 }\n'
+        'stop = { rounds = 2 }\nalgorithm = { name = "ef", step = 0.1 }\nup = { compressor = { name = "by-age", k = 3 } }\n'
+    )
+    return mc.load_job(tmp_path / "job.toml")
+
+
+@pytest.mark.parametrize("k", [1, "10%"])
+@pytest.mark.parametrize("name", BREAKS)
+@pytest.mark.usefixtures("remembering")
+def test_a_compressor_whose_state_breaks_its_theorem_is_named_with_the_vector_and_what_came_before(name, k):
+    theorem, told = BREAKS[name]
+    found = mc.testing.findings(mc.compressors[name](k))
+    (wrong,) = [each for each in found if not each.holds]
+    assert (wrong.what, wrong.by) == (theorem, "after rounds")
+    assert told in str(wrong)
+
+
+@pytest.mark.parametrize("k", [1, "10%", 3])
+@pytest.mark.parametrize("name", HONEST)
+def test_a_compressor_whose_state_does_no_harm_passes(name, k, remembering):
+    (found,) = findings_in_job(name, remembering, {"k": k}).values()
+    assert [each for each in found if not each.holds] == []
+    assert [each.by for each in found if each.what in "δω"] == ["after rounds"]
+
+
+def test_every_part_of_a_jobs_plugins_is_found_and_all_are_listed_where_there_is_no_such(remembering):
+    folder = remembering.runs[0].folder
+    said = [
+        command("check-part", name, "--job", folder / "job.toml", "-v") for name in ("by-age", "honest-top", "descent-of-plugin")
+    ]
+    assert [each.returncode for each in said] == [1, 0, 0]
+    assert [each.stdout.splitlines()[0] for each in said] == [
+        "by-age, job (ByAge):", "honest-top, no run has it (HonestTop):", "descent-of-plugin, no run has it (Descent):",
+    ]  # fmt: skip
+    assert "for d = 12; of a vector (0.4, 0.4, 0.4, …, 1)" in said[0].stdout
+    assert (
+        "n = 3: 6 rounds are the same, whether workers share a process or not, and saved and read after each [rounds]"
+        in said[2].stdout
+    )
+    with pytest.raises(UserError) as caught:
+        findings_in_job("honest-bottom", remembering)
+    own = [f"{name} (compressor)" for name in sorted([*BREAKS, *HONEST])]
+    assert str(caught.value).startswith("no part in this job called 'honest-bottom'; did you mean 'honest-top'?")
+    assert str(caught.value).endswith(f"; its plugins have {', '.join([*own, 'descent-of-plugin (algorithm)'])}")
+
+
+def test_parameters_of_a_part_that_a_run_has_are_the_runs(remembering):
+    with pytest.raises(UserError, match=r"^by-age: its parameters are those of the job's runs; leave k out$"):
+        findings_in_job("by-age", remembering, {"k": 2})
 
 
 def test_a_check_draws_and_keeps_nothing():
@@ -368,5 +427,7 @@ def test_a_model_with_data_of_its_own_is_verified(data, own_problem, tmp_path, m
 def test_a_pattern_of_names_that_is_none_is_one_line(own_problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = own_problem('path = "a.numbers"', source=OWN_PROBLEM.replace(r"\.numbers$", "*.numbers"))
-    with pytest.raises(UserError, match=r"^[^\n]*the format 'numbers': names = '\*.numbers' was given; it should be a regular expression[^\n]*$"):
+    with pytest.raises(
+        UserError, match=r"^[^\n]*the format 'numbers': names = '\*.numbers' was given; it should be a regular expression[^\n]*$"
+    ):
         mc.run(mc.load_job(file), out=tmp_path)
