@@ -98,7 +98,6 @@ CHECKS = (
     Check("second derivative", Loss, ("part",), of_functions.second_derivative),
     Check("samples", Loss, ("part",), of_functions.samples),
     Check("gradient", Penalty, ("part",), of_functions.gradient_of_penalty),
-    Check("curvature", Penalty, ("part",), of_functions.curvature_of_penalty),
     Check("prox", Penalty, ("part",), of_functions.prox),
     Check("gradient", Model, ("part", "rows"), of_functions.gradient_of_model),
     Check("mean", Model, ("part", "rows"), of_functions.mean_of_rows),

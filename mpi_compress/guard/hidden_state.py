@@ -16,28 +16,23 @@ from mpi_compress.guard.findings import Finding
 Contents = list[tuple[Any, dict[str, bytes]]]
 
 
-def kept(before: Contents) -> Iterator[Finding]:
-    """Whether parts hold what they held before."""
-    said = changed(before)
-    yield Finding("memory", not said, said or "nothing is kept from call to call")
-
-
 def contents(parts: Iterable[Any]) -> Contents:
     """What each of the users' parts among these holds now."""
     distinct = {id(part): part for part in parts if part is not None and not is_ours(part)}
     return [(part, _content(part)) for part in distinct.values()]
 
 
-def changed(before: Contents) -> str:
-    """Which part holds something else than before, and where; "" if none does."""
+def kept(before: Contents) -> Iterator[Finding]:
+    """Whether parts hold what they held before; if not, which one and where it does not."""
     for part, held in before:
         for place, content in _content(part).items():
             if held.get(place) != content:
                 name = getattr(part, "name", type(part).__name__)
                 at = place_of_class(type(part))
                 why = "from call to call, which makes results depend on the layout"
-                return f"{name} keeps something in {place} {why}. {_REMEDY}{at}"
-    return ""
+                yield Finding("memory", False, f"{name} keeps something in {place} {why}. {_REMEDY}{at}")
+                return
+    yield Finding("memory", True, "nothing is kept from call to call")
 
 
 _REMEDY = (

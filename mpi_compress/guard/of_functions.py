@@ -54,21 +54,17 @@ def curvature_of_loss(loss: Loss) -> Iterator[Finding]:
     """How fast slopes change, and whether they fall."""
     for label in (0.3, -1.2) if loss.real_labels else (1.0, -1.0):
         grid = np.linspace(-8, 8, 1601)
-        yield from _curvature(loss, np.full(grid.size, label), grid)
-
-
-def _curvature(loss: Loss, y: Vector, grid: Vector) -> Iterator[Finding]:
-    slopes = checked_loss(loss).value_and_slope(y, grid)[1]
-    quotients = np.diff(slopes) / np.diff(grid)
-    i, found = int(np.argmax(np.abs(quotients))), float(np.abs(quotients).max())
-    where = f"at the label {y[0]:g} and the margin {grid[i]:.3g}"
-    if math.isfinite(loss.curvature):
-        text = f"{loss.curvature:g} is stated; slopes change by up to {found:.4g} times the margin, {where}"
-        yield Finding("curvature", found <= loss.curvature * (1 + _SLACK) + _SLACK, text)
-    if loss.convex:
-        least = float(quotients.min())
-        falls = least < -1e-5 * (1 + found)
-        yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
+        slopes = checked_loss(loss).value_and_slope(np.full(grid.size, label), grid)[1]
+        quotients = np.diff(slopes) / np.diff(grid)
+        i, found = int(np.argmax(np.abs(quotients))), float(np.abs(quotients).max())
+        where = f"at the label {label:g} and the margin {grid[i]:.3g}"
+        if math.isfinite(loss.curvature):
+            text = f"{loss.curvature:g} is stated; slopes change by up to {found:.4g} times the margin, {where}"
+            yield Finding("curvature", found <= loss.curvature * (1 + _SLACK) + _SLACK, text)
+        if loss.convex:
+            least = float(quotients.min())
+            falls = least < -1e-5 * (1 + found)
+            yield Finding("convex", not falls, "is stated" + f", and the slope falls by {least:.4g}" * falls)
 
 
 def second_derivative(loss: Loss) -> Iterator[Finding]:
@@ -103,16 +99,10 @@ def _weighted(penalty: Penalty) -> tuple[Penalty, list[Vector]]:
 
 
 def gradient_of_penalty(penalty: Penalty) -> Iterator[Finding]:
-    """A smooth penalty's gradient."""
+    """A smooth penalty's gradient, and its curvature, the largest and the least."""
     r, points = _weighted(penalty)
     if r.smooth:
         yield from _gradients(lambda x: (r.value(x), r.gradient(x)), points)
-
-
-def curvature_of_penalty(penalty: Penalty) -> Iterator[Finding]:
-    """A smooth penalty's curvature, the largest and the least."""
-    r, points = _weighted(penalty)
-    if r.smooth:
         yield from _bounds(r.gradient, points, r.smoothness, r.λ * r.lowest)
 
 
