@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 from helpers.plays import play, problem
+from helpers.refusals import naming
 from helpers.running import BIN, PATIENT, wait_for
 
 import mpi_compress as mc
@@ -141,10 +142,10 @@ def test_processes_share_trials(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ('"algorithm.step.a", values = []', "tune: values = .. must name at least one"),
-        ('"algorithms.step", values = [1]', "no table called 'algorithms'; did you mean 'algorithm'"),
+        ('"algorithm.step.a", values = []', "tune: values = [] must name at least one"),
+        ('"algorithms.step", values = [1]', "algorithms algorithm"),
         ('"algorithm.step", values = [1, "x y"]', "tune: algorithm"),
-        ('"algorithm.stepp", values = [1]', "no key called 'stepp'; did you mean 'step'"),
+        ('"algorithm.stepp", values = [1]', "stepp step"),
         ('"algorithm.step", values = [1e299, 1e300]', "no value of algorithm.step gives a run that ends"),
     ],
 )
@@ -155,7 +156,7 @@ def test_what_cannot_be_tuned_is_refused(changed, says, tmp_path):
             'form = "1/sqrt(t)"', 'form = "1/t", a = 1'
         )
     )
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.run(mc.load_job(job), out=tmp_path)
 
 

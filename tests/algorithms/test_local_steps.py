@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers import plain_literature as plain
 from helpers.plays import bound, optimum, play, problem, start
+from helpers.refusals import naming
 
 from mpi_compress.core.streams import Role, Streams
 
@@ -221,18 +222,18 @@ def test_locodl_keeps_its_rate(up):
 @pytest.mark.parametrize(
     ("algorithm", "up", "text"),
     [
-        ({"name": "local-sgd", "local_steps": 0}, IDENTITY, "local_steps: 0 was given; it should be at least 1"),
-        ({"name": "local-sgd", "server_step": 0}, IDENTITY, "server_step: 0.* should be above 0"),
+        ({"name": "local-sgd", "local_steps": 0}, IDENTITY, "local_steps 0 1"),
+        ({"name": "local-sgd", "server_step": 0}, IDENTITY, "server_step: 0 was given; it should be above 0"),
         ({"name": "scaffnew"}, RANDOM, "scaffnew sends whole vectors: leave up.compressor out, or take locodl"),
         ({"name": "scaffnew", "p": 0}, IDENTITY, "p = 0 must be above 0 and at most 1; the default needs mu > 0"),
         ({"name": "scaffnew", "step": [[0, 0.1], [5, 0.01]]}, IDENTITY, "scaffnew takes one step size for all rounds"),
         ({"name": "compressed-scaffnew"}, RANDOM, "sends by a pattern that has each coordinate at several workers: leave up"),
-        ({"name": "compressed-scaffnew"}, {"name": "pattern", "s": 1, "n": 4}, "take pattern with s ≥ 2"),
+        ({"name": "compressed-scaffnew"}, {"name": "pattern", "s": 1, "n": 4}, "≥ 2"),
         ({"name": "locodl", "p": 0.5}, {"name": "top-k", "k": 3}, "locodl needs an unbiased compressor, such as random-k or qsgd"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(algorithm, up, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=naming(text)):
         bound(problem(), algorithm, up)
 
 

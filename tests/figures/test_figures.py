@@ -5,6 +5,7 @@ import re
 import matplotlib as mpl
 import numpy as np
 import pytest
+from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
@@ -187,13 +188,13 @@ def test_names_keep_only_what_differs():
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ('runs = ["*, c2 = 0.3"]', "figure.panel 1.runs: no run called"),
-        ('runs = "*"', "figure.panel 1.runs: '\\*' was given"),
-        ('run = ["*"]', "no key called 'run'; did you mean 'runs'"),
+        ('runs = ["*, c2 = 0.3"]', "figure.panel 1.runs"),
+        ('runs = "*"', "figure.panel 1.runs: '*' was given"),
+        ('run = ["*"]', "run runs"),
     ],
 )
 def test_a_panel_of_nothing_is_refused(changed, says, tmp_path):
     file = tmp_path / "job.toml"
     file.write_text(JOB.replace('runs = ["*, c2 = 0.25"]', changed))
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.load_job(file)

@@ -98,7 +98,7 @@ CASES = [
     Case("comments alone", "data", data="# nothing\n\n# here\n"),
     Case("no features", "data has no features", data="1\n-1\n"),
     Case("all zero", "all samples are zero", data="1 1:0\n-1 2:0\n1 1:0\n"),
-    Case("one class", "one class only, label 1; two are needed", data="1 1:1\n1 2:1\n"),
+    Case("one class", "label 1; two are needed", data="1 1:1\n1 2:1\n"),
     Case("three classes", "has 3 labels, 0, 1, 2; say which count as +1: positive = [0, …]", data="0 1:1\n1 2:1\n2 1:1\n"),
     Case("positive label that is not there", "data.positive: data has no label 7; it has -1, 1", {"data.positive": [7.0]}),
     Case("all labels positive", "data.positive: all labels", {"data.positive": [1.0, -1.0]}),

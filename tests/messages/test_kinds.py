@@ -3,6 +3,7 @@ from math import ceil, inf, log2
 import numpy as np
 import pytest
 from helpers.kinds import KINDS, messages, omega
+from helpers.refusals import naming
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -180,19 +181,19 @@ def test_checked_sorts_or_refuses_index_sets(indices):
 @pytest.mark.parametrize(
     ("c", "says"),
     [
-        (Dense(np.ones(3)), r"values have shape \(3,\); it should be \(4,\)"),
+        (Dense(np.ones(3)), "values have shape (3,); it should be (4,)"),
         (Ternary(np.array([0, 2, 0, 0]), 1.0), "signs go from 0 to 2; they should be from -1 to 1"),
-        (Ternary(np.zeros(4, dtype=int), np.ones(2)), r"magnitude has shape \(2,\); it should be one number"),
+        (Ternary(np.zeros(4, dtype=int), np.ones(2)), "magnitude has shape (2,); it should be one number"),
         (Levels(np.array([0, 2**31, 0, 0]), np.ones(1), 4), "levels go from 0 to 2147483648"),
-        (Levels(np.zeros(4, dtype=int), np.ones(1), 3), r"scales have shape \(1,\); it should be \(2,\)"),
-        (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket = 0 must be at least 1"),
-        (SignSparse(4, [1, 2], [True], 1.0), r"negative have shape \(1,\); it should be \(2,\)"),
+        (Levels(np.zeros(4, dtype=int), np.ones(1), 3), "(1,) (2,)"),
+        (Levels(np.zeros(4, dtype=int), np.ones(1), 0), "bucket 0 1"),
+        (SignSparse(4, [1, 2], [True], 1.0), "negative have shape (1,); it should be (2,)"),
         (SignSparse(4, [1, 2], [1, 0], 1.0), "negative are of type int64; they should be true or false"),
         (Hybrid(4, [1], [1.0], [1, 2], [True, False], 1.0), "an index is among indices and among sign_indices"),
     ],
 )
 def test_a_kind_refuses_arrays_that_do_not_fit_it(c, says):
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=naming(says)):
         c.checked(4)
 
 

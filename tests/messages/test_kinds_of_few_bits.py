@@ -4,6 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from helpers.refusals import naming
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -287,7 +288,7 @@ def test_a_chain_of_unbiased_parts_is_unbiased_and_a_shrunk_one_is_not():
         ({"name": "count-sketch", "columns": 0}, "at least 1"),
         ({"name": "blocks", "of": "natural"}, "needs one of slices, sizes"),
         ({"name": "blocks", "of": "natural", "sizes": [2, 0]}, "at least 1"),
-        ({"name": "blocks", "of": "naturl", "slices": 2}, "did you mean 'natural'"),
+        ({"name": "blocks", "of": "naturl", "slices": 2}, "natural"),
         ({"name": "blocks", "of": "natural", "slices": 2, "codec_of_block": "rice"}, "cannot write what 'natural' makes"),
         ({"name": "blocks", "of": {"name": "hard-threshold", "accuracy": 1.0}, "slices": 2}, "follows the run"),
         ({"name": "chain", "first": "sq", "then": "natural"}, "first = 'sq' sends no value of its own"),
@@ -299,7 +300,7 @@ def test_a_chain_of_unbiased_parts_is_unbiased_and_a_shrunk_one_is_not():
     ids=str,
 )
 def test_parameters_that_make_no_sense_are_refused(table, says):
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError, match=naming(says)):
         compressors.build(table, "up.compressor")
 
 
@@ -313,7 +314,7 @@ def test_blocks_that_do_not_fit_the_vector_are_refused():
     ("name", "kind", "known", "data", "says"),
     [
         ("packed", Powers, {"fraction": 0}, [32, 0, 0, 0, 0], "no width"),
-        ("packed", Powers, {"fraction": 0}, [3, 0, 4, 0, 0], "2\\^1024 is no float"),
+        ("packed", Powers, {"fraction": 0}, [3, 0, 4, 0, 0], "2^1024 is no float"),
         ("packed", Powers, {"fraction": 0}, [3, 255, 3, 254, 255], "the largest number is 1"),
         ("packed", Powers, {"fraction": 0}, [3, 0], "an exponent needs"),
         ("packed", Dithered, {"most": 4}, [0] * 8 + [14, 0], "a field holds 7; the largest number is 4"),
@@ -325,7 +326,7 @@ def test_blocks_that_do_not_fit_the_vector_are_refused():
     ],
 )
 def test_bytes_that_were_never_written_are_refused(name, kind, known, data, says):
-    with pytest.raises(CorruptMessage, match=says):
+    with pytest.raises(CorruptMessage, match=naming(says)):
         codecs[name]().decode(np.array(data, dtype=np.uint8), 0, 2 if kind is not Sketch else 9, kind, known)
 
 

@@ -5,6 +5,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from helpers.refusals import naming
 
 import mpi_compress as mc
 from mpi_compress.core.errors import UserError
@@ -71,18 +72,18 @@ def test_a_loss_without_a_kernel_is_refused_before_anything_runs(tmp_path, state
     [
         (
             "def curvature(self): return 1.0",
-            r"curvature is a method; it should be a number, such as curvature = 1.0, or a @property \(.*line 14\)",
+            "curvature is a method; it should be a number, such as curvature = 1.0, or a @property ( line 14)",
         ),
-        ("curvature = '1.0'", "curvature = '1.0' was given; it should be a number, such as curvature = 1.0"),
-        ("curvature = -1.0", "curvature = -1.0 was given; it should be at least 0, or inf"),
-        ("curvature = property(lambda self: None)", "curvature = None was given; it should be a number"),
-        ("convex = 0.5", "convex = 0.5 was given; it should be True or False"),
+        ("curvature = '1.0'", "curvature 1.0 curvature 1.0"),
+        ("curvature = -1.0", "curvature -1.0 0"),
+        ("curvature = property(lambda self: None)", "curvature None"),
+        ("convex = 0.5", "convex 0.5 True False"),
         ("def solver(self): return 'newton'", "solver is a method; it should be text or None, or a @property"),
         ("def provenance(self): return {}", "provenance is a method; it should be a value, or a @property"),
     ],
 )
 def test_what_a_loss_states_of_another_kind_is_refused_in_one_line(tmp_path, stated, complaint):
-    with pytest.raises(UserError, match=f"^[^\n]*own.toml: objective.loss: 'mine': {complaint}[^\n]*$"):
+    with pytest.raises(UserError, match=naming(f"own.toml: objective.loss: 'mine': {complaint}")):
         job(tmp_path, LOSS.format(f"kernel = HINGE\n    {stated}"))
 
 
@@ -121,7 +122,7 @@ def test_a_loss_without_a_solver_has_no_f_star(tmp_path, kernel):
 
 @pytest.mark.parametrize(
     ("solver", "complaint"),
-    [("None", "the loss 'mine' states no solver"), ("'newtom'", "did you mean 'newton'")],
+    [("None", "the loss 'mine' states no solver"), ("'newtom'", "newton")],
 )
 def test_a_job_that_needs_the_optimum_of_a_loss_without_a_solver_is_refused(tmp_path, solver, complaint):
     with pytest.raises(UserError, match=f"x\\* cannot be computed: [^\n]*{complaint}[^\n]*$"):

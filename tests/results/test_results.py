@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 from helpers.disk import order_of_syncs
+from helpers.refusals import naming
 from helpers.running import BIN, PATIENT, run_of
 
 import mpi_compress as mc
@@ -245,7 +246,7 @@ def test_a_damaged_result_is_one_line(damage, says, tmp_path):
     (run,) = results_with(tmp_path, ["a"])
     with h5py.File(run.file, "r+") as h5:
         damage(h5)
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.read(run.file)
 
 
@@ -441,8 +442,8 @@ def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
     [
         ({"at": {"loss": -5.0}}, "nothing to draw: no run comes down to loss = -5"),
         ({"y": "never"}, "nothing to draw: no row has round and never"),
-        ({"at": {"loss": 0.5}, "x": "nope"}, "no column called 'nope'"),
-        ({"at": {"loss": -5.0}, "x": "budget"}, "no run comes down to loss = -5"),
+        ({"at": {"loss": 0.5}, "x": "nope"}, "nope"),
+        ({"at": {"loss": -5.0}, "x": "budget"}, "loss -5"),
         ({"rows": "first"}, "plot.rows: 'first' was given; it should be 'all' or 'last'"),
         ({"xscale": "symlog"}, "plot.xscale: 'symlog' was given"),
         ({"at": {}}, "should be one column and its level"),
@@ -451,7 +452,7 @@ def test_every_curve_can_be_seen_and_is_in_the_legend(tmp_path):
 )
 def test_a_plot_of_nothing_is_refused(asked, says, tmp_path):
     runs = results_with(tmp_path, ["a"], never=lambda i, k: np.nan)
-    with pytest.raises(mc.UserError, match=says):
+    with pytest.raises(mc.UserError, match=naming(says)):
         mc.plot(runs, **{"x": "round", "y": "loss", **asked})
 
 
