@@ -1,12 +1,18 @@
-"""Checks of the arrays that users' parts give: each function returns the array as kernels need it, or raises ValueError.
+"""Types of arrays, and checks of those that users' parts give.
 
-What it returns is contiguous and of the given shape; `name` is what the error text calls the array.
+A function returns the array as kernels need it, contiguous and of the given shape, or raises ValueError; `name` is what the error
+text calls the array.
 """
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.integer[Any]]  # uint32 once they are checked
+Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
 
 _FLAGS, _NUMBERS, _WHOLE = "b", "fiu", "iu"  # NumPy's kinds of types
 _WANTED = {_FLAGS: "true or false", _WHOLE: "whole numbers", _NUMBERS: "real numbers"}

@@ -14,9 +14,9 @@ from mpi_compress.core.fields import parameters
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import BulkCodec
-from mpi_compress.messages.codecs.fields import Reader, number_bytes
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import BulkCompressor
+from mpi_compress.messages.fields import Reader, number_bytes
 from mpi_compress.messages.kinds import Bytes, Compressed, Dense, Sparse, SparseRows, Vector, WithScalar, no_coordinates
 
 LENGTH_BYTES = 4  # the length that precedes each message

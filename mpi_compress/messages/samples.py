@@ -5,8 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.messages.codecs.fields import Reader, count_bytes
-from mpi_compress.messages.codecs.formats import FORMATS
+from mpi_compress.messages.fields import Reader, count_bytes
+from mpi_compress.messages.formats import FORMATS
 from mpi_compress.messages.kinds import Bytes, Compressed, Samples, Vector
 from mpi_compress.messages.link import AroundLink
 

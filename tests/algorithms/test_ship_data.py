@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.messages.codecs import codecs
-from mpi_compress.messages.codecs.fields import Reader, count_bytes
-from mpi_compress.messages.codecs.formats import FORMATS
 from mpi_compress.messages.compressors import compressors
+from mpi_compress.messages.fields import Reader, count_bytes
+from mpi_compress.messages.formats import FORMATS
 from mpi_compress.messages.kinds import Samples
 from mpi_compress.messages.link import LENGTH_BYTES, Link
 from mpi_compress.messages.samples import _FILTERS, SamplesLink, _numbers, _raw, _read_places

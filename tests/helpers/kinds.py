@@ -1,10 +1,12 @@
 """One of each kind of message, and whether two are the same."""
 
 from collections.abc import Callable, Iterator
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
 
+from mpi_compress.core.registry import is_ours
 from mpi_compress.messages.kinds import (
     Blocks,
     BlockSigns,
@@ -18,21 +20,36 @@ from mpi_compress.messages.kinds import (
     Hybrid,
     Lattice,
     Levels,
+    Pair,
     Permuted,
     Powers,
+    Projections,
+    Samples,
+    Several,
     SignSparse,
     Sketch,
     Sparse,
     Ternary,
+    WithScalar,
+    WithSize,
     cyclic_indices,
     no_coordinates,
     permuted_indices,
     side_of,
 )
 
-KINDS: tuple[type[Compressed], ...] = (
-    Dense, Sparse, Drawn, SignSparse, Hybrid, Levels, Ternary, Lattice, Powers, BlockSigns, Dithered, Permuted, Sketch, Blocks, Chained,
-    Eigenpairs, Cyclic,
+OF_LINKS = (Pair, Samples, Several, WithScalar, WithSize)  # no codec writes these
+
+
+def _below(kind: type[Compressed]) -> Iterator[type[Compressed]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _below(each)
+
+
+KINDS = tuple(
+    kind for kind in _below(Compressed)
+    if is_ours(kind) and "__dataclass_fields__" in vars(kind) and not isabstract(kind) and kind not in OF_LINKS
 )  # fmt: skip
 
 
@@ -64,6 +81,8 @@ def known_of(c: Compressed) -> dict[str, Any]:
         return {"rows": c.table.shape[0], "columns": c.table.shape[1]}
     if isinstance(c, Eigenpairs):
         return {"rank": c.values.size}
+    if isinstance(c, Projections):
+        return {"m": c.values.size}
     names = {Drawn: "kappa", Powers: "fraction", BlockSigns: "block", Dithered: "most", Permuted: "parts"}
     return {names[type(c)]: getattr(c, names[type(c)])} if type(c) in names else {}
 
@@ -139,6 +158,7 @@ def later(dim: int, rng: np.random.Generator, short: Callable[[int], Any]) -> It
         yield Eigenpairs(dim, short(rank), short(rank * side_of(dim)).reshape(rank, side_of(dim)))
     for part, parts, copies, seed in ((0, 1, 1, 0), (2, 3, 2, 77), (149, 150, 4, 2**32 - 1)):
         yield Cyclic(dim, seed, part, parts, copies, short(cyclic_indices(dim, seed, part, parts, copies).size))
+    yield Projections(dim, short(3), 2**32 - 1)
 
 
 def same(a: Compressed, b: Compressed) -> bool:

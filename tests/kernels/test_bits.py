@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpi_compress.kernels import adaptive, bits, elias, floats, gaussian, range_coder, rice, ternary
-from mpi_compress.messages.codecs.formats import FORMATS
+from mpi_compress.messages.formats import FORMATS
 
 u = np.uint64
 

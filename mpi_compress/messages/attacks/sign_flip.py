@@ -21,9 +21,6 @@ class SignFlip(Attack):
         return self.scale == 1 or kind not in (Powers, Lattice)
 
 
-_FLOATS = ("values", "table", "magnitude", "scales", "scale")
-
-
 def times(c: Any, factor: float) -> Any:
     """factor · c, a compressed vector of the same kind; of a kind of whole numbers alone −c."""
     if isinstance(c, Blocks):
@@ -35,7 +32,6 @@ def times(c: Any, factor: float) -> Any:
     if isinstance(c, Powers | Lattice):
         assert factor == -1, "`Attack.sends` says so"
         return replace(cast(Any, c), integers=-c.integers)
-    changed = {name: factor * getattr(c, name) for name in _FLOATS if name in vars(c)}
-    if not changed:
-        raise UserError(f"sign-flip cannot change a {type(c).__name__}: it has none of the fields {', '.join(_FLOATS)}")
-    return replace(c, **changed)
+    if not (floats := getattr(c, "floats", ())):
+        raise UserError(f"sign-flip cannot change a {type(c).__name__}: its class names no floats")
+    return replace(c, **{name: factor * getattr(c, name) for name in floats})

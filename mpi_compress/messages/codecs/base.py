@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, Registry
-from mpi_compress.messages.codecs.fields import Reader
-from mpi_compress.messages.codecs.formats import FORMATS, FloatFormat, Setting
+from mpi_compress.messages.fields import Reader
+from mpi_compress.messages.formats import FORMATS, FloatFormat, Setting
 from mpi_compress.messages.kinds import Bytes, Compressed, Known, SparseRows
 
 Real = float  # Codec has a field of that name
@@ -91,13 +91,14 @@ def _refusing(decode: Callable[..., Decoded]) -> Callable[..., Decoded]:
 class FieldCodec(Codec):
     """A codec whose messages are read field by field.
 
-    `kinds` are those that it writes.
+    It writes `kinds`, and those that have its `layout`.
     """
 
-    kinds: ClassVar[tuple[type[Compressed], ...]]
+    kinds: ClassVar[tuple[type[Compressed], ...]] = ()
+    layout: ClassVar[str] = ""
 
     def writes(self, kind: type[Compressed]) -> bool:
-        return kind in self.kinds
+        return kind in self.kinds or self.layout in kind.layouts
 
     @abstractmethod
     def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
@@ -106,6 +107,16 @@ class FieldCodec(Codec):
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         r = Reader(data, at, self.float_format)
         return self.read(r, dim, kind, known), r.at
+
+
+class LayoutCodec(FieldCodec):
+    """A codec whose messages are as kinds say them."""
+
+    def encode(self, compressed: Any) -> Bytes:
+        return compressed.write(self.float_format)
+
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Compressed:
+        return kind.read(r, dim, known)
 
 
 class BulkCodec(ABC):

@@ -5,8 +5,8 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits
 from mpi_compress.messages.codecs.base import Bytes, codecs
-from mpi_compress.messages.codecs.fields import Reader
 from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.kinds import Indices
 
 

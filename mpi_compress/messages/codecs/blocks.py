@@ -1,7 +1,7 @@
 import numpy as np
 
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.fields import Reader
+from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.kinds import Blocks, Compressed
 
 

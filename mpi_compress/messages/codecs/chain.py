@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.fields import Reader, count_bytes
 from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.fields import Reader, count_bytes
 from mpi_compress.messages.kinds import Chained, Compressed, Drawn, Permuted, Sparse, Vector, no_coordinates
 
 

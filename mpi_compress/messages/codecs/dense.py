@@ -1,5 +1,5 @@
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.fields import Reader, float_bytes
+from mpi_compress.messages.fields import Reader, float_bytes
 from mpi_compress.messages.kinds import Compressed, Dense
 
 

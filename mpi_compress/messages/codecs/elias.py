@@ -5,8 +5,8 @@ import numpy as np
 
 from mpi_compress.kernels import elias as kernels
 from mpi_compress.messages.codecs.base import Bytes, Known, codecs
-from mpi_compress.messages.codecs.fields import NO_BYTES, Reader, count_bytes, float_bytes
 from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.fields import NO_BYTES, Reader, count_bytes, float_bytes
 from mpi_compress.messages.kinds import Compressed, Indices, Levels
 
 DENSE, SPARSE = 0, 1

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,9 +6,9 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, floats
 from mpi_compress.messages.codecs.base import NOTHING, BulkCodec, Bytes, Decoded, Known, codecs
-from mpi_compress.messages.codecs.fields import Reader, count_length, float_bytes, refuse
 from mpi_compress.messages.codecs.indexed import IndexCodec
-from mpi_compress.messages.kinds import Compressed, Dense, Drawn, Indices, Sparse, SparseRows, index_bits
+from mpi_compress.messages.fields import Reader, count_length, refuse
+from mpi_compress.messages.kinds import Compressed, Indices, Sparse, SparseRows, index_bits
 
 
 @codecs.register("fixed")
@@ -20,9 +19,9 @@ class Fixed(IndexCodec, BulkCodec):
     64 bits and T floats.
     """
 
-    kinds = (*IndexCodec.kinds, Dense, Drawn)
+    layout = "fixed"
 
-    def encode(self, compressed: Compressed) -> Bytes:
+    def encode(self, compressed: Any) -> Bytes:
         if type(compressed) is Sparse:  # the most frequent kind first
             T, width = compressed.indices.size, index_bits(compressed.dim)
             start = count_length(T) + T * self.float_format.nbytes
@@ -30,12 +29,7 @@ class Fixed(IndexCodec, BulkCodec):
             if not floats.put_pairs(compressed.indices, compressed.values, width, self.float_format.precision, start, out):
                 refuse(compressed.values, self.float_format)
             return out
-        if isinstance(compressed, Dense):
-            return float_bytes(compressed.values, self.float_format).copy()
-        if isinstance(compressed, Drawn):
-            seed = np.array([compressed.seed], dtype="<u8").view(np.uint8)
-            return np.concatenate([seed, float_bytes(compressed.values, self.float_format)])
-        return super().encode(compressed)
+        return compressed.write(self.float_format) if self.layout in compressed.layouts else super().encode(compressed)
 
     def decode(self, data: Bytes, at: int, dim: int, kind: type[Compressed], known: Known = NOTHING) -> Decoded:
         # a short message is read by one call
@@ -48,15 +42,8 @@ class Fixed(IndexCodec, BulkCodec):
         r = Reader(data, at, self.float_format)
         return self.read(r, dim, kind, known), r.at
 
-    def read(self, r: Reader, dim: int, kind: type[Compressed], known: Known) -> Compressed:
-        if kind is Dense:
-            return Dense(r.floats(dim))
-        if kind is not Drawn:
-            return super().read(r, dim, kind, known)
-        seed, expected = r.whole("<u8", "a seed"), known["kappa"] * dim
-        r.room_for(int(expected - 20 * expected**0.5), self.float_format.bits, "floats")  # 20 standard deviations below the mean
-        drawn = Drawn(dim, seed, known["kappa"], np.empty(0))
-        return replace(drawn, values=r.floats(drawn.indices.size))
+    def read(self, r: Reader, dim: int, kind: Any, known: Known) -> Compressed:
+        return kind.read(r, dim, known) if self.layout in kind.layouts else super().read(r, dim, kind, known)
 
     def encode_all(self, rows: SparseRows) -> tuple[Bytes, NDArray[np.int64]] | None:
         data, ends, right = floats.put_rows(rows.indices, rows.values, rows.ends, index_bits(rows.dim), self.float_format.precision)

@@ -2,8 +2,8 @@ import numpy as np
 
 from mpi_compress.kernels import ternary as kernels
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.fields import Reader, float_bytes, number_bytes
 from mpi_compress.messages.codecs.fixed import Fixed
+from mpi_compress.messages.fields import Reader, float_bytes, number_bytes
 from mpi_compress.messages.kinds import Compressed, Hybrid, index_bits
 
 INDEXED, STRING = 0, 1

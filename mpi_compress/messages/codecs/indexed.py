@@ -8,9 +8,9 @@ import numpy as np
 
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import bits, floats
-from mpi_compress.messages.codecs import fields
+from mpi_compress.messages import fields
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known
-from mpi_compress.messages.codecs.fields import NO_BYTES, Reader
+from mpi_compress.messages.fields import NO_BYTES, Reader
 from mpi_compress.messages.kinds import Compressed, Hybrid, Indices, SignSparse, Sparse
 
 

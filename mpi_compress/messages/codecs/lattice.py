@@ -7,10 +7,10 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import adaptive
 from mpi_compress.kernels import gaussian as kernels
-from mpi_compress.messages.codecs import fields
+from mpi_compress.messages import fields
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.fields import LEAST_BITS, NO_BYTES, Reader
-from mpi_compress.messages.codecs.formats import FloatFormat
+from mpi_compress.messages.fields import LEAST_BITS, NO_BYTES, Reader
+from mpi_compress.messages.formats import FloatFormat
 from mpi_compress.messages.kinds import Compressed, Lattice
 
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)

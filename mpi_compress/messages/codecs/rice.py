@@ -2,8 +2,8 @@ import numpy as np
 
 from mpi_compress.kernels import rice as kernels
 from mpi_compress.messages.codecs.base import Bytes, codecs
-from mpi_compress.messages.codecs.fields import Reader
 from mpi_compress.messages.codecs.indexed import IndexCodec
+from mpi_compress.messages.fields import Reader
 from mpi_compress.messages.kinds import Indices
 
 

@@ -3,7 +3,7 @@ import numpy as np
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.kernels import ternary as kernels
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
-from mpi_compress.messages.codecs.fields import Reader, number_bytes
+from mpi_compress.messages.fields import Reader, number_bytes
 from mpi_compress.messages.kinds import Compressed, Ternary
 
 

@@ -6,8 +6,9 @@ import numpy as np
 from mpi_compress.core.fields import within
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors.base import Sized, compressors
+from mpi_compress.messages.formats import MOST
 from mpi_compress.messages.kinds import Compressed, Known, Powers, Vector
-from mpi_compress.messages.kinds.grids import EXPONENT_BITS, MOST, MOST_FRACTION
+from mpi_compress.messages.kinds.powers import EXPONENT_BITS, MOST_FRACTION
 
 Digits = Annotated[int, within(f"[0, {MOST_FRACTION}]")]
 

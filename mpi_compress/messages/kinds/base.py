@@ -2,21 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
+from mpi_compress.core.arrays import Bytes, Flags, Indices, Vector
 from mpi_compress.kernels import vectors as kernels
+from mpi_compress.messages.fields import Reader
+from mpi_compress.messages.formats import FloatFormat
 
-Vector = NDArray[np.float64]
-Indices = NDArray[np.integer[Any]]  # uint32 once they are checked
-Flags = NDArray[np.bool_]
-Bytes = NDArray[np.uint8]
+__all__ = ["Bytes", "Compressed", "Flags", "Indices", "Known", "SaysLayout", "Sparse", "Vector", "index_bits", "no_coordinates"]
+
 Known = Mapping[str, Any]  # what `Compressor.known` gives
 
 
@@ -29,6 +29,7 @@ class Compressed(ABC):
     """A compressed vector of `dim` coordinates. It takes the memory of what it holds, not of d numbers."""
 
     floats: ClassVar[tuple[str, ...]]  # the fields that are floats, or arrays of floats
+    layouts: ClassVar[tuple[str, ...]] = ()  # those of codecs that write this kind as it says itself: see `SaysLayout`
 
     if TYPE_CHECKING:  # a field of some kinds, a property of others
 
@@ -52,7 +53,7 @@ class Compressed(ABC):
         """True if every value is a finite number."""
         for name in self.floats:
             held = getattr(self, name)
-            if not (kernels.all_finite(held) if type(held) is np.ndarray else isfinite(held)):
+            if not (kernels.all_finite(held.ravel()) if type(held) is np.ndarray else isfinite(held)):
                 return False
         return True
 
@@ -67,6 +68,10 @@ class Compressed(ABC):
         if self.dim != dim:
             raise ValueError(f"dim = {self.dim} was given, and the vector has {dim} coordinates")
         return self
+
+    def replaced(self, **fields: Any) -> Self:
+        """The same with other values of some fields."""
+        return replace(self, **fields)  # type: ignore[type-var]
 
     def squared_norm(self) -> float:
         """‖this‖²; infinite where it overflows."""
@@ -85,6 +90,19 @@ class Compressed(ABC):
         out = np.zeros(self.dim)
         self.add_to(out)
         return out
+
+
+class SaysLayout(Compressed):
+    """A kind that says how it is written: its message by each codec whose `layout` is among its `layouts`."""
+
+    @abstractmethod
+    def write(self, form: FloatFormat) -> Bytes:
+        """The message, with floats of that format; raises OverflowError where `Codec.encode` does."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+        """Read the message that `r` is at; raises CorruptMessage where `Codec.decode` does."""
 
 
 @dataclass(eq=False)  # not frozen: that would take a quarter of the time to write and read a short message

@@ -13,6 +13,8 @@ from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds.base import Compressed, Sparse, Vector, index_bits
 from mpi_compress.messages.kinds.coordinates import Drawn, Permuted
 
+__all__ = ["Accompanied", "Blocks", "Chained", "Pair", "Several", "WithScalar", "WithSize"]
+
 
 class _Together(Compressed):
     """Compressed vectors in one message.  Paper bits: the sum of theirs."""
@@ -51,7 +53,7 @@ class Accompanied(_Together):
         return (self.vector,)
 
     def checked(self, dim: int) -> "Accompanied":
-        return replace(self, vector=self.vector.checked(dim))  # type: ignore[type-var]
+        return self.replaced(vector=self.vector.checked(dim))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import log2
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.core.sums import added
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.kinds.base import Compressed, Flags, Indices, Sparse, Vector, index_bits
+from mpi_compress.messages.fields import Reader, count_bytes, float_bytes, seed_bytes
+from mpi_compress.messages.formats import FloatFormat
+from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Indices, Known, SaysLayout, Sparse, Vector, index_bits
+
+__all__ = [
+    "Cyclic", "Drawn", "Hybrid", "Permuted", "SignSparse", "SparseRows", "cyclic_indices", "permuted_indices", "uniform_indices",
+]  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -124,7 +131,7 @@ class Hybrid(Compressed):
         return Hybrid(dim, valued.indices, valued.values, sign_indices, negative, magnitude)
 
 
-class SharedSeed(Compressed):
+class SharedSeed(SaysLayout):
     """Values at coordinates that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
     floats = ("values",)
@@ -148,11 +155,16 @@ class SharedSeed(Compressed):
     def sparse(self) -> Sparse:
         return Sparse(self.dim, self.indices, self.values)
 
+    def checked(self, dim: int) -> Self:
+        super().checked(dim)
+        return self.replaced(values=arrays.floats(self.values, self.indices.shape, "values"))
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn(SharedSeed):
     """Values at coordinates that sender and receiver draw from one seed, each with chance κ.  Paper bits: T·FPP."""
 
+    layouts = ("fixed",)
     dim: int
     seed: int  # 64 bits
     kappa: float  # κ; known to both ends
@@ -163,9 +175,15 @@ class Drawn(SharedSeed):
         """(T,) increasing."""
         return uniform_indices(self.dim, self.kappa, np.random.Generator(np.random.Philox(key=self.seed)))
 
-    def checked(self, dim: int) -> "Drawn":
-        super().checked(dim)
-        return replace(self, values=arrays.floats(self.values, self.indices.shape, "values"))
+    def write(self, form: FloatFormat) -> Bytes:
+        return np.concatenate([seed_bytes(self.seed, "<u8"), float_bytes(self.values, form)])
+
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> "Drawn":
+        seed, expected = r.whole("<u8", "a seed"), known["kappa"] * dim
+        r.room_for(int(expected - 20 * expected**0.5), r.form.bits, "floats")  # 20 standard deviations below the mean
+        drawn = Drawn(dim, seed, known["kappa"], np.empty(0))
+        return replace(drawn, values=r.floats(drawn.indices.size))
 
 
 def uniform_indices(dim: int, kappa: float, rng: np.random.Generator) -> Indices:
@@ -186,25 +204,42 @@ def _gaps(dim: int, kappa: float, many: int, rng: np.random.Generator) -> NDArra
 
 
 @dataclass(frozen=True, eq=False)
-class Permuted(SharedSeed):
-    """Values at one block of a random permutation that sender and receiver draw from one seed.  Paper bits: T·FPP."""
+class OneOfParts(SharedSeed):
+    """Values at one worker's coordinates in a pattern that sender and receiver draw from one seed.  Paper bits: T·FPP."""
 
+    layouts = ("seeded",)
     dim: int
     seed: int  # 32 bits; all workers of a round have the same
-    part: int  # which block
-    parts: int  # how many blocks; known to both ends
+    part: int  # which worker
+    parts: int  # how many workers; known to both ends
+
+    def checked(self, dim: int) -> Self:
+        if not (0 <= self.seed < 2**32 and 0 <= self.part < self.parts and 1 <= getattr(self, "copies", 1) <= self.parts):
+            raise ValueError(f"seed = {self.seed} and part = {self.part} of {self.parts} name no worker of a pattern")
+        return super().checked(dim)
+
+    def write(self, form: FloatFormat) -> Bytes:
+        return np.concatenate([seed_bytes(self.seed, "<u4"), count_bytes(self.part), float_bytes(self.values, form)])
+
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+        seed, parts = r.whole("<u4", "a seed"), known["parts"]
+        part = r.count(most=parts - 1)
+        r.room_for(dim * known.get("copies", 1) // parts, r.form.bits, "floats of a worker")
+        content: Any = cls(**{"dim": dim, "seed": seed, "part": part, "values": np.empty(0), **known})
+        return replace(content, values=r.floats(content.indices.size))
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted(OneOfParts):
+    """The pattern is a random permutation, of which each worker has one block."""
+
     values: Vector  # (T,)
 
     @cached_property
     def indices(self) -> Indices:
         """(T,) increasing."""
         return permuted_indices(self.dim, self.seed, self.part, self.parts)
-
-    def checked(self, dim: int) -> "Permuted":
-        super().checked(dim)
-        if not (0 <= self.seed < 2**32 and 0 <= self.part < self.parts):
-            raise ValueError(f"seed = {self.seed} and part = {self.part} of {self.parts} name no block of a permutation")
-        return replace(self, values=arrays.floats(self.values, self.indices.shape, "values"))
 
 
 def permuted_indices(dim: int, seed: int, part: int, parts: int) -> Indices:
@@ -223,13 +258,9 @@ def _permutations(dim: int, seed: int, parts: int) -> tuple[Indices, NDArray[np.
 
 
 @dataclass(frozen=True, eq=False)
-class Cyclic(SharedSeed):
-    """Values at the coordinates of one worker in a pattern that has each coordinate at `copies` workers.  Paper bits: T·FPP."""
+class Cyclic(OneOfParts):
+    """The pattern has each coordinate at `copies` workers."""
 
-    dim: int
-    seed: int  # 32 bits; all workers of a round have the same
-    part: int  # which worker
-    parts: int  # how many workers; known to both ends
     copies: int  # how many of them have a coordinate; known to both ends
     values: Vector  # (T,)
 
@@ -237,12 +268,6 @@ class Cyclic(SharedSeed):
     def indices(self) -> Indices:
         """(T,) increasing."""
         return cyclic_indices(self.dim, self.seed, self.part, self.parts, self.copies)
-
-    def checked(self, dim: int) -> "Cyclic":
-        super().checked(dim)
-        if not (0 <= self.seed < 2**32 and 0 <= self.part < self.parts and 1 <= self.copies <= self.parts):
-            raise ValueError(f"seed = {self.seed} and part = {self.part} of {self.parts} name no worker of a pattern")
-        return replace(self, values=arrays.floats(self.values, self.indices.shape, "values"))
 
 
 def cyclic_indices(dim: int, seed: int, part: int, parts: int, copies: int) -> Indices:

@@ -1,6 +1,9 @@
-"""Kinds with a number for each of the d coordinates: floats, whole numbers on a grid, powers of two, lattice points."""
+"""Kinds with a number for each of the d coordinates: floats, whole numbers on a grid, lattice points."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, inf, isfinite, log2, nan, sqrt
 from typing import Any, ClassVar, Self
 
@@ -10,11 +13,12 @@ from numpy.typing import NDArray
 from mpi_compress.core import arrays
 from mpi_compress.kernels import elias
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.kinds.base import Compressed, Flags, Known, Vector
+from mpi_compress.messages.fields import Reader, float_bytes, sign_bytes, signed_fields
+from mpi_compress.messages.formats import FloatFormat
+from mpi_compress.messages.kinds.base import Bytes, Compressed, Flags, Known, SaysLayout, Vector
 
-LEAST, MOST = -1074, 1023  # the exponents of floats, denormals included
-MOST_FRACTION = 16
-EXPONENT_BITS = {16: 5, 32: 8, 64: 11}  # the exponent bits of IEEE's floats
+__all__ = ["BlockSigns", "Dense", "Dithered", "Grid", "Lattice", "Levels", "Ternary", "lattice_bits"]
+
 
 
 class Whole(Compressed):
@@ -32,10 +36,10 @@ class Whole(Compressed):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(Whole):
+class Dense(Whole, SaysLayout):
     """All coordinates.  Paper bits: d·FPP."""
 
-    numbers, floats = "values", ("values",)
+    numbers, floats, layouts = "values", ("values",), ("fixed",)
     values: Vector  # (d,)
 
     @property
@@ -54,11 +58,35 @@ class Dense(Whole):
     def checked(self, dim: int) -> "Dense":
         return Dense(arrays.floats(self.values, (dim,), "values"))
 
+    def write(self, form: FloatFormat) -> Bytes:
+        return float_bytes(self.values, form).copy()
 
-class Grid(Whole):
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> "Dense":
+        return Dense(r.floats(dim))
+
+
+class Integral(Whole, SaysLayout):
+    """Whole numbers (d,), and a head that says what they mean.
+
+    The layout "entropy" is the head, then the numbers by the range coder.
+    """
+
+    @abstractmethod
+    def head(self, form: FloatFormat) -> Bytes:
+        """What is written before the numbers."""
+
+    @classmethod
+    @abstractmethod
+    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[int, Callable[[NDArray[Any]], Self]]:
+        """The largest magnitude of a number, and what makes the vector of the numbers (d,)."""
+
+class Grid(Integral):
     """v_j = step[⌊j / bucket⌋]·numbers[j]: whole numbers on a grid, whose step a bucket of coordinates shares.
 
     A kind names its fields: `numbers`, the steps in `floats` (one number where all coordinates share it), and `bucket`.
+
+    The layout "packed" is the steps, then a sign and ⌈log2(most + 1)⌉ bits for each number.
     """
 
     bucket_name: ClassVar[str] = ""  # the field that says how many coordinates share a step; "": all
@@ -86,6 +114,22 @@ class Grid(Whole):
         numbers = integers.astype(np.int8 if most < 128 else np.int32, copy=False)
         return cls(**{cls.numbers: numbers, cls.floats[0]: steps if shared else steps.item(), **known, **shared})
 
+    def head(self, form: FloatFormat) -> Bytes:
+        return float_bytes(self.steps, form)
+
+    @classmethod
+    def read_head(cls, r: Reader, dim: int, known: Known) -> tuple[int, Callable[[NDArray[Any]], Self]]:
+        bucket, most = cls.known_grid(dim, known)
+        return most, partial(cls.on_grid, steps=r.floats(-(-dim // bucket)), known=known)
+
+    def write(self, form: FloatFormat) -> Bytes:
+        return np.concatenate([self.head(form), signed_fields(self.integers, getattr(self, "most", self.largest).bit_length())])
+
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+        most, made = cls.read_head(r, dim, known)
+        return made(r.signed(dim, most.bit_length(), most))
+
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
         integers, steps = self.integers, self.steps
         bucket = getattr(self, self.bucket_name) if self.bucket_name else integers.size
@@ -101,7 +145,7 @@ class Grid(Whole):
         name, shape = self.floats[0], (-(-dim // bucket),)
         given, numbers = getattr(self, name), self._checked_numbers(dim, most)
         steps: Any = arrays.floats(given, shape, name) if self.bucket_name else arrays.number(given, name)
-        return replace(self, **{self.numbers: numbers, name: steps})  # type: ignore[type-var]
+        return self.replaced(**{self.numbers: numbers, name: steps})
 
     def _checked_numbers(self, dim: int, most: int) -> NDArray[Any]:
         numbers = arrays.whole(getattr(self, self.numbers), (dim,), self.numbers, -most, most)
@@ -117,7 +161,7 @@ class Levels(Grid):
     coordinate its sign and the omega code of its size + 1.
     """
 
-    numbers, floats, bucket_name = "levels", ("scales",), "bucket"
+    numbers, floats, bucket_name, layouts = "levels", ("scales",), "bucket", ("entropy",)
     levels: NDArray[np.signedinteger]  # (d,), int8 or int32
     scales: Vector  # (⌈d / bucket⌉,)
     bucket: int  # coordinates that share a scale
@@ -131,7 +175,7 @@ class Levels(Grid):
 class Dithered(Grid):
     """v_j = scale·levels[j], |levels[j]| ≤ most.  Paper bits: FPP + d(1 + ⌈log2(most + 1)⌉): a sign and one of 0 … most each."""
 
-    numbers, floats = "levels", ("scale",)
+    numbers, floats, layouts = "levels", ("scale",), ("packed", "entropy")
     levels: NDArray[np.signedinteger]  # (d,), int8 or int32
     scale: float
     most: int  # known to both ends
@@ -144,7 +188,7 @@ class Dithered(Grid):
 class Ternary(Grid):
     """v_j = magnitude·signs[j], signs −1, 0 or 1.  Paper bits: FPP + d·log2 3 (TernGrad, Wen et al. 2017, §3)."""
 
-    numbers, floats, largest = "signs", ("magnitude",), 1
+    numbers, floats, largest, layouts = "signs", ("magnitude",), 1, ("entropy",)
     signs: NDArray[np.int8]  # (d,)
     magnitude: float
 
@@ -156,7 +200,7 @@ class Ternary(Grid):
 class BlockSigns(Grid):
     """v_j = ±scales[⌊j / block⌋].  Paper bits: d + FPP for each block (Zheng, Huang, Kwok 2019, §4)."""
 
-    numbers, floats, bucket_name = "negative", ("scales",), "block"
+    numbers, floats, bucket_name, layouts = "negative", ("scales",), "block", ("packed",)
     negative: Flags  # (d,) True where the value is −scale
     scales: Vector  # (⌈d / block⌉,)
     block: int  # coordinates that share a scale; known to both ends
@@ -175,52 +219,13 @@ class BlockSigns(Grid):
     def _checked_numbers(self, dim: int, most: int) -> NDArray[Any]:
         return arrays.flags(self.negative, (dim,), "negative")
 
+    def write(self, form: FloatFormat) -> Bytes:
+        return np.concatenate([self.head(form), sign_bytes(self.negative)])
 
-@dataclass(frozen=True, eq=False)
-class Powers(Whole):
-    """v_j = ±2^e (1 + m/2^fraction), m < 2^fraction: a sign, an exponent and the first digits after the point, or 0.
-
-    integers[j] = ±(2^fraction (e − least) + m + 1), 0 for v_j = 0. A vector with NaN or infinity is NaN in all coordinates.
-
-    Paper bits: d(1 + fraction + the exponent's bits in a float of FPP bits: 5, 8 or 11), Natural compression (Horváth et al.
-    2019): 9d for floats of 32 bits, 12d for 64.
-    """
-
-    numbers = "integers"
-    integers: NDArray[np.int32]  # (d,)
-    least: int  # the least exponent
-    fraction: int = 0  # known to both ends
-    finite: bool = True
-
-    def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        kernels.dense_add(self._values, scale, out)
-
-    @property
-    def _values(self) -> Vector:
-        if not self.finite:
-            return np.full(self.dim, np.nan)
-        at = np.abs(self.integers) - 1
-        digits = (at & ((1 << self.fraction) - 1)) + (1 << self.fraction)
-        sizes = np.ldexp(digits.astype(np.float64), self.least - self.fraction + (at >> self.fraction))
-        return np.sign(self.integers) * np.where(at < 0, 0.0, sizes)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.integers.size * (1 + self.fraction + EXPONENT_BITS[fpp])
-
-    def is_finite(self) -> bool:
-        return self.finite
-
-    def checked(self, dim: int) -> "Powers":
-        if not (LEAST <= self.least <= MOST and 0 <= self.fraction <= MOST_FRACTION):
-            raise ValueError(f"least = {self.least} and fraction = {self.fraction} are not those of floats")
-        most = largest_power(int(self.least), int(self.fraction))
-        integers = arrays.whole(self.integers, (dim,), "integers", -most, most)
-        return Powers(integers.astype(np.int32, copy=False), int(self.least), int(self.fraction), bool(self.finite))
-
-
-def largest_power(least: int, fraction: int) -> int:
-    """The largest magnitude of the integers of `Powers`."""
-    return (MOST + 1 - least) << fraction
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> "BlockSigns":
+        scales = r.floats(-(-dim // known["block"]))
+        return BlockSigns(r.signs(dim), scales, known["block"])
 
 
 @dataclass(eq=False)  # not frozen, as Sparse is not

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 
 from mpi_compress.messages.kinds.base import Compressed, Indices, Vector
 
+__all__ = ["Samples"]
+
 
 @dataclass(frozen=True, eq=False)
 class Samples(Compressed):

@@ -1,29 +1,68 @@
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.kinds.base import Compressed, Vector
+from mpi_compress.messages.fields import Reader, float_bytes, seed_bytes
+from mpi_compress.messages.formats import FloatFormat
+from mpi_compress.messages.kinds.base import Bytes, Known, SaysLayout, Vector
+
+__all__ = ["Projections", "Sketch"]
 
 
-@dataclass(frozen=True, eq=False)
-class Sketch(Compressed):
-    """v_j = (1/r) Σ_i s_i(j)·table[i, h_i(j)], with hashes h_i and signs s_i that both ends draw from one seed.
+class FromSeed(SaysLayout):
+    """Numbers, and a seed of 32 bits from which both ends draw what these belong to.  Paper bits: FPP for each number.
 
-    Sketches of one seed are linear: the mean of vectors has the mean of their tables.  Paper bits: FPP·r·b.
+    A kind names the field of its numbers in `floats`; their `axes` have the lengths that both ends know by these names.
     """
 
+    layouts = ("seeded",)
+    axes: ClassVar[tuple[str, ...]]
     dim: int
-    table: NDArray[np.float64]  # (r, b)
-    seed: int  # 32 bits; all workers of a round have the same
+    seed: int  # all workers of a round have the same
 
     @property
     def elements(self) -> int:
         """The numbers sent."""
-        return self.table.size
+        return getattr(self, self.floats[0]).size
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return self.elements * fpp
+
+    def checked(self, dim: int) -> Self:
+        super().checked(dim)
+        name, numbers = self.floats[0], getattr(self, self.floats[0])
+        if not (np.ndim(numbers) == len(self.axes) and np.size(numbers)):
+            raise ValueError(f"{name}: the shape {np.shape(numbers)} was given; the axes should be {', '.join(self.axes)}")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed = {self.seed}; it should have 32 bits")
+        return self.replaced(**{name: arrays.floats(numbers, np.shape(numbers), name)})
+
+    def write(self, form: FloatFormat) -> Bytes:
+        return np.concatenate([seed_bytes(self.seed, "<u4"), float_bytes(getattr(self, self.floats[0]).ravel(), form)])
+
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> Self:
+        seed, shape = r.whole("<u4", "a seed"), tuple(known[axis] for axis in cls.axes)
+        return cls(**{"dim": dim, cls.floats[0]: r.floats(prod(shape)).reshape(shape), "seed": seed})
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch(FromSeed):
+    """v_j = (1/r) Σ_i s_i(j)·table[i, h_i(j)], with hashes h_i and signs s_i that both ends draw from one seed.
+
+    Sketches of one seed are linear: the mean of vectors has the mean of their tables.
+    """
+
+    floats, axes = ("table",), ("rows", "columns")
+    dim: int
+    table: NDArray[np.float64]  # (r, b)
+    seed: int
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
         rows, width = self.table.shape
@@ -33,33 +72,15 @@ class Sketch(Compressed):
                 estimate += sign * row[bucket]
         kernels.dense_add(estimate / rows, scale, out)
 
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.table.size * fpp
-
-    def is_finite(self) -> bool:
-        return bool(kernels.all_finite(self.table.ravel()))
-
-    def checked(self, dim: int) -> "Sketch":
-        super().checked(dim)
-        if not (np.ndim(self.table) == 2 and np.size(self.table)):
-            raise ValueError(f"table has shape {np.shape(self.table)}; it should be (rows, columns)")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed = {self.seed}; it should have 32 bits")
-        return Sketch(dim, arrays.floats(self.table, np.shape(self.table), "table"), self.seed)
-
 
 @dataclass(frozen=True, eq=False)
-class Projections(Compressed):
-    """(1/m) Σ_j p_j ξ_j, with Gaussian vectors ξ_j (d,) that both ends draw from one seed.  Paper bits: FPP·m."""
+class Projections(FromSeed):
+    """(1/m) Σ_j p_j ξ_j, with Gaussian vectors ξ_j (d,) that both ends draw from one seed."""
 
+    floats, axes = ("values",), ("m",)
     dim: int
     values: NDArray[np.float64]  # (m,) p_j = ⟨v, ξ_j⟩
-    seed: int  # 32 bits; all workers of a round have the same
-
-    @property
-    def elements(self) -> int:
-        """The numbers sent."""
-        return self.values.size
+    seed: int
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
         estimate = np.zeros(self.dim)
@@ -67,20 +88,6 @@ class Projections(Compressed):
             for p, ξ in zip(self.values, gaussians(self.dim, self.seed, self.values.size), strict=True):
                 estimate += p * ξ
         kernels.dense_add(estimate / self.values.size, scale, out)
-
-    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return self.values.size * fpp
-
-    def is_finite(self) -> bool:
-        return bool(kernels.all_finite(self.values))
-
-    def checked(self, dim: int) -> "Projections":
-        super().checked(dim)
-        if not (np.ndim(self.values) == 1 and np.size(self.values)):
-            raise ValueError(f"values have shape {np.shape(self.values)}; it should be (m,)")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed = {self.seed}; it should have 32 bits")
-        return Projections(dim, arrays.floats(self.values, np.shape(self.values), "values"), self.seed)
 
 
 @lru_cache(maxsize=2)

@@ -9,14 +9,18 @@ from numpy.typing import NDArray
 
 from mpi_compress.core import arrays
 from mpi_compress.kernels import vectors as kernels
-from mpi_compress.messages.kinds.base import Compressed, Vector
+from mpi_compress.messages.fields import Reader, float_bytes
+from mpi_compress.messages.formats import FloatFormat
+from mpi_compress.messages.kinds.base import Bytes, Known, SaysLayout, Vector
+
+__all__ = ["Eigenpairs", "side_of", "square", "triangle"]
 
 
 @dataclass(frozen=True, eq=False)
-class Eigenpairs(Compressed):
+class Eigenpairs(SaysLayout):
     """Σ_r λ_r u_r u_rᵀ as `triangle` writes a matrix, its first `dim` entries.  Paper bits: FPP·R(s + 1), s the matrix's side."""
 
-    floats = ("values",)
+    floats, layouts = ("values",), ("eigenpairs",)
     dim: int
     values: Vector  # (R,) λ_r
     vectors: NDArray[np.float64]  # (R, s) u_r
@@ -42,6 +46,14 @@ class Eigenpairs(Compressed):
         shape = (np.size(self.values), side_of(dim))
         values, vectors = arrays.floats(self.values, shape[:1], "values"), arrays.floats(self.vectors, shape, "vectors")
         return replace(self, values=values, vectors=vectors)
+
+    def write(self, form: FloatFormat) -> Bytes:
+        return float_bytes(np.concatenate([self.values, self.vectors.ravel()]), form).copy()
+
+    @classmethod
+    def read(cls, r: Reader, dim: int, known: Known) -> "Eigenpairs":
+        rank, s = known["rank"], side_of(dim)
+        return Eigenpairs(dim, r.floats(rank), r.floats(rank * s).reshape(rank, s))
 
 
 def side_of(dim: int) -> int:

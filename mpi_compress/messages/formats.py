@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Setting = Literal[16, "bf16", 32, 64]
+LEAST, MOST = -1074, 1023  # the exponents of floats of 64 bits, denormals included
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.core.arrays import Bytes, Flags, Vector
 from mpi_compress.core.errors import CorruptMessage
-from mpi_compress.kernels import adaptive
+from mpi_compress.kernels import adaptive, bits
 from mpi_compress.kernels.floats import put_count, put_floats, shorten, take_floats
-from mpi_compress.messages.codecs.formats import FloatFormat, that_hold
-from mpi_compress.messages.kinds import Bytes, Flags, Vector
-from mpi_compress.messages.kinds.grids import LEAST, MOST
+from mpi_compress.messages.formats import LEAST, MOST, FloatFormat, that_hold
 
 _NUMBERS = {32: struct.Struct("<f"), 64: struct.Struct("<d")}
 _LEARNED = 31  # bits of a magnitude, by the range coder with learned chances
@@ -104,6 +103,17 @@ class Reader:
             if most & (most + 1) and max(int(integers.max()), -int(integers.min())) > most:  # else the bit length says so
                 raise CorruptMessage(f"an integer is beyond {most} in size")
         return integers
+
+    def signed(self, count: int, width: int, most: int) -> NDArray[np.int32]:
+        """`count` integers up to `most` in size that `signed_fields` wrote."""
+        start = self.at
+        self.take((count * (width + 1) + 7) // 8, "an array of fields")
+        fields = np.empty(count, dtype=np.uint32)
+        bits.read_fields(self.readable, start, width + 1, 0, fields)
+        sizes = (fields >> np.uint32(1)).astype(np.int32)
+        if int(sizes.max()) > most:
+            raise CorruptMessage(f"a field holds {sizes.max()}; the largest number is {most}")
+        return np.where(fields & np.uint32(1), -sizes, sizes)
 
     def room_for(self, count: int, least_bits: float, what: str) -> None:
         """Refuse a message that is too short for `count` of `what`, each of so many bits at least, before work is done for them."""
@@ -208,6 +218,19 @@ def rounded_up(value: float, form: FloatFormat) -> float:
 def sign_bytes(negative: Flags) -> Bytes:
     """Signs as bits."""
     return np.packbits(negative, bitorder="little")
+
+
+def signed_fields(integers: NDArray[np.signedinteger], width: int) -> Bytes:
+    """Integers (d,) below 2^width ≤ 2³¹ in size, with their signs as the lowest bits."""
+    fields = np.abs(integers).astype(np.uint32) << np.uint32(1) | (integers < 0)
+    out = np.empty((integers.size * (width + 1) + 7) // 8, dtype=np.uint8)
+    bits.pack_fields(fields, width + 1, out, 0)
+    return out
+
+
+def seed_bytes(seed: int, dtype: str) -> Bytes:
+    """A seed as a whole number of some NumPy type."""
+    return np.array([seed], dtype=dtype).view(np.uint8)
 
 
 def coded(write: Callable[[Any, Any], int], room: int, ahead: int = 0) -> Bytes:
