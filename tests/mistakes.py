@@ -139,7 +139,7 @@ ENGINE = (
 EXCHANGE = (
     M("exchange/mpi.py", "everything.size - mine.size", "everything.size", LAYOUTS + "bytes_received_from_other_ranks_are_those_logged_for_their_workers", "a rank receives its own bytes, too"),
     M("exchange/patience.py", "which = f\"rank {ranks[0]} has\"", "which = f\"rank {len(ranks)} has\"", PATIENCE + "a_rank_that_hangs_is_named_and_what_was_saved_goes_on_to_the_same_bytes", "the number of ranks in place of the rank"),
-    M("exchange/ranks.py", "raise SharedUserError(*result.args)", "raise UserError(*result.args)", RANKS + "a_wrong_job_is_reported_once", "every rank reports what is wrong"),
+    M("exchange/ranks.py", "raise SharedUserError(*result.args)", "raise UserError(*result.args)", "cli/test_bad_input.py::test_on_three_ranks_all_learn_of_it_from_rank_0", "every rank reports what is wrong"),
     M("exchange/ranks.py", 'master == "worker", patience, self._channel.bell)', 'master == "worker", 0.0, self._channel.bell)', PATIENCE + "every_exchange_gets_the_patience_of_the_job", "ranks wait for ever"),
 )
 

@@ -15,10 +15,3 @@ def test_what_new_writes_runs_as_it_stands(tmp_path, monkeypatch, capsys):
     assert "not reached" not in out
     assert len(mc.load_job("job.toml").runs) == 3
     assert main(["check-part", "near-largest", "--job", "job.toml"]) == 0
-
-
-def test_new_replaces_no_file(tmp_path, capsys):
-    (tmp_path / "mine.py").write_text("of my own")
-    assert main(["new", str(tmp_path)]) == 2
-    assert "mine.py: is there already; name another folder" in capsys.readouterr().err
-    assert [file.name for file in tmp_path.iterdir()] == ["mine.py"]

@@ -16,16 +16,10 @@ from mpi_compress.cli.main import main
 from mpi_compress.core.signals import Stopped
 
 JOB = """
-[data]
-generator = "gspar"
-samples = 40
-dim = 8
-[objective]
-mu = "1e-2 L"
-[workers]
-count = 2
-[stop]
-rounds = 30
+data = { generator = "gspar", samples = 40, dim = 8 }
+objective.mu = "1e-2 L"
+workers.count = 2
+stop.rounds = 30
 [[run]]
 label = "done"
 algorithm = { name = "gd" }

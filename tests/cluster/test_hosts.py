@@ -49,16 +49,10 @@ def test_calibration_finds_delay_and_rate(tmp_path):
 
 
 ONE_WORKER = """
-[data]
-generator = "gspar"
-samples = 50
-dim = 1500
-[algorithm]
-name = "gd"
-[stop]
-rounds = 30
-[log]
-every = 5
+data = { generator = "gspar", samples = 50, dim = 1500 }
+algorithm.name = "gd"
+stop.rounds = 30
+log.every = 5
 """
 
 

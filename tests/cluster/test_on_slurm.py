@@ -40,16 +40,10 @@ JOB = """
 title = "on a cluster"
 plugins = ["slow_part"]
 seed = 3
-[data]
-generator = "gspar"
-samples = 80
-dim = 40
-[objective]
-mu = "1e-3 L"
-[workers]
-count = 4
-[stop]
-rounds = 150
+data = { generator = "gspar", samples = 80, dim = 40 }
+objective.mu = "1e-3 L"
+workers.count = 4
+stop.rounds = 150
 [[run]]
 label = "ef, 1"
 algorithm = { name = "ef", batch = 1 }

@@ -390,16 +390,10 @@ def test_by_a_python_call_every_rank_holds_the_same_node_at_every_round_and_the_
 
 
 COMPILED = """
-[data]
-generator = "gspar"
-samples = 60
-dim = 5000
-[objective]
-mu = "1e-3 L"
-[workers]
-count = 2
-[stop]
-rounds = 6
+data = { generator = "gspar", samples = 60, dim = 5000 }
+objective.mu = "1e-3 L"
+workers.count = 2
+stop.rounds = 6
 [[run]]
 label = "EF"
 algorithm = { name = "ef", batch = 2 }

@@ -8,20 +8,11 @@ from mpi_compress.evidence.crossings import Need, crossing
 
 DENSE, TOP = Need("dense", 1.0, 0.5, 20e6, False), Need("top-10", 2.0, 1.0, 1e6, False)
 JOB = """
-[data]
-generator = "gspar"
-samples = 60
-dim = 200
-[objective]
-mu = "1e-2 L"
-[workers]
-count = 2
-[stop]
-loss = 0.5
-rounds = 3000
-[cost]
-model = "trace"
-rows = [[0, "5 ms", "RATE"]]
+data = { generator = "gspar", samples = 60, dim = 200 }
+objective.mu = "1e-2 L"
+workers.count = 2
+stop = { loss = 0.5, rounds = 3000 }
+cost = { model = "trace", rows = [[0, "5 ms", "RATE"]] }
 [[run]]
 label = "dense"
 algorithm = { name = "gd" }

@@ -94,16 +94,6 @@ def test_one_process_on_purpose_inside_an_allocation(small_job, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("ranks", [None, 3])
-def test_a_wrong_job_is_reported_once(ranks, small_job, tmp_path):
-    small_job.write_text(small_job.read_text().replace("top-k", "topp"))
-    done = command("run", small_job, "--out", tmp_path, ranks=ranks)
-    assert done.returncode == 2
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, done.stderr
-    assert "no compressor called 'topp'; did you mean 'top-k'?" in lines[0]
-
-
 def test_a_program_may_run_any_number_of_jobs_on_its_ranks(tmp_path):
     """MPI has some 2000 communicators: what a run takes of them it gives back."""
     script = tmp_path / "many.py"

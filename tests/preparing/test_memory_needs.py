@@ -13,33 +13,19 @@ from mpi_compress.preparing import memory_needs as footprint
 from mpi_compress.preparing.shapes import Shape, shape_of
 
 JOB = """
-[data]
-generator = "rcv1-like"
-samples = {samples}
-[objective]
-mu = 1e-3
-[workers]
-count = 4
-[algorithm]
-name = "gd"
-[up]
-compressor = "identity"
-[stop]
-rounds = 2
+data = {{ generator = "rcv1-like", samples = {samples} }}
+objective.mu = 1e-3
+workers.count = 4
+algorithm.name = "gd"
+up.compressor = "identity"
+stop.rounds = 2
 """
 
 LONG = """
-[data]
-generator = "url-like"
-samples = 2000
-dim = 3_200_000
-[objective]
-mu = "1e-4 L"
-f_star = "skip"
-[workers]
-count = 12
-[stop]
-rounds = 3
+data = { generator = "url-like", samples = 2000, dim = 3_200_000 }
+objective = { mu = "1e-4 L", f_star = "skip" }
+workers.count = 12
+stop.rounds = 3
 """
 
 

@@ -16,20 +16,11 @@ JOBS = Path(__file__).parents[2] / "jobs"
 TRAIN = "".join(f"{1 + i % 2} {i % 3 + 1}:{i % 7 - 3} {i % 5 + 4}:1\n" for i in range(60))
 TEST = "".join(f"{1 + i % 2} {i % 4 + 1}:{i % 5 - 2}\n" for i in range(21))
 JOB = """
-[data]
-path = "train"
-test = "test"
-normalize = "columns"
-[objective]
-loss = "{loss}"
-lambda2 = 0.01
-[workers]
-count = 4
-[algorithm]
-name = "gd"
-step = 0.1
-[stop]
-rounds = 5
+data = {{ path = "train", test = "test", normalize = "columns" }}
+objective = {{ loss = "{loss}", lambda2 = 0.01 }}
+workers.count = 4
+algorithm = {{ name = "gd", step = 0.1 }}
+stop.rounds = 5
 """
 
 
