@@ -1,8 +1,14 @@
-"""Modules of users' parts: they are found, imported again when they have changed, and distinguished by their source."""
+"""Modules of users' parts: they are found, imported again when they have changed, and distinguished by their source.
+
+They import each other by plain names, and two jobs' folders may have a `helper` each. Python looks for such a name in `sys.modules`
+and along `sys.path`, and tells no finder which module asks: so these two are set for the job whose plugins are imported or run.
+"""
 
 import importlib
+import re
 import shutil
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import getsource, ismodule
@@ -11,9 +17,11 @@ from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
-from mpi_compress.core.blame import is_users_file
+from mpi_compress.core.blame import is_users_file, moved, place_in_part
+from mpi_compress.core.errors import UserError
 from mpi_compress.core.registry import Part, is_ours, registries
 
+_PYTHON = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))  # where modules are that no file beside a job hides
 _imported: dict[str, str] = {}  # by a module's file: its source as it was imported
 _plugins: "dict[tuple[str, Path], _Plugin]" = {}  # by name and the folder of the job
 _of_jobs: set[str] = set()  # modules that jobs have brought in, and no session
@@ -42,6 +50,36 @@ class _Plugin:
                 sys.modules[m.__name__] = m
             for registry in registries:
                 registry.put_back({m.__name__ for m in self.modules}, self.parts.get(registry.kind, {}))
+
+
+def import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None:
+    """Import a job's [plugins], modules frozen with the job, in the current folder, beside the job, or installed.
+
+    Raises:
+        UserError: one of them cannot be imported; the file and the line say where.
+    """
+    places = (Path.cwd(), folder.resolve())
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
+    for name in names:
+        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
+            raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
+        if name in sys.stdlib_module_names:
+            raise UserError(f"plugins: '{name}' is a module of Python; give the file another name")
+        try:
+            import_plugin(name, (*frozen_places(places, frozen), *places) if frozen else places)
+        except (Exception, SystemExit) as error:
+            raise UserError(f"plugins: {_why_not(name, error)}") from error
+
+
+def _why_not(name: str, error: BaseException) -> str:
+    """Why a module of users' parts could not be imported, and where it says so."""
+    place = place_in_part(error)
+    now = moved(error, place.rpartition(": ")[2].rstrip(")"))
+    if isinstance(error, ModuleNotFoundError) and not now:
+        return f"no module '{error.name}' here, beside the job, or installed{place}"
+    how = "ends the program" if isinstance(error, SystemExit) else "fails"
+    return f"module '{name}' {how} on import: {type(error).__name__}: {' '.join(str(error).split())}{place}{now}"
 
 
 def import_plugin(name: str, places: Sequence[Path]) -> None:
@@ -104,8 +142,9 @@ def _parts_of(modules: Sequence[ModuleType]) -> dict[str, dict[tuple[str, str], 
 
 
 def _first_places(places: Sequence[Path]) -> bool:
-    """Let imports look in these places first; False if they do so already."""
-    wanted = [*map(str, places), *(place for place in sys.path if place not in map(str, places))]
+    """Let imports look in these places first, but for Python's own modules; False if they do so already."""
+    own = [place for place in sys.path if place.removesuffix("/lib-dynload") in _PYTHON]
+    wanted = [*dict.fromkeys([*own, *map(str, places), *sys.path])]
     changed, sys.path[:] = wanted != sys.path, wanted
     return changed
 
@@ -122,11 +161,6 @@ def _leave_out_others(places: Sequence[Path]) -> None:
                 del sys.modules[other]
                 for registry in registries:
                     registry.forget(other)
-
-
-def hidden_by(part: Any) -> str:
-    """The kind of a user's part that has the name of one of this package, such as "compressor"; "" if it has not."""
-    return next((registry.kind for registry in registries if registry.hides(part)), "")
 
 
 def _registering() -> set[str]:
@@ -204,18 +238,6 @@ def source_of(part: Any) -> str:
         else:
             _sources[cls] = "".join(_imported.setdefault(_file(m), _source(m)) for m in _with_helpers(module))
     return _sources[cls]
-
-
-def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
-    """These parts, None left out, each once, with the parts that it holds, such as an estimator's server."""
-    found: dict[int, Any] = {}
-    waiting = [part for part in parts if part is not None]
-    while waiting:
-        part = waiting.pop(0)
-        if id(part) not in found:
-            found[id(part)] = part
-            yield part
-            waiting += [inner for inner in vars(part).values() if isinstance(inner, Part)]
 
 
 def _files(place: Path, name: str) -> Iterator[Path]:

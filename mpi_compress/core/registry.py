@@ -17,9 +17,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transf
 
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.facts import refuse_wrong_facts
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
-from mpi_compress.core.verbs import refuse_near_misses
+from mpi_compress.core.own_classes import refuse_near_misses, refuse_wrong_facts
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -196,6 +195,18 @@ def is_ours(part: Any) -> bool:
     """True if a part, or its class, is of this package."""
     cls = part if isinstance(part, type) else type(part)
     return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def with_inner(parts: Iterable[Any]) -> Iterator[Any]:
+    """These parts, None left out, each once, with the parts that it holds, such as an estimator's server."""
+    found: dict[int, Any] = {}
+    waiting = [part for part in parts if part is not None]
+    while waiting:
+        part = waiting.pop(0)
+        if id(part) not in found:
+            found[id(part)] = part
+            yield part
+            waiting += [inner for inner in vars(part).values() if isinstance(inner, Part)]
 
 
 def checked(cls: Callable[..., T], values: Mapping[str, Any], where: str) -> T:

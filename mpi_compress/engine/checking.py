@@ -5,8 +5,8 @@ from typing import Any
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError, checked_at, nearest
-from mpi_compress.core.plugins import parts_of_plugins, with_inner
-from mpi_compress.core.registry import Registry, registries
+from mpi_compress.core.plugins import parts_of_plugins
+from mpi_compress.core.registry import Registry, registries, with_inner
 from mpi_compress.engine.hosting import objectives_of, to_be_rehearsed, view_of
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard.checks import Subject, everything

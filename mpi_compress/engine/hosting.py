@@ -13,8 +13,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.plugins import with_inner
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator

@@ -4,22 +4,21 @@ import copy
 import json
 import re
 import shutil
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.moved import moved
 from mpi_compress.core.patterns import Choice, each_of, is_chosen
-from mpi_compress.core.plugins import freeze_plugin, frozen_places, import_plugin
+from mpi_compress.core.plugins import freeze_plugin, import_plugins
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
+from mpi_compress.core.tables import html
 from mpi_compress.job import claims, records
 from mpi_compress.job.dotted import grid_of, leaves, list_of_tables, plain, points_of, put, put_part, refuse_unknown, tables_in
 from mpi_compress.job.from_python import as_toml, named_tables
-from mpi_compress.job.labels import label_of, one_line, refuse_one_label_for_two, table_of
 from mpi_compress.job.records import Record
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
@@ -43,10 +42,14 @@ class Job:
     records: list[Record] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        return f"Job({self.name!r}, {one_line(self.runs)})"
+        labels = [*dict.fromkeys(spec.label for spec in self.runs)]
+        shown = textwrap.shorten(", ".join(labels[:4]) + ", …" * (len(labels) > 4), 100, placeholder=" …")
+        return f"Job({self.name!r}, {len(self.runs)} run{'s' * (len(self.runs) != 1)}: {shown})"
 
     def _repr_html_(self) -> str:
-        return table_of(self.title, self.runs)
+        cells = ((s.index, s.label, s.algorithm.name, s.up.compressor.name, s.workers.count, s.seed) for s in self.runs)
+        rows = [tuple(map(str, each)) for each in cells]
+        return html(("", "label", "algorithm", "compressor", "workers", "seed"), rows, self.title)
 
     @property
     def stand_ins(self) -> list[str]:
@@ -143,7 +146,7 @@ def parse_job(
 ) -> Job:
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
     refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
-    _import_plugins(tables.get("plugins", []), folder, frozen)
+    import_plugins(tables.get("plugins", []), folder, frozen)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
         raise UserError("title and paper should be text in quotes")
@@ -155,7 +158,7 @@ def parse_job(
     runs: list[RunSpec] = []
     for own in list_of_tables(tables, "run") or [{"label": title}]:
         runs += _runs(tables, own, len(runs), folder, changed)
-    refuse_one_label_for_two(runs)
+    _refuse_one_label_for_two(runs)
     shown = [tables.get("figure"), [claim.get("value") for claim in list_of_tables(tables, "claim")], tables.get("record")]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
     runs = [replace(run, asked=asked) for run in runs]
@@ -171,7 +174,7 @@ def _runs(
     tables: Mapping[str, Any], own: Mapping[str, Any], first: int, folder: Path, changed: Callable[[str, int], Mapping[str, Any]]
 ) -> list[RunSpec]:
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
-    label = label_of(own, "run: label" if "run" in tables else "title")
+    label = _label_of(own, "run: label" if "run" in tables else "title")
     where = f'run "{label}"'
     refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
     shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
@@ -202,6 +205,27 @@ def _runs(
                 name = f"{name_in_figures}, {spec.tune.name} = {plain(beside)}"
                 runs.append(one(_untuned(written), _untuned({**point, spec.tune.parameter: beside}), name, untuned=True))
     return runs
+
+
+def _label_of(own: Mapping[str, Any], key: str) -> str:
+    """The label of a [[run]] table; `key` is what it was written as."""
+    label = own.get("label")
+    if not isinstance(label, str) or not label:
+        raise UserError('run: every [[run]] needs a label = "…", its name in figures')
+    if not label.isprintable():
+        raise UserError(f"{key} = {label!r} has characters that cannot be printed; write it without them, in one line")
+    return label
+
+
+def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
+    """UserError if two runs of one label differ in more than their seed: figures and tables could not tell them apart."""
+    first: dict[str, dict[str, str]] = {}
+    for spec in runs:
+        own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in leaves(spec.written) if key != "seed"}
+        other = first.setdefault(spec.label, own)
+        if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
+            shown = ", ".join(differing[:3]) + ", …" * (len(differing) > 3)
+            raise UserError(f'run "{spec.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
 
 
 def _untuned(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,30 +287,6 @@ def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
     title = data_table(wanted, where).title
     choices = [wanted, *({**other, "stand_in_for": title} for other in others)]
     run["data"] = next((c for c in choices if data_table(c, where).is_here(folder)), wanted)
-
-
-def _import_plugins(names: Any, folder: Path, frozen: Path | None = None) -> None:
-    """Import the user's own parts: modules frozen with the job, beside the job, in the current folder, or installed."""
-    places = (Path.cwd(), folder.resolve())
-    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-        raise UserError(f'plugins: {names!r} was given; it should be a list of module names, ["my_module"]')
-    for name in names:
-        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
-            raise UserError(f'plugins: {name!r} was given; a module\'s name is wanted, such as "my_module" for my_module.py')
-        try:
-            import_plugin(name, (*frozen_places(places, frozen), *places) if frozen else places)
-        except (Exception, SystemExit) as error:
-            raise UserError(f"plugins: {_why_not(name, error)}") from error
-
-
-def _why_not(name: str, error: BaseException) -> str:
-    """Why a module of users' parts could not be imported, and where it says so."""
-    place = place_in_part(error)
-    now = moved(error, place.rpartition(": ")[2].rstrip(")"))
-    if isinstance(error, ModuleNotFoundError) and not now:
-        return f"no module '{error.name}' here, beside the job, or installed{place}"
-    how = "ends the program" if isinstance(error, SystemExit) else "fails"
-    return f"module '{name}' {how} on import: {type(error).__name__}: {' '.join(str(error).split())}{place}{now}"
 
 
 def freeze(file: Path, job: Job, folder: Path) -> None:

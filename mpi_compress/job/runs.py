@@ -12,12 +12,11 @@ import tomli_w
 
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.plugins import prefer, source_of, with_inner
-from mpi_compress.core.registry import checked, is_ours, parameters
+from mpi_compress.core.plugins import prefer, source_of
+from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
 from mpi_compress.job.byzantine import Lies, lies_of
 from mpi_compress.job.dotted import lacks, put, refuse_unknown
-from mpi_compress.job.methods import downlink_of, method_of, uplink_of
-from mpi_compress.job.problem_parts import clipping_of, loss_of, metrics_of, partition_of, stop_of
+from mpi_compress.job.parts import clipping_of, downlink_of, loss_of, method_of, metrics_of, partition_of, stop_of, uplink_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs

@@ -13,8 +13,7 @@ from mpi_compress.algorithms.formulas import names_of
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.algorithms.tuning.links import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at
-from mpi_compress.core.plugins import with_inner
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.guard.verbs import check_logs
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import LinkTable

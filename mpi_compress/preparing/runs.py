@@ -14,9 +14,8 @@ from typing import Any
 from mpi_compress.algorithms import Algorithm
 from mpi_compress.algorithms.tuning.links import follows_link
 from mpi_compress.core.errors import UserError, checked_at
-from mpi_compress.core.plugins import hidden_by
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.registry import is_ours, registries
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.job.runs import RunSpec
@@ -129,7 +128,7 @@ def _warn_of_whole_floats(spec: RunSpec, dim: int) -> None:
 def _say_hidden(spec: RunSpec) -> None:
     """Say once of each part of a job's own that it has the name of one of this package."""
     for part in spec.own:
-        kind = hidden_by(part)
+        kind = next((registry.kind for registry in registries if registry.hides(part)), "")
         line = f"{part.name}: is the {kind} of {type(part).__module__}, which the job names, and not this package's"
         if kind and line not in _warned:
             _warned.add(line)

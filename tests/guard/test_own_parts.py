@@ -952,6 +952,15 @@ def test_helpers_of_one_name_in_two_folders_are_two(tmp_path, names):
         assert run.attrs["run_id"] == ids[k == 2]
 
 
+def test_a_file_beside_a_job_does_not_hide_a_module_of_python_and_is_no_plugin(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    (tmp_path / "colorsys.py").write_text("raise RuntimeError('this is not Python's')")
+    source = compressor(SORTED.replace("-3", "-int(colorsys.rgb_to_hsv(1, 1, 3)[2])"))
+    assert played(tmp_path, "import colorsys\n" + source).trace["elements_up"][-1] == 5 * 4 * 3
+    with pytest.raises(UserError, match="plugins: 'colorsys' is a module of Python; give the file another name"):
+        mc.load_job({"plugins": ["colorsys"]})
+
+
 def test_a_job_of_a_dict_keeps_its_plugins_in_another_folder(tmp_path, monkeypatch):
     for k in (3, 2):
         (tmp_path / str(k)).mkdir()

@@ -23,8 +23,7 @@ from mpi_compress.evidence.answers import at_edge
 from mpi_compress.evidence.comparison import Cell
 from mpi_compress.evidence.levels import levels, round_targets
 from mpi_compress.figures.words import number
-from mpi_compress.job.labels import one_line
-from mpi_compress.job.loading import parse_job
+from mpi_compress.job.loading import Job, parse_job
 from mpi_compress.job.tables import LogTable
 from mpi_compress.job.trials import _shortened
 from mpi_compress.messages.kinds import Dense, Projections, SignSparse, WithScalar
@@ -122,10 +121,8 @@ def test_numbers_on_an_axis_are_plain_from_a_thousandth_on():
 
 
 def test_four_labels_are_all_of_four_and_the_first_of_five():
-    runs = [SimpleNamespace(label=label) for label in "abcde"]
-    assert one_line(runs[:4]) == "4 runs: a, b, c, d"
-    assert one_line(runs) == "5 runs: a, b, c, d, …"
-    assert one_line(runs[:1]) == "1 run: a"
+    shown = [repr(Job("it", "", "", [SimpleNamespace(label=label) for label in labels])) for labels in ("abcd", "abcde", "a")]
+    assert shown == ["Job('it', 4 runs: a, b, c, d)", "Job('it', 5 runs: a, b, c, d, …)", "Job('it', 1 run: a)"]
 
 
 def test_a_job_measures_seconds_by_its_figure_or_by_one_of_its_claims(tmp_path):

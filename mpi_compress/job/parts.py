@@ -1,13 +1,18 @@
-"""The parts of a run's problem from its tables: the loss or model, the split, the metrics, the stops of one's own."""
+"""The parts of a run from its tables: of its method, with the links; and of its problem, with the split, metrics and stops."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from mpi_compress.algorithms import Algorithm, Estimator, algorithms
+from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.registry import checked, parameters
+from mpi_compress.job.dotted import refuse_unknown
 from mpi_compress.job.stops import stops
-from mpi_compress.job.tables import LogTable, ObjectiveTable, Stop, WorkersTable
+from mpi_compress.job.tables import LinkTable, LogTable, ObjectiveTable, Stop, WorkersTable
+from mpi_compress.messages.coders import parts_of
 from mpi_compress.problem.clipping import RowClipping, refuse_rows_together
 from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import Loss, losses
@@ -15,6 +20,59 @@ from mpi_compress.problem.metrics import Metric, metrics
 from mpi_compress.problem.models import Model, models
 from mpi_compress.problem.partitions import Partition, partitions
 from mpi_compress.results.columns import refuse_column
+
+_EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
+
+
+def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Algorithm:
+    """The algorithm of [algorithm], with the downlink that [down] names by `by`; UserError for one without a step."""
+    algorithm, by = algorithms.build(table, f"{at}algorithm"), down.get("by")
+    if not isinstance(algorithm, Estimator):
+        if by is not None:
+            raise UserError(f"{at}down.by: {algorithm.name} is no product, and says itself what workers hear: leave by out")
+        return algorithm
+    if by is not None:
+        algorithm = checked_at(f"{at}down", lambda: algorithm.heard_by(by))
+    if algorithm.differs and "step" not in table:
+        name, product = known_as(algorithm), f"{algorithm.name} with {algorithm.differs}"
+        why = f'{product} has a name of its own: name = "{name}"' if name else f"no theorem is known for {product}"
+        raise UserError(f"{at}algorithm: step = … is needed: {why}")
+    return algorithm
+
+
+def _link(table: dict[str, Any], where: str) -> LinkTable:
+    refuse_unknown(table, ("compressor", "codec"), where)
+    return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
+
+
+def uplink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+    """[up], or the uplink of an algorithm if a job names none."""
+    if not table:
+        return _own_uplink(algorithm, at)
+    budget = table.pop("budget", None)
+    if budget is None:
+        return _link(table, f"{at}up")
+    if budget != "cat":
+        raise UserError(f'{at}up.budget: {budget!r} was given; it should be "cat", which tunes each message, or left out')
+    if algorithm.sets_compressor or algorithm.shares_memory:
+        raise UserError(f"{at}up.budget: {algorithm.name} sets what is sent itself: leave budget out of [up]")
+    return replace(_link(table, f"{at}up"), budget=budget)
+
+
+def downlink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+    """[down], or the downlink of an algorithm if a job names none."""
+    if table.pop("by", None) is not None:
+        assert isinstance(algorithm, Estimator)
+        table.setdefault("compressor", algorithm.by.compressor)
+    return _link(table or algorithm.links.get("down") or _EXACT, f"{at}down")
+
+
+def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
+    try:
+        return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
+    except UserError:
+        such = f'[up] with compressor = {{ name = "{algorithm.compressor}", k = "1%" }}'
+        raise UserError(f"{at}up: {algorithm.name} needs a compressor with its parameters, such as {such}") from None
 
 
 def loss_of(objective: ObjectiveTable, data: DataTable, at: str) -> Loss | Model:

@@ -1,0 +1,102 @@
+"""What is refused of users' classes of parts, which are checked against their contract as they are registered and built.
+
+A method whose name is nearly that of a verb would never be called; a class variable such as `curvature = 1.0` has a type.
+"""
+
+import linecache
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from inspect import getattr_static
+from types import CodeType, MethodType, UnionType
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from mpi_compress.core.blame import place_of, place_of_class
+from mpi_compress.core.errors import UserError
+from mpi_compress.core.fields import as_type
+
+_WORDS = {float: "a number, such as {0} = 1.0", bool: "True or False", int: "a whole number", str: "text", type(None): "None"}
+_NEAR = 0.85  # of letters in common: worker_send and worker_sends have 0.96, start_worker and start_master 0.58
+_SHORT = 4  # letters of a name that says nothing by being near another
+
+
+def refuse_wrong_facts(part: Any, where: str) -> None:
+    """Compare what a user's part states with the types of its contract; a property counts by what it returns.
+
+    Raises:
+        UserError: a method is in the place of a value, or a value has another type or is out of range, in one line.
+    """
+    cls: Any = type(part)
+    for name, hint in _stated(cls).items():
+        value = getattr(part, name, None)
+        kinds = {*get_args(hint)} if isinstance(hint, UnionType) else {getattr(hint, "__origin__", hint)}
+        wanted = " or ".join(_WORDS[kind] for kind in _WORDS if kind in kinds).format(name) or "a value"
+        if isinstance(value, MethodType):
+            raise UserError(f"{where}: '{part.name}': {name} is a method; it should be {wanted}, or a @property{place_of(value)}")
+        try:
+            if kinds <= _WORDS.keys() and hasattr(part, name):
+                as_type(value.item() if isinstance(value, np.generic) else value, hint)
+        except ValueError as error:
+            wanted = error.args[0] if isinstance(error.args[0], str) else wanted
+            given = f"{name} = {value!r} was given; it should be {wanted}"
+            raise UserError(f"{where}: '{part.name}': {given}{place_of_class(cls)}") from None
+
+
+@cache
+def _stated(cls: Any) -> dict[str, Any]:
+    """The class variables of a part's contract that classes of users define, with their types."""
+    ours = [each for each in cls.__mro__ if _is_ours(each)]
+    own = {name for each in cls.__mro__ if each not in ours for name in vars(each)} - {"name"}
+    found: dict[str, Any] = {}
+    for each in reversed(ours):
+        hints = get_type_hints(each, include_extras=True)
+        found |= {name: get_args(hint)[0] for name, hint in hints.items() if get_origin(hint) is ClassVar and name in own}
+    return found
+
+
+def refuse_near_misses(cls: Any) -> None:
+    """TypeError if a user's class has a method that is nearly a verb of its contract, not that verb, and no call of the method."""
+    contract = {name for each in cls.__mro__ if _is_ours(each) for name in vars(each)}
+    own = [each for each in cls.__mro__ if not _is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
+    defined = {name for each in own for name in vars(each)}
+    verbs = [name for name in contract - defined if not name.startswith("_") and len(name) > _SHORT]
+    used = {name for each in own for value in vars(each).values() for name in _names_in(value)}
+    for each in own:
+        for name, value in vars(each).items():
+            code = _code_of(value)
+            if code is None or name.startswith("_") or name in used or name in contract:
+                continue
+            anagrams = [verb for verb in verbs if sorted(verb) == sorted(name)]  # dleta
+            for verb in (anagrams or get_close_matches(name, verbs, n=1, cutoff=_NEAR))[:1]:
+                where = f"{code.co_filename}, line {_line_of(code)}"
+                raise TypeError(f"{cls.__name__}.{name} is called by nothing; did you mean {verb}? ({where})")
+
+
+def _line_of(code: CodeType) -> int:
+    """The line of the method's `def`, below its decorators."""
+    line = code.co_firstlineno
+    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+        line += 1
+    return line
+
+
+def _code_of(value: Any) -> CodeType | None:
+    for inner in (value, *(getattr_static(value, name, None) for name in ("__func__", "fget", "func"))):
+        if isinstance(code := getattr(inner, "__code__", None), CodeType):
+            return code
+    return None
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    code = value if isinstance(value, CodeType) else _code_of(value)
+    if code is not None:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from _names_in(inner)
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
