@@ -1,18 +1,21 @@
 """`mpi-compress list [JOB] [KIND|PART]`"""
 
+import ast
 import inspect
+import io
 import json
 import textwrap
+import tokenize
 import tomllib
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mpi_compress.algorithms import algorithms, downlinks, servers
 from mpi_compress.core.errors import UserError, nearest
-from mpi_compress.core.meanings import meanings
 from mpi_compress.core.plugins import parts_of_plugins
 from mpi_compress.core.shipped import shipped_jobs
 from mpi_compress.job.claim_functions import listing as functions_of_claims
@@ -156,3 +159,29 @@ def _choices(hint: Any) -> str:
     if len(kinds) != 1 or get_origin(kinds[0]) is not Literal:
         return ""
     return f" (one of {', '.join(json.dumps(value) for value in get_args(kinds[0]))})"
+
+
+def meanings(cls: Any) -> dict[str, str]:
+    """The comment beside each field of a class, by the field's name; a field that is given anew without one keeps the former."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if "__annotations__" in vars(base):
+            found |= _beside_fields(base)
+    return found
+
+
+@cache
+def _beside_fields(cls: Any) -> dict[str, str]:
+    try:
+        source = textwrap.dedent(inspect.getsource(cls))
+    except (OSError, TypeError):  # defined in a session
+        return {}
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    body = ast.parse(source).body[0]
+    fields = (node for node in getattr(body, "body", ()) if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name))
+    beside = {node.target.id: comments.get(node.end_lineno or 0, "") for node in fields if isinstance(node.target, ast.Name)}
+    return {name: meaning for name, meaning in beside.items() if meaning}

@@ -220,12 +220,12 @@ def _label_of(own: Mapping[str, Any], key: str) -> str:
 def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
     """UserError if two runs of one label differ in more than their seed: figures and tables could not tell them apart."""
     first: dict[str, dict[str, str]] = {}
-    for spec in runs:
-        own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in leaves(spec.written) if key != "seed"}
-        other = first.setdefault(spec.label, own)
+    for run in runs:
+        own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in leaves(run.written) if key != "seed"}
+        other = first.setdefault(run.label, own)
         if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
             shown = ", ".join(differing[:3]) + ", …" * (len(differing) > 3)
-            raise UserError(f'run "{spec.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
+            raise UserError(f'run "{run.label}": two runs have this label, and differ in {shown}; give each run a label of its own')
 
 
 def _untuned(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,16 +14,22 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.errors import UserError, writing
+from mpi_compress.core.progress import bits_text
 from mpi_compress.evidence.fewest import HEADS, by_column, fewest
+from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
 from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
-from mpi_compress.report import ran, runs, series
+from mpi_compress.report import ran, series
 from mpi_compress.report.reach import Tables, TargetTable
 from mpi_compress.report.text import PAPERS, group_of
 from mpi_compress.results.columns import COLUMNS, column_of
 from mpi_compress.results.reader import Run
+from mpi_compress.results.summary import why_ended
+from mpi_compress.results.units import unit_of
 
+WORK = ("compute", "pack", "exchange", "update")
+"""What a run's seconds are spent on."""
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
 TITLE = "The papers, reproduced"
 _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
@@ -82,7 +89,7 @@ def page(found: Sequence[Outcome], library: str, title: str | None = None) -> st
         **_claims(found, groups),
         fewest=[(by, [row.cells for row in rows]) for by, rows in by_column(fewest(found)).items()],
         heads=HEADS,
-        work=runs.WORK,
+        work=WORK,
         long=LONG,
         style=files["style.css"],
         script=files["page.js"],
@@ -170,8 +177,8 @@ def _figure(o: Outcome, id: str, table: TargetTable | None, found: Sequence[Outc
         "commands": [f"mpi-compress {verb} {o.file}{full}" for verb in ("run", "plot", *(["check"] if o.verdicts else []))],
         "problem": _problem(o.shown),
         "claims": [_claim(o, v, id) for v in o.verdicts],
-        "runs": [runs.row(r) for r in o.shown],
-        "made": sorted({runs.made(r) for r in o.shown}),
+        "runs": [_row(r) for r in o.shown],
+        "made": sorted({_made(r) for r in o.shown}),
     }  # fmt: skip
 
 
@@ -198,3 +205,38 @@ def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
         "verdict": v.outcome, "class": _CLASSES[v.outcome], "why": v.reason, "note": c.note,
         "figure": id, "data": _set(o.data), "kind": o.kind, "source": o.paper or o.key,
     }  # fmt: skip
+
+
+def _row(r: Run) -> dict[str, Any]:
+    """A run as the page's tables show it."""
+    last = {name: values[-1] for name, values in r.trace.items() if len(values)}
+    seconds = {name: float(values[-1]) for name, values in r.timing.items()}
+    total = max(seconds["seconds"], 1e-12)
+    shares = {name: seconds[name] / total for name in WORK}
+    rounds = max(int(last["round"]), 1)
+    each = rounds * r.attrs["n_workers"]
+    more = {name: f"{last[name]:.4g}" for name in ("error_norm", "distance", "test_accuracy") if name in last}
+    cost = unit_of("cost_up", [r])
+    return {
+        "label": name_of(r), "seed": r.written.get("seed", 0), "status": r.status,
+        "reason": why_ended(r), "round": f"{last['round']:,}", "loss": f"{last['loss']:.7g}",
+        "suboptimality": f"{last['suboptimality']:.4g}", "grad_norm": f"{last['grad_norm']:.4g}", "more": more,
+        "seconds": f"{total:.3g}", "shares": {n: f"{100 * s:.0f}" for n, s in shares.items()},
+        "widths": {n: f"{100 * min(s, 1):.2f}" for n, s in shares.items()}, "each_ms": f"{1e3 * total / rounds:.3g}",
+        "cost": bits_text(float(last["cost_up"])) if cost == "bit" else f"{last['cost_up']:.4g} {cost}".strip(),
+        "evaluate": f"{seconds['evaluate']:.3g}", "ways": [_way(last, way) for way in ("up", "down")],
+        "elements": f"{last['elements_up'] / each:.4g}" if "elements_up" in last else "–",
+    }  # fmt: skip
+
+
+def _way(last: Mapping[str, Any], way: str) -> dict[str, str]:
+    wire, paper = float(last[f"wire_bits_{way}"]), float(last[f"paper_bits_{way}"])
+    ratio = f"{wire / paper:.3g}" if paper > 0 and np.isfinite(paper) else "–"
+    return {"wire": bits_text(wire), "paper": bits_text(paper), "ratio": ratio}
+
+
+def _made(r: Run) -> str:
+    """What a run was made by: versions, ranks, host and commit."""
+    versions = ", ".join(f"{k} {v}" for k, v in json.loads(r.attrs["versions"]).items())
+    ranks = f"{r.attrs['n_ranks']} ranks, {r.attrs['mpi_library']}" if r.attrs["n_ranks"] > 1 else "one process"
+    return f"{versions}; {ranks}; on {r.attrs['host']}" + (f", commit {r.attrs['commit']}" if r.attrs.get("commit") else "")

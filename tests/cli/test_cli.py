@@ -15,10 +15,10 @@ from helpers.refusals import refused
 from helpers.running import BIN, PATIENT, SMALL_JOB, command, run_of
 
 import mpi_compress as mc
+from mpi_compress.cli.list import meanings
 from mpi_compress.cli.main import main
 from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.meanings import meanings
 from mpi_compress.core.plugins import import_plugin
 from mpi_compress.core.registry import is_ours, parameters, registries
 from mpi_compress.problem.clipping import RowClipping
