@@ -411,7 +411,7 @@ def test_kernels_from_the_cache_give_the_bits_of_those_that_were_compiled_here(d
     """Ranks of one run have both: one compiles, the others read what it wrote."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     job = tmp_path / f"{dtype}.toml"
-    job.write_text(COMPILED.replace("dim = 5000", f'dim = 5000\ndtype = "{dtype}"'))
+    job.write_text(COMPILED.replace("dim = 5000", f'dim = 5000, dtype = "{dtype}"'))
     for folder in ("compiled", "cached"):
         assert play([job], tmp_path / folder, Layout()) == {job: 0}
     compiled, cached = (results(tmp_path / folder) for folder in ("compiled", "cached"))
