@@ -47,9 +47,9 @@ ROWS, BOUNDS, DEFAULTS, ADDRESSES = (f"oracles/test_{name}.py::test_" for name i
 LINKS, SEEDS, QUEUE_WORDS, EDGES = (f"oracles/test_{name}.py::test_" for name in ("links_by_hand", "seeds_by_hand", "queue_words", "edges_by_hand"))
 
 MESSAGES = (
-    M("messages/codecs/fields.py", ">= 1 << group", "> 1 << group", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "a count of 128 is planned with one byte"),
+    M("messages/fields.py", ">= 1 << group", "> 1 << group", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "a count of 128 is planned with one byte"),
     M("messages/codecs/bitmap.py", "def planned_set_bytes(self, T: Any, dim: int) -> Any:\n        return (dim + 7) // 8", "def planned_set_bytes(self, T: Any, dim: int) -> Any:\n        return dim // 8", CODECS + "a_codec_knows_the_length_of_a_set", "the last byte of a bitmap is not counted"),
-    M("messages/codecs/fields.py", 'np.packbits(negative, bitorder="little")', "np.packbits(negative)", CODECS + "what_is_decoded_is_what_was_encoded_and_two_in_a_row_too[32-13-bitmap]", "signs are written highest bit first and read lowest bit first"),
+    M("messages/fields.py", 'np.packbits(negative, bitorder="little")', "np.packbits(negative)", CODECS + "what_is_decoded_is_what_was_encoded_and_two_in_a_row_too[32-13-bitmap]", "signs are written highest bit first and read lowest bit first"),
     M("messages/codecs/auto.py", "if kind in (Sparse, Dense):", "if kind is Sparse:", "messages/test_link.py::test_a_sparse_mean_goes_through_a_dense_link", "a sparse vector is read as a dense one where dense ones are expected"),
     M("messages/codecs/lattice.py", "return fields.rounded_up(radius, form) if isfinite(radius) else nan", "return radius if isfinite(radius) else nan", CODECS + "a_radius_is_rounded_up_so_that_it_still_bounds_the_vector", "a radius is rounded to the nearest float, below the vector's norm"),
     M("messages/codecs/base.py", 'self.indices == "counted")', 'self.indices == "free")', CODECS + "paper_bits_follow_the_codecs_settings", "indices are counted where they are free"),
