@@ -1,6 +1,6 @@
 """Algorithms: workers send, the master answers, everyone hears."""
 
-from mpi_compress.algorithms.contract import Algorithm, Setting, algorithms
+from mpi_compress.algorithms.contract import Algorithm, Method, Setting, algorithms
 from mpi_compress.algorithms.parts import Downlink, Server, downlinks, servers
 from mpi_compress.algorithms.product import Estimator
 from mpi_compress.core.registry import import_all
@@ -8,4 +8,4 @@ from mpi_compress.core.registry import import_all
 register = algorithms.register
 import_all(__name__)
 
-__all__ = ["Algorithm", "Downlink", "Estimator", "Server", "Setting", "algorithms", "downlinks", "register", "servers"]
+__all__ = ["Algorithm", "Downlink", "Estimator", "Method", "Server", "Setting", "algorithms", "downlinks", "register", "servers"]

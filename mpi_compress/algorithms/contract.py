@@ -8,20 +8,22 @@ There are three kinds of state, plain dataclasses of arrays and numbers that a c
 - the *master's* own memory.
 
 A method that moves x along a direction is best written as an estimator (`algorithms.product`).
+
+A *declared* method has its parameters and nothing else, and never changes. `bind` makes a *bound* one of it: a new object for one
+run, which has the run's setting and links, and numbers in place of formulas.
 """
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
 from mpi_compress.algorithms.averaging import Average
-from mpi_compress.algorithms.formulas import OF_COMPRESSORS, THEORY, formulas_of, names_of, settled
-from mpi_compress.algorithms.hooks import Foretold, Linked, Logged
+from mpi_compress.algorithms.formulas import OF_COMPRESSORS, THEORY, formulas_of, names_of, values_of
+from mpi_compress.algorithms.hooks import Foretold, Linked, Log
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
 from mpi_compress.algorithms.steps import formulas_in, step_at
@@ -66,60 +68,62 @@ class Setting:
         return self.n if self.participants is None else self.participants
 
 
-class Method(Part, Logged, Linked, Foretold, ABC):
-    """A method of distributed optimisation; its fields are its parameters."""
+class Method(Linked, Foretold, ABC):
+    """A method of distributed optimisation in rounds: workers send, the master answers, everyone hears.
 
+    Its fields are its parameters.
+    """
+
+    name: ClassVar[str]
     paper: ClassVar[str] = ""
     needs: ClassVar[Sequence[Need]] = ()  # of the problem, the links and the setting: `needs.check_needs`
     shares: ClassVar[Sequence[str]] = ()  # parameters that must be above 0 and at most 1
     theory: ClassVar[str] = ""  # its theorem's step as a formula; the formulas of its parameters may name it `theory`
     theory_is_convex: ClassVar[bool] = False  # True: that theorem is about convex f_i
     shares_memory: ClassVar[bool] = False  # True: workers update one iterate in shared memory and send no messages
+    answers_each: ClassVar[bool] = False  # True: its master has a message of its own for each worker, as `AnswersEach` says
     needs_optimum: ClassVar[bool] = False  # True: it is given x*
     proximal: ClassVar[bool] = False  # True: its step applies a penalty that is not in the f_i
-    step: Any = None  # γ, the step size, where there is one; `within` evaluates it
+    logs: ClassVar[Sequence[str]] = ()  # columns that `worker_logs` adds to the trace
+    log: Any = None  # a `Log`, where columns of the trace are more than the means of these
+    step: Any = None  # γ, the step size, where there is one; a bound method has its value
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
     regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
     average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all
     first: First | None = None  # what round 0 sends: whole gradients, or compressed ones; None: as later rounds
-    setting: ClassVar[Setting]  # set by `within`
 
-    def within(self, setting: Setting) -> Self:
-        """This algorithm for one run, its formulas evaluated.
+    # of a bound method alone; `up` and `down` are the setting's links, unless the method has others
+    setting: Setting
+    numbers: Mapping[str, float]  # what formulas may name
+
+    if TYPE_CHECKING:  # a method is a part, too
+        def bound_to(self, **known: Any) -> Self: ...
+
+    def bind(self, setting: Setting) -> Self:
+        """This method in one run: a new object, its formulas evaluated, and its needs checked.
 
         Raises:
-            ValueError: a formula without a value, or a setting that the algorithm cannot work in.
+            ValueError: a formula without a value, or a setting that the method cannot work in.
         """
-        bound = copy.copy(self)
-        object.__setattr__(bound, "setting", setting)
-        numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
-        formulas = self.formulas()
-        for key in sorted(formulas, key=formulas.__getitem__):  # steps come last: they may name the other parameters
-            value = getattr(self, key)
-            if value is not None:
-                object.__setattr__(bound, key, known := settled(key, value, formulas[key], numbers, self.theory))
-                if isinstance(known, float):
-                    numbers.setdefault(key, known)
-        bound.begin(numbers)
+        bound = self.settled(setting)
         check_needs(bound)
         bound.check()
-        return bound
+        return bound.bound_to(log=bound.logged())
 
-    def begin(self, numbers: Mapping[str, float]) -> None:
-        """Settle what follows from the setting and from the parameters; `numbers` are what formulas may name."""
+    def settled(self, setting: Setting) -> Self:
+        """This method with what follows from the setting and from its parameters; nothing is checked yet."""
+        bound = self.bound_to(setting=setting, up=setting.up, down=setting.down)
+        numbers = {**setting.numbers, "r": float(setting.r), **bound.knows()}
+        values = values_of(self, numbers, self.theory)
+        return bound.bound_to(**values, numbers={**{k: v for k, v in values.items() if isinstance(v, float)}, **numbers})
 
     def check(self) -> None:
-        """Raise ValueError where the setting and the algorithm do not go together."""
-
-    @classmethod
-    def formulas(cls) -> dict[str, bool]:
-        """The parameters that may be formulas; True for those that are steps."""
-        return formulas_of(cls)
+        """Raise ValueError where the setting and the method do not go together."""
 
     def names(self) -> set[str]:
-        """The quantities that the formulas of this algorithm name."""
-        return set().union(*(names_of(getattr(self, key), self.theory) for key in self.formulas()))
+        """The quantities that its formulas name."""
+        return set().union(*(names_of(getattr(self, key), self.theory) for key in formulas_of(type(self))))
 
     def knows(self) -> Mapping[str, float]:
         """Quantities that formulas may name beside those of the setting: the minibatch, δ and ω of the compressors, if named."""
@@ -135,13 +139,13 @@ class Method(Part, Logged, Linked, Foretold, ABC):
         formulas = {str(formula) for formula in formulas_in(self.step)} if self.theory else set()
         return self.theory in formulas or any(THEORY in names_in(formula) for formula in formulas)
 
-    @property
-    def up(self) -> Link:
-        return self.setting.up
+    def logged(self) -> Log:
+        """What a bound method logs: its `log`, or `logs` by `worker_logs`."""
+        return Log.of(self) if self.log is None else self.log
 
-    @property
-    def down(self) -> Link:
-        return self.setting.down
+    def worker_logs(self, worker: Any) -> Sequence[float]:
+        """One number for each of `logs`."""
+        return ()
 
     def gamma(self, k: int) -> float:
         """γ_k."""
@@ -159,25 +163,6 @@ class Method(Part, Logged, Linked, Foretold, ABC):
         """
         return None if self.batches is None else self.batches.rows(len(f.rows), t, number)
 
-    def iterate(self, node: Any) -> Vector:
-        """The point (d,) to evaluate."""
-        return node.x
-
-
-class SharedMemoryMethod(Method):
-    """A method without messages: each worker adds to one iterate in memory that all of them share."""
-
-    shares_memory = True
-    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
-
-    @abstractmethod
-    def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
-        """Worker i's next update of `shared.x`."""
-
-
-class Algorithm(Method):
-    """A method in rounds: workers send, the master answers, everyone hears."""
-
     @cached_property
     def mean(self) -> Callable[[Sequence[Compressed]], Compressed]:
         """(1/n) Σ of compressed vectors, added as [workers] fold says, sparse where they are; (1/r) Σ if `partial_mean` says so.
@@ -188,11 +173,6 @@ class Algorithm(Method):
             return self.setting.robust.mean
         average = Averager(self.setting.dim).mean
         return partial(average, n=self.setting.participants) if self.partial_mean == "over participants" else average
-
-    @property
-    def answers_each(self) -> bool:
-        """True if its master has a message of its own for each worker, as `AnswersEach` says."""
-        return False
 
     @abstractmethod
     def start(self, x0: Vector) -> Any:
@@ -225,6 +205,18 @@ class Algorithm(Method):
     def all_hear(self, node: Any, down: Compressed, t: Round) -> None:
         """Take the master's message over into what every node knows, the master included."""
 
+    def iterate(self, node: Any) -> Vector:
+        """The point (d,) to evaluate."""
+        return node.x
+
+
+class Algorithm(Part, Method):
+    """A method that says all of its verbs itself; to `isinstance`, every method in rounds."""
+
+    @classmethod
+    def __subclasshook__(cls, other: Any) -> Any:
+        return (Method in other.__mro__ and not other.shares_memory) if cls is Algorithm else NotImplemented
+
 
 class AnswersEach(Algorithm):
     """A method whose master sends each worker a message of its own, so that the master alone knows the iterate.
@@ -242,6 +234,18 @@ class AnswersEach(Algorithm):
     @abstractmethod
     def point(self, master: Any) -> Vector:
         """The iterate (d,) that the master holds."""
+
+
+class SharedMemoryMethod(Part, Method):
+    """A method without messages: each worker adds to one iterate in memory that all of them share."""
+
+    shares_memory = True
+    pool: int | None = None  # random numbers drawn for each worker before the clock starts; left out: anew in each update
+    start = worker_sends = all_hear = None  # type: ignore[assignment]  # there are no rounds
+
+    @abstractmethod
+    def update(self, shared: Any, i: int, f: Objective, t: Round) -> None:
+        """Worker i's next update of `shared.x`."""
 
 
 algorithms: Registry[Any] = Registry("algorithm", Method, own="Algorithm")

@@ -5,14 +5,17 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm
+from mpi_compress.algorithms.contract import Method, Setting
+from mpi_compress.algorithms.hooks import Log
 from mpi_compress.algorithms.needs import SMOOTH, WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import PrecisionExhausted
 from mpi_compress.core.expressions import Expression, evaluate
+from mpi_compress.core.registry import Part
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Compressed, Lattice, Vector, lattice_bits
@@ -59,8 +62,8 @@ class Master:
 
 
 @dataclass(frozen=True)
-class DoubleEncoding(Algorithm):
-    """The parts of the AIADE paper's Algorithms 1 to 3 that are not in their lines: parameters, links, and what is logged.
+class DoubleEncoding(Part, Method):
+    """What the AIADE paper's Algorithms 1 to 3 share. 1 and 3 differ in g_i and in σ_k; in 2 gradients are taken at y.
 
     Both links are lattices whose σ_k both ends know; an exact link can stand in for either. The range M of a message is sent, or,
     with range = "bound", follows from what both ends know: L ‖y_k − y_{k−1}‖ + σ_{k−1} up and L ‖y_k − y_{k−1}‖ + 3σ_{k−1} down,
@@ -77,11 +80,14 @@ class DoubleEncoding(Algorithm):
     sets_compressor = True
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, SMOOTH)
     stochastic: ClassVar[bool] = False  # True: the quantisers are to be unbiased
-    logs = ("lower_up", "upper_up")
     theory = "1/L_max"
     level: Expression = "g0"  # s, in aiade ε: the scale of the bound on ‖v − ∇f‖, which falls from round to round
     step: Expression = "1/L_max"  # η, the step size
     convexity: Expression = "mu"  # µ, the strong convexity of f: mu is the regulariser's, and f may have more
+    L: ClassVar[float]  # of a bound method: the largest L_i, and its parameters' values
+    η: ClassVar[float]
+    µ: ClassVar[float]
+    s: ClassVar[float]
 
     @abstractmethod
     def budget(self, k: int) -> float:
@@ -110,25 +116,9 @@ class DoubleEncoding(Algorithm):
                 numbers[key] = evaluate(getattr(self, key), numbers)
         return numbers
 
-    @property
-    def L(self) -> float:
-        """The largest L_i."""
-        return self.setting.numbers["L_max"]
-
-    @cached_property
-    def η(self) -> float:
-        """The step."""
-        return float(self.step)
-
-    @cached_property
-    def µ(self) -> float:
-        """The convexity of f."""
-        return float(self.convexity)
-
-    @cached_property
-    def s(self) -> float:
-        """The level, s or ε."""
-        return float(self.level)
+    def settled(self, setting: Setting) -> Self:
+        bound = super().settled(setting)
+        return bound.bound_to(L=setting.numbers["L_max"], η=float(bound.step), µ=float(bound.convexity), s=float(bound.level))
 
     def check(self) -> None:
         for key, value in (("level", self.s), ("step", self.η)):
@@ -169,26 +159,26 @@ class DoubleEncoding(Algorithm):
                 )
         return any(able)
 
-    def worker_logs(self, worker: Worker) -> Sequence[float]:
-        return lemma(worker.ball, self.setting.dim, self.stochastic)
+    def logged(self) -> Log:
+        """The lemma's bits a coordinate, up and down, the theorem's bound, and the gap.
 
-    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        lower, upper = lemma(node.past.ball, self.setting.dim, self.stochastic)
-        columns = {**means, "lower_down": lower, "upper_down": upper}
-        if self.setting.x_star is None:
-            return columns
-        return {**columns, "bound": self.bound(node.past.k, node.past.start) if self.proved else math.nan}
+        gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference.
+        """
+        d = self.setting.dim
 
-    def worker_vector(self, worker: Worker) -> Vector:
-        return worker.g
+        def of_means(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+            lower, upper = lemma(node.past.ball, d, self.stochastic)
+            columns = {**means, "lower_down": lower, "upper_down": upper}
+            if self.setting.x_star is None:
+                return columns
+            return {**columns, "bound": self.bound(node.past.k, node.past.start) if self.proved else math.nan}
 
-    def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
-        """gap: ‖v_k − ∇f(y_k)‖ of the last round over what it cannot exceed; NaN where no lattice makes a difference."""
-        return {"gap": norm(node.v - mean) / self.budget(node.past.k - 1) if node.past.k and self.quantises else math.nan}
+        def gap(mean: Vector, node: Any) -> Mapping[str, float]:
+            k = node.past.k
+            return {"gap": norm(node.v - mean) / self.budget(k - 1) if k and self.quantises else math.nan}
 
-
-class DoublyEncoded(DoubleEncoding):
-    """The lines of Algorithms 1 and 3, which differ in g_i and in σ_k. In Algorithm 2 workers and the master do the same, at y."""
+        bits = lambda worker: lemma(worker.ball, d, self.stochastic)  # noqa: E731
+        return Log(("lower_up", "upper_up"), bits, of_means, attrgetter("g"), gap)
 
     def point(self, node: Node) -> Vector:
         """Where gradients are taken (d,)."""
@@ -220,15 +210,16 @@ class DoublyEncoded(DoubleEncoding):
     def all_hear(self, node: Node, down: Compressed, t: Round) -> None:
         down.add_to(node.v)
         x = node.x - self.η * node.v
-        self.note_round(node.past, down, node.x, x, t.k)
+        note_round(self, node.past, down, node.x, x, t.k)
         node.x = x
 
-    def note_round(self, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
-        """Note the message of round k, and how far the point of the gradients moved."""
-        if self.up.compressor.bounds_range or self.down.compressor.bounds_range:
-            past.moved = norm(after - before)
-        past.k = k + 1
-        past.ball = ball(down)
+
+def note_round(method: DoubleEncoding, past: Past, down: Compressed, before: Vector, after: Vector, k: int) -> None:
+    """Note the message of round k, and how far the point of the gradients moved."""
+    if method.up.compressor.bounds_range or method.down.compressor.bounds_range:
+        past.moved = norm(after - before)
+    past.k = k + 1
+    past.ball = ball(down)
 
 
 def refuse_rounding(method: DoubleEncoding, g: Vector, y: Vector, k: int) -> None:

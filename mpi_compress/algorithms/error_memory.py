@@ -1,10 +1,14 @@
 """What an error-feedback worker remembers: its error, and the numbers to log."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.algorithms.hooks import Log
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.kinds import Compressed, Sparse, Vector
@@ -15,7 +19,18 @@ _REMEASURED = 1e-8  # a norm that is followed is measured anew below this share 
 
 LOGS = ("error_norm", "total_error", "density", "corrected_norm")
 """A worker's numbers: ‖e_i‖², its sum over the rounds so far, the share of coordinates in its last message, ‖p_i/γ‖² of the last
-round. The trace has √mean_i‖e_i‖², Σ_t mean_i‖e_i‖², the mean share, and √mean_i‖p_i/γ‖²."""
+round. The trace has √mean_i‖e_i‖², Σ_t mean_i‖e_i‖²,
+the mean share, and √mean_i‖p_i/γ‖²; and, where every node remembers the means, the rounds in which no worker sent anything."""
+
+
+def _of_means(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+    roots = {name: math.sqrt(means[name]) for name in ("error_norm", "corrected_norm")}
+    memory = getattr(node, "memory", None)
+    return {**means, **roots, **({} if memory is None else {"silent": memory.silent})}
+
+
+ERRORS = Log(LOGS, lambda worker: worker.sizes.tolist(), _of_means)
+"""What error feedback logs."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """The formulas of a method's parameters: what they name, and their values."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_type_hints
@@ -22,12 +22,16 @@ COMPUTED_WHERE_NAMED = ("L_max", "L_mean", "L_rms", "L_pm", "L_row", "g0")
 """Quantities that are known only in a run whose formulas name them."""
 
 
-@cache
 def formulas_of(cls: Any) -> dict[str, bool]:
     """The parameters of a part that may be formulas; True for those that are steps."""
+    return {f.name: is_step for f, is_step in _formulas(cls).items() if f.init}
+
+
+@cache
+def _formulas(cls: Any) -> dict[Field[Any], bool]:
     hints = get_type_hints(cls, include_extras=True)
     kinds: dict[Any, bool] = {Expression: False, Expression | None: False, Step: True, Step | None: True}
-    return {f.name: kinds[hints[f.name]] for f in fields(cls) if f.init and hints[f.name] in kinds}
+    return {f: kinds[hints[f.name]] for f in fields(cls) if hints[f.name] in kinds}
 
 
 def names_of(value: Any, theory: str) -> set[str]:
@@ -60,3 +64,15 @@ def settled(key: str, value: Any, is_step: bool, numbers: Mapping[str, float], t
             raise NotMet(f"{key} = '{value}' names the step of a theorem, and this method states none")
         numbers = {**numbers, THEORY: evaluate(theory, numbers)}
     return bind(value, numbers) if is_step else evaluate(value, numbers)
+
+
+def values_of(part: Any, numbers: Mapping[str, float], theory: str = "") -> dict[str, Schedule]:
+    """The values of a part's formulas, as `settled` raises and takes them. A parameter may name others, a step all of them."""
+    given = {f.name: (getattr(part, f.name), is_step) for f, is_step in _formulas(part.__class__).items()}
+    formulas = {key: (value, is_step) for key, (value, is_step) in given.items() if value is not None}
+    named = {key: names_of(value, theory) for key, (value, _) in formulas.items()}
+    values: dict[str, Schedule] = {}
+    for key in sorted(formulas, key=lambda key: (formulas[key][1], bool(named[key] & formulas.keys()))):
+        known = {**{name: value for name, value in values.items() if isinstance(value, float)}, **numbers}
+        values[key] = settled(key, *formulas[key], known, theory)
+    return values

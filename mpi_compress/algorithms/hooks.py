@@ -1,9 +1,10 @@
-"""What a method may say beside its verbs: what is logged of it, what a lemma says of its next round, and what its links are.
+"""What a method may say beside its verbs: its log, what a lemma says of its next round, and what its links are.
 
 Each has a default, so a method states only what differs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar, Literal
 
@@ -14,32 +15,49 @@ from mpi_compress.messages.link import ChoosingLink, Link
 PartialMean = Literal["", "over all", "over participants"]
 
 
-class Logged:
-    """Columns that a method adds to the trace."""
-
-    @property
-    def logs(self) -> Sequence[str]:
-        """Columns that `worker_logs` adds to the trace."""
-        return ()
-
-    def worker_logs(self, worker: Any) -> Sequence[float]:
-        """One number for each of `logs`, at logged rounds: /workers has them, and /trace the `trace_logs` of their means."""
-        return ()
-
-    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        """The trace's columns, from the means of `worker_logs` over workers and from what every node knows."""
-        return means
-
-    def worker_vector(self, worker: Any) -> Vector | None:
-        """A vector (d,) whose mean over workers `mean_logs` wants at logged rounds."""
-        return None
-
-    def mean_logs(self, mean: Vector, node: Any) -> Mapping[str, float]:
-        """Columns of the trace from the mean of `worker_vector` over workers, at rank 0."""
-        return {}
+FORMER = {
+    ("within", 2): "bind(self, setting): return super().bind(setting)",
+    ("begin", 2): "settled(self, setting): return super().settled(setting).bound_to(name=value, …)",
+    ("joined", 3): "bind(self, method): return super().bind(method)",
+    ("wrap", 2): "verbs(self, m): return {verb: function, …}",
+}
+"""Verbs of earlier versions, by name and number of arguments, and what is written in their place."""
 
 
-class Linked:
+class Refuses:
+    """A contract that refuses classes with verbs of earlier versions."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for (verb, arguments), now in FORMER.items():
+            code = getattr(vars(cls).get(verb), "__code__", None)
+            if code is not None and code.co_argcount == arguments:
+                where = f"{code.co_filename}, line {code.co_firstlineno}"
+                raise TypeError(f"{cls.__name__}.{verb} is called by nothing, as a part is never written to; write {now} ({where})")
+
+
+def _as_they_are(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+    return means
+
+
+@dataclass(frozen=True)
+class Log:
+    """Columns that a method adds to the trace, at logged rounds: from numbers of each worker, or from a vector of each."""
+
+    columns: Sequence[str] = ()  # of /workers
+    of_worker: Callable[[Any], Sequence[float]] = lambda worker: ()  # one number for each column, from a worker's memory
+    of_means: Callable[[Mapping[str, float], Any], Mapping[str, float]] = _as_they_are  # of /trace, from their means and the node
+    vector: Callable[[Any], Vector | None] = lambda worker: None  # (d,) of a worker
+    of_mean: Callable[[Vector, Any], Mapping[str, float]] = lambda mean, node: {}  # of /trace, from its mean, at rank 0
+
+    @classmethod
+    def of(cls, method: Any) -> "Log":
+        """What a method's class says by `logs` and `worker_logs`, and one of an earlier version by verbs for the other three."""
+        former = {"of_means": "trace_logs", "vector": "worker_vector", "of_mean": "mean_logs"}
+        return cls(method.logs, method.worker_logs, **{of: getattr(method, v) for of, v in former.items() if hasattr(method, v)})
+
+
+class Linked(Refuses):
     """The links of a method's messages, and how many workers a round needs. A run's `up` and `down` are the defaults."""
 
     up: Any
@@ -80,7 +98,7 @@ class Foretold:
     """What CAT's descent lemmas say of a method's next round; by default nothing."""
 
     up: Any
-    setting: ClassVar[Any]
+    setting: Any
 
     @property
     def curve(self) -> str:

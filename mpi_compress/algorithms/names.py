@@ -1,10 +1,11 @@
 """Methods that are products of parts with files of their own: each states its parts, its theorem's step, and its paper."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
 from mpi_compress.algorithms.contract import algorithms
+from mpi_compress.algorithms.error_memory import ERRORS
 from mpi_compress.algorithms.estimators.diana import DIANA
 from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.estimators.ef21 import EF21
@@ -47,6 +48,7 @@ class Adam(ErrorFeedback):
 
     parts = "adam", "mean"
     paper = "GSpar §4.1; HT table 5"
+    log = ERRORS
     theory = ""
     step: Step = 1e-3  # γ, the step size
     feedback: bool = True  # false: the error e is dropped after every round
@@ -70,18 +72,11 @@ class DoublySqueezed(ErrorFeedback):
 
     parts = "step", "double-squeeze"
     paper = "DoubleSqueeze, Algorithm 1"
-    logs = ()
     theory = "1/(4*L)"
     step: Step = "theory"  # γ, the step size
 
     def grow(self, worker: Any, x: Any, f: Objective, t: Round) -> None:
         worker.e += f.gradient(x, self.rows(f, t))
-
-    def worker_logs(self, worker: object) -> Sequence[float]:
-        return ()
-
-    def trace_logs(self, means: Mapping[str, float], node: object) -> Mapping[str, float]:
-        return means
 
 
 @algorithms.register("ef21-p")
@@ -125,12 +120,8 @@ class DIANAByEF21P(DIANA):
     shares = ("beta",)
     theory = "1/max(160*omega*L_max/n, 20*sqrt(omega/(n*delta_down))*L_max, 100*L/delta_down, (1 + omega)*mu)"
     step: Step = "theory"  # γ, the step size
-    alpha: Expression = field(default="beta", init=False)  # DIANA's name of β
+    alpha: Expression = field(default="beta", init=False)  # DIANA's name of it
     beta: Expression = "1/(1 + omega)"  # β, the step size of the shifts h_i
-
-    def begin(self, numbers: Mapping[str, float]) -> None:
-        super().begin(numbers)
-        object.__setattr__(self, "alpha", self.beta)
 
 
 @algorithms.register("ef21-w")

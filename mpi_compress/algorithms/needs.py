@@ -40,6 +40,7 @@ EXACT_DOWN = Need(
     _adds_exactly,
     "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64",
 )
+ADDS_UP = WHOLE_GRADIENTS, EXACT_DOWN  # of methods whose workers send differences
 UNBIASED_UP = Need(
     lambda m: m.up.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor, such as random-k or qsgd"
 )
@@ -84,13 +85,18 @@ def exact_up(sentence: str) -> Need:
 def check_needs(method: Any) -> None:
     """NotMet with the sentence of the first need that the setting does not meet; ValueError for a share that is none."""
     for need in method.needs:
-        if not need.is_met(method):
-            raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name), need.of)
+        check_need(need, method)
     if method.batch is not None:
         check_batch(method.batch, method.setting.numbers["N"])
     for key in method.shares:
         if not 0 < float(getattr(method, key)) <= 1:
             raise ValueError(f"{key} = {getattr(method, key)} must be above 0 and at most 1")
+
+
+def check_need(need: Need, method: Any) -> None:
+    """NotMet with a need's sentence if the setting does not meet it."""
+    if not need.is_met(method):
+        raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name), need.of)
 
 
 def check_batch(batch: int, N: float) -> None:

@@ -11,15 +11,16 @@ x − γ (h + m), and a sparse m is added where it is not 0.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from mpi_compress.algorithms.averaging import Average, IterateMean, weight_ratio
 from mpi_compress.algorithms.contract import Method
-from mpi_compress.algorithms.formulas import formulas_of, names_of, settled
+from mpi_compress.algorithms.formulas import formulas_of, names_of, values_of
+from mpi_compress.algorithms.hooks import Refuses
 from mpi_compress.algorithms.needs import EXACT_DOWN, Need
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
@@ -58,28 +59,30 @@ class Node:
         return self.moved.point
 
 
-class Bindable(Part):
-    """A part of a product, whose formulas are evaluated as it joins a method in a run."""
+class Bindable(Refuses):
+    """What a server and a downlink have in common: they are declared by themselves, and bound to a method in a run."""
 
     paper: ClassVar[str] = ""
     needs: ClassVar[Sequence[Need]] = ()
-    method: ClassVar[Any]  # set by `joined`
+    method: Any  # of a bound part: the method, bound to its setting
 
-    def joined(self, method: Method, numbers: Mapping[str, float]) -> Self:
-        """This part in a method that is bound to its setting; `numbers` are what formulas may name."""
-        formulas = {key: (getattr(self, key), kind) for key, kind in formulas_of(cast(Hashable, type(self))).items()}
-        known = {key: settled(key, value, kind, numbers, "") for key, (value, kind) in formulas.items() if value is not None}
-        bound = replace(self, **known)
-        object.__setattr__(bound, "method", method)
-        return bound
+    if TYPE_CHECKING:  # it is a part, too
+        def bound_to(self, **known: Any) -> Self: ...
+
+    def bind(self, method: Method) -> Self:
+        """This part in a method that is bound to its setting: a new object, its formulas evaluated."""
+        return self.bound_to(method=method, **values_of(self, method.numbers))
 
     def names(self) -> set[str]:
         """The quantities that its formulas name."""
-        return set().union(*(names_of(getattr(self, key), "") for key in formulas_of(cast(Hashable, type(self)))))
+        return set().union(*(names_of(getattr(self, key), "") for key in formulas_of(self.__class__)))
+
+    def check(self) -> None:
+        """Raise ValueError where a parameter does not go with the method."""
 
 
 @dataclass(frozen=True)
-class Server(Bindable, ABC):
+class Server(Bindable, Part, ABC):
     """How x moves along a direction."""
 
     scales: ClassVar[bool] = False  # True: it moves an x that is a scalar times a vector
@@ -93,9 +96,6 @@ class Server(Bindable, ABC):
     @abstractmethod
     def move(self, s: Any, g: Direction, γ: float, k: int) -> None:
         """Move x along −g in round k, in place."""
-
-    def check(self) -> None:
-        """ValueError where a parameter does not go with the setting."""
 
     def begun_mean(self, x: Point) -> IterateMean | None:
         """The mean of iterates before the first round."""
@@ -132,7 +132,7 @@ class Server(Bindable, ABC):
 
 
 @dataclass(frozen=True)
-class Downlink(Bindable, ABC):
+class Downlink(Bindable, Part, ABC):
     """What workers hear of the means, or of x."""
 
     compressor: ClassVar[str] = "identity"  # of [down], where a job names none
@@ -160,8 +160,9 @@ class Downlink(Bindable, ABC):
         """The point (d,) to evaluate."""
         return dense(node.x)
 
-    def wrap(self, m: Any) -> None:
-        """Let workers of a bound method have what this downlink keeps for them."""
+    def verbs(self, m: Any) -> Mapping[str, Any]:
+        """Attributes of a bound method that this downlink takes over, such as `worker_sends`, by name: here none."""
+        return {}
 
 
 servers: Registry[Server] = Registry("server", Server)

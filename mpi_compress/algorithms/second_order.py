@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.needs import NOTHING_CLIPPED, WHOLE_GRADIENTS, Need
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import Part
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.coders import parts_of
 from mpi_compress.messages.compressors import Compressor, compressors
@@ -29,7 +30,7 @@ REMEMBERS_GRADIENTS = Need(
 
 
 @dataclass(frozen=True)
-class SendsHessians(Algorithm):
+class SendsHessians(Part, Method):
     """A method with a link of Hessians beside [up], the link of gradients.
 
     A Hessian is a vector here, its triangle (d(d+1)/2,) as `messages.kinds.triangle` has it: its norm is ‖·‖_F, and any compressor
@@ -38,19 +39,19 @@ class SendsHessians(Algorithm):
     """
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
-    C: ClassVar[Compressor]  # of Hessians, and its codec; set by `__post_init__`
-    codec_of_C: ClassVar[Codec]
     needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS, NOTHING_CLIPPED)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if unknown := sorted(set(self.hessian) - {"compressor", "codec"}):
             raise ValueError(f"hessian.{unknown[0]} is not known: hessian is a table of compressor and codec, as [up] is")
-        parts = parts_of(self.hessian.get("compressor", "identity"), self.hessian.get("codec"), "algorithm.hessian")
-        if parts[0].has_state:
-            raise ValueError(f"hessian.compressor: '{parts[0].name}' remembers messages; one that does not is needed")
-        for name, part in zip(("C", "codec_of_C"), parts, strict=True):
-            object.__setattr__(self, name, part)
+        if self.C[0].has_state:
+            raise ValueError(f"hessian.compressor: '{self.C[0].name}' remembers messages; one that does not is needed")
+
+    @cached_property
+    def C(self) -> tuple[Compressor, Codec]:
+        """C of Hessians, and its codec."""
+        return parts_of(self.hessian.get("compressor", "identity"), self.hessian.get("codec"), "algorithm.hessian")
 
     @property
     def needs_each(self) -> bool:
@@ -63,7 +64,7 @@ class SendsHessians(Algorithm):
     def hessians(self) -> Link:
         """The link of Hessians (d(d+1)/2,)."""
         d = self.setting.dim
-        return Link(self.C, self.codec_of_C, d * (d + 1) // 2)
+        return Link(*self.C, d * (d + 1) // 2)
 
     @cached_property
     def number(self) -> Link:
@@ -76,7 +77,7 @@ class SendsHessians(Algorithm):
 
     def check(self) -> None:
         try:
-            self.C.check(self.hessians.dim)
+            self.C[0].check(self.hessians.dim)
         except ValueError as error:
             raise ValueError(f"hessian.compressor: {error}") from None
 

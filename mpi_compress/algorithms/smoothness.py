@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, Setting
+from mpi_compress.algorithms.contract import Method, Setting
 from mpi_compress.algorithms.hooks import PartialMean
 from mpi_compress.algorithms.needs import Need
 from mpi_compress.core.errors import NotMet, UserError
@@ -46,7 +46,7 @@ class Roots:
 
 
 @dataclass(frozen=True)
-class KnowsSmoothness(Algorithm):
+class KnowsSmoothness(Method):
     """A method whose Q acts on L_i^{−1/2} v. The receiver multiplies by L_i^{1/2}, which round 0 sends in [up]'s floats.
 
     L_i is s n/N A_iᵀA_i + µI for a loss with second derivatives up to s, sent as d(d+1)/2 floats, or the diagonal (d,)
@@ -60,10 +60,10 @@ class KnowsSmoothness(Algorithm):
     partial_mean: ClassVar[PartialMean] = ""
     fixed_budget = None
 
-    def within(self, setting: Setting) -> Self:
+    def bind(self, setting: Setting) -> Self:
         if self.matrix == "diagonal" and self.takes_theorem_step:
             raise NotMet(f'{self.name} with matrix = "diagonal" needs a step: its theorem\'s step is that of matrix = "full"')
-        return super().within(setting)
+        return super().bind(setting)
 
     @property
     def needs_each(self) -> bool:

@@ -1,9 +1,9 @@
 """The words of a method's file: the contract of its part, and what its verbs take and return."""
 
 from mpi_compress.algorithms.contract import Algorithm, First, Setting, algorithms
-from mpi_compress.algorithms.hooks import PartialMean
+from mpi_compress.algorithms.hooks import Log, PartialMean
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Node, dense, downlinks
-from mpi_compress.algorithms.product import AddsUp, Descent, Estimator
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.sampling import Sampling
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
@@ -13,7 +13,7 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.problem.objective import Objective
 
 __all__ = [
-    "AddsUp", "Algorithm", "Compressed", "Descent", "Direction", "Downlink", "Estimator", "Expression", "First", "Link",
+    "Algorithm", "Compressed", "Direction", "Downlink", "Estimator", "Expression", "First", "Link", "Log",
     "Message", "Moved", "Node", "Objective", "PartialMean", "Round", "Sampling", "Setting", "Step", "Vector", "algorithms",
     "dense", "downlinks",
 ]  # fmt: skip

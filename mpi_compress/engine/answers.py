@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms import Method
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.exchange import Exchange
 from mpi_compress.messages.kinds import Compressed, Dense
@@ -80,9 +80,9 @@ class OneEach(OneToAll):
 
 def hears_in_workers(algorithm: Any) -> bool:
     """True if workers take the message over into memories of their own."""
-    return getattr(algorithm.worker_hears, "__func__", None) is not Algorithm.worker_hears
+    return getattr(algorithm.worker_hears, "__func__", None) is not Method.worker_hears
 
 
-def answers_of(algorithm: Algorithm, exchange: Exchange, streams: Streams) -> OneToAll:
+def answers_of(algorithm: Method, exchange: Exchange, streams: Streams) -> OneToAll:
     """The way in which this algorithm's master answers."""
     return (OneEach if algorithm.answers_each else OneToAll)(algorithm, exchange, streams)

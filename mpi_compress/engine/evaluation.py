@@ -67,7 +67,7 @@ class Evaluator:
 
     def evaluate(self, algorithm: Method, node: Any, workers: Mapping[int, Any], clock: Clock) -> Evaluation | None:
         """The evaluation of the iterate, at rank 0; `clock` is this rank's own."""
-        x, n_peaks, n_logs = algorithm.iterate(node), self.theory.T.size + 1 if self.theory else 0, len(algorithm.logs)
+        x, n_peaks, n_logs = algorithm.iterate(node), self.theory.T.size + 1 if self.theory else 0, len(algorithm.log.columns)
         lengths = [len(_LARGEST), n_peaks, n_logs, len(_ADDED)]
         tally = Tally(x.size, sum(lengths), len(_LARGEST) + n_peaks, n_logs)
         self.exchange.collect(self._reports(x, algorithm, workers, clock), tally)
@@ -79,13 +79,13 @@ class Evaluator:
         """The report of every worker hosted here: `_LARGEST`, peaks, logs, `_ADDED`, the gradient, and its vector if it has one."""
         compute = sum(f.seconds for f in self.objectives.values())
         borrowed = sum(f.borrowed for f in self.objectives.values())
-        point, largest = Point.at(x), (compute, clock.sends - (compute - borrowed), borrowed, clock.wall)
+        point, log, largest = Point.at(x), algorithm.log, (compute, clock.sends - (compute - borrowed), borrowed, clock.wall)
         for i, f in self.objectives.items():
             evaluated = f if self.samples is None else self.samples[i]
             value, gradient = evaluated.at(point)
             peaks, moment = self.theory.of_worker(algorithm, f, x, gradient) if self.theory else ((), 0.0)
-            numbers = np.concatenate([largest, peaks, algorithm.worker_logs(workers[i]), (value, f.samples, moment)])
-            yield report(numbers, gradient, evaluated.last.listed, algorithm.worker_vector(workers[i]))
+            numbers = np.concatenate([largest, peaks, log.of_worker(workers[i]), (value, f.samples, moment)])
+            yield report(numbers, gradient, evaluated.last.listed, log.vector(workers[i]))
 
     def _with_penalty(self, r: Penalty, x: Vector, g: Vector) -> Vector:
         """∇(f + r) (d,), or the gradient mapping where r is not smooth."""
@@ -93,7 +93,7 @@ class Evaluator:
         return g + r.gradient(x) if r.smooth else (x - r.prox(x - γ * g, γ)) / γ
 
     def _evaluation(self, numbers_of: list[Vector], tally: Tally, x: Vector, algorithm: Method, node: Any) -> Evaluation:
-        n, (largest, peaks, logs, sums) = self.exchange.n, numbers_of
+        n, log, (largest, peaks, logs, sums) = self.exchange.n, algorithm.log, numbers_of
         numbers = dict(zip((*_LARGEST, *_ADDED), [*largest.tolist(), *sums.tolist()], strict=True))
         loss, moment, gradient = numbers.pop("value") / n, numbers.pop("moment") / n, tally.gradient / n
         mean_square = squared_norm(gradient)
@@ -103,10 +103,10 @@ class Evaluator:
         if self.penalty is not None:
             loss += self.penalty.value(x)
             gradient = self._with_penalty(self.penalty, x, gradient)
-        means = dict(zip(algorithm.logs, (logs / n).tolist(), strict=True))
-        columns = {**algorithm.trace_logs(means, node), **(self.further(x) if self.further else {})}
+        means = dict(zip(log.columns, (logs / n).tolist(), strict=True))
+        columns = {**log.of_means(means, node), **(self.further(x) if self.further else {})}
         if tally.vector.size:
-            columns |= algorithm.mean_logs(tally.vector / n, node)
+            columns |= log.of_mean(tally.vector / n, node)
         theory = self.theory.row(gradient, peaks, moment, mean_square) if self.theory else {}
-        of_workers = {name: [float(of[j]) for of in tally.kept] for j, name in enumerate(algorithm.logs)}
+        of_workers = {name: [float(of[j]) for of in tally.kept] for j, name in enumerate(log.columns)}
         return Evaluation(loss, norm(gradient), **numbers, columns=columns, of_workers=of_workers, theory=theory)

@@ -148,7 +148,7 @@ def rehearse(p: Prepared, sample: Rows) -> str:
 def to_be_rehearsed(p: Prepared, sample: Rows) -> Subject:
     """A run's algorithm, one that keeps nothing for the run, with two rounds to be played."""
     everyone = replace(p.algorithm.setting, participants=None, robust=None, byzantine=None)  # worker 0 compiles its kernels
-    algorithm = p.spec.algorithm.within(everyone)
+    algorithm = p.spec.algorithm.bind(everyone)
     return Subject(algorithm, parts_of(p, algorithm), rounds=partial(_play_two_rounds, p, algorithm, sample))
 
 
@@ -179,7 +179,7 @@ def first_states(p: Prepared, sample: Rows) -> States:
 
     Those of a user's algorithm that cannot start on two samples are `UNKNOWN`: its source, which is part of the run id, is enough.
     """
-    algorithm = p.spec.algorithm.within(p.algorithm.setting)
+    algorithm = p.spec.algorithm.bind(p.algorithm.setting)
     if algorithm.shares_memory:
         shared = asynchronous.Shared.begun_at(_start(p), p.spec.workers.count)
         return States(0, shared, None, {0: 0}, {0: None})

@@ -141,7 +141,7 @@ class _Play:
         }
         left_out = [LEFT_OUT] * (p.problem.f_star_source == LEFT_OUT)  # as then rows have no distance
         of_callers = [f"{column} {mark}" for column, mark in how.watch.marks(p.spec).items()]
-        columns = schema_of([schema(), *p.algorithm.logs, *of_callers, *left_out])
+        columns = schema_of([schema(), *p.algorithm.log.columns, *of_callers, *left_out])
         kept_by_kind = all(is_ours(part) for part in (p.algorithm, p.algorithm.up.compressor, p.algorithm.down.compressor))
         at_root(how.ranks, partial(first_states, p, self.sample))  # refuses users' states before the result is begun
         expected = Expected(kept_by_kind, p.problem.dim, type(p.algorithm))

@@ -3,7 +3,7 @@
 from importlib import import_module
 from importlib.util import find_spec
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.hosted import HostedWorkers, OneByOne
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Streams
@@ -17,7 +17,7 @@ from mpi_compress.saving.checkpoint import States
 
 
 def run(
-    algorithm: Algorithm, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
+    algorithm: Method, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
 ) -> tuple[Verdict, Vector]:
     """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
     s = _first_states(algorithm, x0, observer)
@@ -54,7 +54,7 @@ def run(
             observer.count(uplink, arrived, downlink, made or heard)
 
 
-def _first_states(algorithm: Algorithm, x0: Vector, observer: Observer) -> States:
+def _first_states(algorithm: Method, x0: Vector, observer: Observer) -> States:
     """The states before the first round."""
     node, has_master = algorithm.start(x0), observer.exchange.has_master
     workers = {i: algorithm.start_worker(node, f) for i, f in observer.objectives.items()}

@@ -88,7 +88,7 @@ def _refuse(askers: Mapping[str, Sequence[RunSpec]], p: Prepared) -> None:
 
 def _columns_of(p: Prepared) -> Sequence[str]:
     """The columns that the result of a run will have, as its reader finds them."""
-    further = [*p.algorithm.logs, *(metric.column for metric in p.spec.metrics)]
+    further = [*p.algorithm.log.columns, *(metric.column for metric in p.spec.metrics)]
     further += [convention.column for convention in conventions_of(p.spec.log.count).values()]
     further += ["distance"] if p.problem.x_star is not None else []
     further += ["test_loss", "test_accuracy"] if p.problem.test is not None else []

@@ -46,9 +46,9 @@ class Watch:
     def refuse_columns_of(self, spec: RunSpec, algorithm: Method) -> None:
         """UserError if a further column of a run has the name of another one of it."""
         for metric in spec.metrics:
-            refuse_column(metric.column, algorithm.logs, f"{spec.where}log.metrics")
+            refuse_column(metric.column, algorithm.log.columns, f"{spec.where}log.metrics")
         for column in self.metrics:
-            refuse_column(column, [*algorithm.logs, *(m.column for m in spec.metrics)], f"{spec.where}metrics")
+            refuse_column(column, [*algorithm.log.columns, *(m.column for m in spec.metrics)], f"{spec.where}metrics")
 
     def columns_of(self, spec: RunSpec) -> list[str]:
         """The further columns of a run's trace."""

@@ -60,7 +60,8 @@ def _hashes(place: str, value: Any, seen: set[int]) -> Iterator[tuple[str, bytes
 def _places(part: Any) -> Iterator[tuple[str, Any]]:
     cls = type(part)
     for name, value in vars(part).items():
-        if not (is_ours(value) or isinstance(getattr(cls, name, None), cached_property)):
+        owner = getattr(getattr(value, "func", value), "__self__", value)  # a downlink's verb, bound to the method, keeps it
+        if not (is_ours(owner) or isinstance(getattr(cls, name, None), cached_property)):
             yield f"self.{name}", value
     for each in cls.__mro__:
         if each is object or is_ours(each):

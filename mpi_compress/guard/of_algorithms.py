@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Algorithm, Setting
-from mpi_compress.algorithms.contract import Method
+from mpi_compress.algorithms import Method, Setting
 from mpi_compress.core import global_draws
 from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import AllSent, UserError
@@ -46,7 +45,7 @@ FAILED = (10**9, [*STAGES].index("error"), 0)
 
 Key = tuple[int, int, int]  # round, stage and whose it is
 Notes = Mapping[Key, Any]  # messages and states, or their hashes
-Problem = tuple[Algorithm, Mapping[int, Objective], Vector]  # a method that is bound to its setting, f_i of all workers, and x0
+Problem = tuple[Method, Mapping[int, Objective], Vector]  # a method that is bound to its setting, f_i of all workers, and x0
 
 
 def rounds(problems: Sequence[Problem]) -> Iterator[Finding]:
@@ -106,7 +105,7 @@ def in_other_ways(of: str, plain: Notes, others: Mapping[str, Notes], makers: Ca
     yield Finding("ways", False, text + makers([*STAGES][key[1]]))
 
 
-def _of_rounds(method: Algorithm, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
+def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: str) -> Iterator[Finding]:
     with np.errstate(all="ignore"):
         together, apart = _played(watched(method), fs, x0, False), _played(method, fs, x0, True)
     differing = first_difference(together, apart)
@@ -118,7 +117,7 @@ def _of_rounds(method: Algorithm, fs: Mapping[int, Objective], x0: Vector, what:
     yield Finding(what, False, f"{named(differing)} differs {where}")
 
 
-def _played(method: Algorithm, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
+def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
     """The messages and states of a few rounds."""
     stages = [*STAGES]
     play, notes = _Play(method, fs, x0, apart), dict[Key, Any]()
@@ -183,7 +182,7 @@ class _Play:
         self.master = load(dump(self.master), master, self.expected)
 
 
-def made_up_problem(given: Algorithm, n: int) -> Problem:
+def made_up_problem(given: Method, n: int) -> Problem:
     """A method within a made-up problem of n workers; NeedsAJob if none of the usual links goes with it."""
     rng, loss = np.random.default_rng(SEED), losses.shipped("logistic")()
     a, y = rng.standard_normal((n * _ROWS, _DIM)) / np.sqrt(_DIM), rng.choice([-1.0, 1.0], n * _ROWS)
@@ -199,7 +198,7 @@ def made_up_problem(given: Algorithm, n: int) -> Problem:
             up, down = (_link(name, n, is_ours(given)) for name in names)
             setting = Setting(n, _DIM, up, down, costs.shipped("wire")(), apart, numbers, x_star, whole=whole)
             fs = {i: kind(shard, loss, 1.0 / _ROWS, _MU - apart) for i, shard in enumerate(rows)}
-            return given.within(setting), fs, np.linspace(-1.0, 1.0, _DIM)
+            return given.bind(setting), fs, np.linspace(-1.0, 1.0, _DIM)
         except Exception as error:  # other links may do
             why = why or str(error)
     raise NeedsAJob(f"{given.name}: {why}")

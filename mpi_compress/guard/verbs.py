@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.contract import Algorithm, Method
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.arrays import shown
 from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import CorruptMessage, UserError
@@ -28,7 +29,7 @@ _CHANGES = {"worker_sends": "worker", "master_answers": "master", "answers": "ma
 
 def watched(method: Method) -> Any:
     """A user's algorithm whose verbs raise UserError if they do what they must not; any other method as it is."""
-    if is_ours(method) or not isinstance(method, Algorithm):
+    if is_ours(method) or method.shares_memory:
         return method
     looks: dict[str, Callable[..., str]] = {
         "start": lambda given, x0: unsavable(given),
@@ -37,27 +38,28 @@ def watched(method: Method) -> Any:
         "worker_sends": partial(_message, method.uplink, "up"),
         "master_answers": partial(_message, method.downlink, "down"),
         "all_hear": lambda *_: "",
-        "worker_logs": partial(_numbers, method.logs),
+        "worker_logs": partial(_numbers, method.log.columns),
     }
     if method.answers_each:
         looks["answers"] = partial(_answers, method.setting.n)
-    if type(method).worker_hears is not Algorithm.worker_hears:
+    if type(method).worker_hears is not Method.worker_hears:
         looks["worker_hears"] = lambda *_: ""
     watch = _Watch(method)
-    return method.bound_to(**{verb: partial(watch.call, verb, look) for verb, look in looks.items()})
+    verbs = {verb: partial(watch.call, verb, look) for verb, look in looks.items()}
+    return method.bound_to(log=replace(method.log, of_worker=verbs.pop("worker_logs")), **verbs)
 
 
 class _Watch:
     """The verbs of one algorithm on one rank."""
 
-    def __init__(self, algorithm: Algorithm):
+    def __init__(self, algorithm: Method):
         self._algorithm, self._name = algorithm, getattr(algorithm, "name", type(algorithm).__name__)
         self._firsts: dict[str, Any] = {}  # the first states, of the workers that of one
         self._round, self._held, self._last = -1, b"", ""  # the node as the round began, and the verb that was called last
 
     def call(self, verb: str, look: Callable[..., str], *arguments: Any) -> Any:
         """What a verb returns; UserError if it is not what it should be, or the verb did what it must not."""
-        method = getattr(self._algorithm, verb)
+        method = self._verb(verb)
         in_first_rounds = verb not in _STARTS and verb != "worker_logs" and arguments[-1].k < FIRST_ROUNDS
         given = self._in_round(verb, method, *arguments) if in_first_rounds else method(*arguments)
         if complaint := look(given, *arguments):
@@ -65,6 +67,9 @@ class _Watch:
         if verb in _STARTS:
             self._firsts.setdefault(_STARTS[verb], copy.deepcopy(given))
         return given
+
+    def _verb(self, verb: str) -> Callable[..., Any]:
+        return self._algorithm.log.of_worker if verb == "worker_logs" else getattr(self._algorithm, verb)
 
     def _in_round(self, verb: str, method: Callable[..., Any], *arguments: Any) -> Any:
         node, t = arguments[0], arguments[-1]
@@ -88,7 +93,7 @@ class _Watch:
             raise self._refusal(self._last, what)
 
     def _refusal(self, verb: str, complaint: str) -> UserError:
-        return UserError(f"{self._name}, {verb}: {complaint}{place_of(getattr(self._algorithm, verb))}")
+        return UserError(f"{self._name}, {verb}: {complaint}{place_of(self._verb(verb))}")
 
 
 def _digest(node: Any) -> bytes:
@@ -120,9 +125,9 @@ def _numbers(logs: Sequence[str], given: Any, *_: Any) -> str:
     return "" if right else f"{shown(given)} was given; it should be a number for each of {', '.join(logs)}"
 
 
-def check_logs(algorithm: Algorithm) -> None:
+def check_logs(algorithm: Method) -> None:
     """ValueError if the columns that an algorithm adds are no names, or those of other columns."""
-    logs = algorithm.logs
+    logs = algorithm.log.columns
     if isinstance(logs, str) or not all(isinstance(column, str) and column.isidentifier() for column in logs):
         raise ValueError(f'logs = {logs!r} should be names of columns, such as ("height",)')
     if taken := sorted(TAKEN.intersection(logs)):

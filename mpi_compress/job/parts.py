@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mpi_compress.algorithms import Algorithm, Estimator, algorithms
+from mpi_compress.algorithms import Estimator, Method, algorithms
 from mpi_compress.algorithms.product import known_as
 from mpi_compress.core.errors import UserError, checked_at, nearest
 from mpi_compress.core.registry import checked, parameters
@@ -24,7 +24,7 @@ from mpi_compress.results.columns import refuse_column
 _EXACT = {"compressor": "identity", "codec": {"name": "auto", "search": "quick"}}
 
 
-def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Algorithm:
+def method_of(table: Mapping[str, Any], down: Mapping[str, Any], at: str) -> Method:
     """The algorithm of [algorithm], with the downlink that [down] names by `by`; UserError for one without a step."""
     algorithm, by = algorithms.build(table, f"{at}algorithm"), down.get("by")
     if not isinstance(algorithm, Estimator):
@@ -45,7 +45,7 @@ def _link(table: dict[str, Any], where: str) -> LinkTable:
     return LinkTable(*parts_of(table.get("compressor", "identity"), table.get("codec"), where))
 
 
-def uplink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+def uplink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
     """[up], or the uplink of an algorithm if a job names none."""
     if not table:
         return _own_uplink(algorithm, at)
@@ -59,7 +59,7 @@ def uplink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable
     return replace(_link(table, f"{at}up"), budget=budget)
 
 
-def downlink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTable:
+def downlink_of(table: dict[str, Any], algorithm: Method, at: str) -> LinkTable:
     """[down], or the downlink of an algorithm if a job names none."""
     if table.pop("by", None) is not None:
         assert isinstance(algorithm, Estimator)
@@ -67,7 +67,7 @@ def downlink_of(table: dict[str, Any], algorithm: Algorithm, at: str) -> LinkTab
     return _link(table or algorithm.links.get("down") or _EXACT, f"{at}down")
 
 
-def _own_uplink(algorithm: Algorithm, at: str) -> LinkTable:
+def _own_uplink(algorithm: Method, at: str) -> LinkTable:
     try:
         return _link(algorithm.links.get("up") or {"compressor": algorithm.compressor}, "up")
     except UserError:

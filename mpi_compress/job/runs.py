@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import tomli_w
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
@@ -55,7 +55,7 @@ class RunSpec:
     workers: WorkersTable
     partition: Partition
     lies: Lies  # who of the workers lies, and what the master takes in place of the mean
-    algorithm: Algorithm
+    algorithm: Method
     up: LinkTable
     down: LinkTable
     cost: CostModel
@@ -247,7 +247,7 @@ def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]
     return tune, _Tables(written, at)
 
 
-def _algorithm(tables: _Tables) -> Algorithm:
+def _algorithm(tables: _Tables) -> Method:
     for key in ("data", "algorithm", "stop"):
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms import Algorithm, Setting, algorithms
-from mpi_compress.algorithms.formulas import names_of
+from mpi_compress.algorithms import Method, Setting, algorithms
+from mpi_compress.algorithms.formulas import formulas_of, names_of
 from mpi_compress.algorithms.steps import formulas_in
 from mpi_compress.algorithms.tuning.links import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at
@@ -104,7 +104,7 @@ REFUSED: Sequence[tuple[Callable[[RunSpec, Any], Any], str]] = (
 """What is refused of the tables of a run and its method, with the sentence for users; `Method.needs` says what the method needs."""
 
 
-def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Algorithm:
+def algorithm_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -> Method:
     """The run's algorithm, bound to its setting.
 
     Raises:
@@ -143,7 +143,7 @@ def refusal(spec: RunSpec, shape: Shape) -> str:
     return ""
 
 
-def algorithm_on(spec: RunSpec, shape: Shape) -> Algorithm:
+def algorithm_on(spec: RunSpec, shape: Shape) -> Method:
     """The run's algorithm bound to a setting of this size, with 1 for the numbers of the data; any error where that cannot be."""
     spec = spec.tuned(spec.tune.values[0]) if spec.tune else spec
     problem = _of_unknown_data(spec, shape)
@@ -170,8 +170,6 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     up, down = (_link(spec, way, table, problem) for way, table in (("up", spec.up), ("down", spec.down)))
     if not is_ours(spec.cost):
         checked_at("cost", partial(check_cost, spec.cost))
-    if not is_ours(algorithm):
-        checked_at("algorithm", partial(check_logs, algorithm))
     regularizer, penalty = algorithm.regularizer or spec.objective.regularizer, problem.penalty
     if penalty is not None and regularizer == "worker" and penalty.smooth:
         penalty = None  # in the f_i
@@ -190,16 +188,18 @@ def _setting_of(spec: RunSpec, problem: Problem, numbers: Mapping[str, float]) -
     return Setting(n, problem.dim, up, down, spec.cost, apart, *given)
 
 
-def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Algorithm:
+def _bound(spec: RunSpec, problem: Problem, setting: Setting) -> Method:
     """The algorithm in its setting, its formulas evaluated."""
     algorithm = spec.algorithm
-    for key in algorithm.formulas():
+    for key in formulas_of(type(algorithm)):
         for formula in formulas_in(getattr(algorithm, key)):
             refuse_smoothness(formula, problem.L, spec, f"algorithm.{key}", names_of(formula, algorithm.theory))
     try:
-        method = checked_at("algorithm", partial(algorithm.within, setting))
+        method = checked_at("algorithm", partial(algorithm.bind, setting))
     except NotMet as error:
         raise NotMet(f"algorithm: {error}", error.of) from None
+    if not is_ours(method):
+        checked_at("algorithm", partial(check_logs, method))
     for is_refused, sentence in REFUSED:
         if is_refused(spec, method):
             raise NotMet(sentence.format(spec=spec, name=method.name, with_partial_mean=_with("partial_mean")))

@@ -11,7 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.algorithms import Algorithm
+from mpi_compress.algorithms import Method
+from mpi_compress.algorithms.formulas import formulas_of
 from mpi_compress.algorithms.tuning.links import follows_link
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line
@@ -39,7 +40,7 @@ class Prepared:
     spec: RunSpec
     run_id: str
     problem: Problem
-    algorithm: Algorithm
+    algorithm: Method
     x0: Vector
 
 
@@ -175,7 +176,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
         "L_source": p.problem.smoothness.source,
         "f_star_source": p.problem.f_star_source,
         **({"condition": said} if (said := condition_not_met(p.spec, p.problem)) else {}),
-        "settled": json.dumps({k: v for k in p.algorithm.formulas() if isinstance(v := getattr(p.algorithm, k), float)}),
+        "settled": json.dumps({k: v for k in formulas_of(type(p.algorithm)) if isinstance(v := getattr(p.algorithm, k), float)}),
         **({"links": p.spec.cost.shown, "follows_link": follows_link(p.algorithm)} if isinstance(p.spec.cost, Clocked) else {}),
         "versions": _versions(),
         **p.problem.loss.provenance,

@@ -63,7 +63,7 @@ class AnyTopK(Sized):
 @settings(max_examples=25, deadline=None)
 def test_with_top_k_as_a_compressor_with_a_size_it_is_cats_own_choice(cost, v):
     d = v.size
-    of_size = SizedLink(Link(AnyTopK(), codecs["fixed"](), d), COSTS[cost], range(1, d + 1))
+    of_size = SizedLink.of(Link(AnyTopK(), codecs["fixed"](), d), COSTS[cost], range(1, d + 1))
     beside = index_bits(d)  # the bits that say which size
     cats = BudgetSearch(Sparsification(), lambda T: COSTS[cost].cost(T * (index_bits(d) + 64) + beside), d)
     assert of_size.compress(v, T0).elements == cats.best(v)[0].size

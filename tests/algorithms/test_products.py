@@ -1,5 +1,6 @@
 """Methods that a job's line puts together: an estimator, a server and a downlink; beside plain loops, where they coincide, and refusals."""
 
+from copy import deepcopy
 from types import SimpleNamespace
 
 import numpy as np
@@ -66,15 +67,11 @@ COINS = {"marina", "marina-pp", "page", "dasha-page"}  # they toss the common co
 
 def played(p, algorithm, up, server=None, by=None, down=None, rounds=ROUNDS, **more):
     """The points that are evaluated."""
-    points = []
+    nodes = []
     method = algorithms.build({**algorithm, "step": γ, **({"server": server} if server else {})}, "algorithm")
     method = method.heard_by(by) if by else method
-    bound = []
-    look = lambda k, node, workers: points.append(np.array(dense(bound[0].iterate(node))))  # noqa: E731
-    original = type(method).within
-    object.__setattr__(method, "within", lambda setting: bound.append(original(method, setting)) or bound[0])
-    play(p, method, up, rounds, look, down=down, **more)
-    return np.array(points)
+    bound = play(p, method, up, rounds, lambda k, node, workers: nodes.append(deepcopy(node)), down=down, **more).method
+    return np.array([np.array(dense(bound.iterate(node))) for node in nodes])
 
 
 @pytest.mark.parametrize("downlink", DOWNLINKS)
@@ -188,7 +185,7 @@ def test_muon_moves_matrices_along_the_polar_factor_of_their_momentum(shape):
     rng, γ = np.random.default_rng(0), 0.3
     size = int(np.prod(shape))
     setting = SimpleNamespace(mu_apart=0.0, shapes=[shape, (2,)], penalty_apart=None)
-    server = Muon(beta=0.5).joined(SimpleNamespace(setting=setting, batch=None), {})
+    server = Muon(beta=0.5).bind(SimpleNamespace(setting=setting, batch=None, numbers={}))
     x = rng.standard_normal(size + 2)
     moved, wanted, m = server.start(x.copy()), x.copy(), np.zeros(size + 2)
     for k in range(3):

@@ -78,7 +78,7 @@ def bound(p, algorithm, up, x0=None, x_star=None, codec=None, down=None, partici
     numbers = {**p.numbers, "g0": g0}
     whole = lambda rows: Objective(rows, losses[p.loss](), 1 / p.N, p.mu)  # noqa: E731
     setting = Setting(p.count, p.dim, link, back, costs.build(cost, "cost"), p.apart, numbers, x_star, participants=participants, whole=whole)
-    return method.within(setting)
+    return method.bind(setting)
 
 
 def start(p, x0=None):

@@ -27,7 +27,7 @@ def test_the_table_has_every_column_that_runs_write_and_no_other():
 
 
 def test_what_algorithms_add_is_in_the_table_and_takes_no_other_name():
-    added = {name for cls in algorithms.values() if isinstance(cls.logs, tuple) for name in cls.logs}
+    added = {name for cls in algorithms.values() for name in (cls.log.columns if cls.log else cls.logs)}
     assert added <= {c.name for c in COLUMNS if c.since == "algorithm"}
     assert not added & TAKEN
 

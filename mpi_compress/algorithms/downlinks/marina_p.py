@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -47,16 +47,15 @@ class MARINAP(Downlink):
     needs = (STATELESS_DOWN, UNBIASED_DOWN, LAST_ITERATE)
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
 
-    def joined(self, method: Any, numbers: Any) -> "MARINAP":
-        bound = super().joined(method, numbers)
-        if not 0 < float(bound.p) <= 1:
-            raise ValueError(f"p = {bound.p} must be more than 0, and at most 1")
-        return bound
+    def check(self) -> None:
+        if not 0 < float(self.p) <= 1:
+            raise ValueError(f"p = {self.p} must be more than 0, and at most 1")
 
-    def wrap(self, m: Estimator) -> None:
-        for verb in ("start_worker", "worker_sends", "worker_logs", "worker_vector"):
-            object.__setattr__(m, verb, partial(getattr(self, verb), getattr(m, verb)))
-        object.__setattr__(m, "worker_hears", self.worker_hears)
+    def verbs(self, m: Estimator) -> Mapping[str, Any]:
+        """Workers keep w_i beside what is the estimator's own."""
+        own = {verb: partial(getattr(self, verb), m) for verb in ("start_worker", "worker_sends")}
+        of_worker, vector = (lambda worker: m.log.of_worker(worker.own)), (lambda worker: m.log.vector(worker.own))
+        return {**own, "worker_hears": self.worker_hears, "log": replace(m.log, of_worker=of_worker, vector=vector)}
 
     def downlink(self, m: Estimator, node: Node, k: int) -> Link:
         return m.down.whole if node.full else m.down
@@ -64,16 +63,16 @@ class MARINAP(Downlink):
     def start(self, m: Estimator, x0: Vector) -> Node:
         return Node(x0.copy(), m.start_known(x0))
 
-    def start_worker(self, start: Callable[..., Any], node: Node, f: Objective) -> Worker:
+    def start_worker(self, m: Estimator, node: Node, f: Objective) -> Worker:
         looks_back = getattr(node.known, "before", None) is not None
-        return Worker(node.x.copy(), node.x.copy() if looks_back else None, start(node, f))
+        return Worker(node.x.copy(), node.x.copy() if looks_back else None, m.start_worker(node, f))
 
     def start_master(self, m: Estimator, node: Node) -> Master:
         return Master(m.started(node.x), m.start_memory(node.x))
 
-    def worker_sends(self, sends: Callable[..., Message], node: Node, worker: Worker, f: Objective, t: Round) -> Message:
+    def worker_sends(self, m: Estimator, node: Node, worker: Worker, f: Objective, t: Round) -> Message:
         known = node.known if worker.before is None else replace(node.known, before=worker.before)
-        return sends(Node(worker.x, known, node.full), worker.own, f, t)
+        return m.worker_sends(Node(worker.x, known, node.full), worker.own, f, t)
 
     def master_answers(self, m: Estimator, node: Node, master: Master, mean: Compressed, t: Round) -> Message:
         raise NotImplementedError("each worker hears a message of its own")
@@ -91,12 +90,6 @@ class MARINAP(Downlink):
         if node.full:
             worker.x[:] = 0.0
         down.add_to(worker.x)
-
-    def worker_logs(self, logs: Callable[[Any], Any], worker: Worker) -> Any:
-        return logs(worker.own)
-
-    def worker_vector(self, vector: Callable[[Any], Any], worker: Worker) -> Any:
-        return vector(worker.own)
 
     def point(self, m: Estimator, master: Master) -> Vector:
         return dense(master.moved.point)

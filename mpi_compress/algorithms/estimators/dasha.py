@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mpi_compress.algorithms.contract import First, algorithms
-from mpi_compress.algorithms.needs import UNBIASED_UP, Need
-from mpi_compress.algorithms.vocabulary import AddsUp, Expression, Message, Objective, Round, Sampling, Step, Vector
+from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP, Need
+from mpi_compress.algorithms.vocabulary import Estimator, Expression, Message, Objective, Round, Sampling, Step, Vector
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Worker:
 
 
 @algorithms.register("dasha")
-class DASHA(AddsUp):
+class DASHA(Estimator):
     """DASHA: Tyurin, Richtárik (ICLR 2023), Algorithm 1. All messages but the first are compressed; no round is synchronised.
 
     worker sends     h_i⁺ ← ∇f_i(x);  m_i ← Q(h_i⁺ − h_i − a (g_i − h_i));  g_i ← g_i + m_i;  h_i ← h_i⁺
@@ -31,7 +31,8 @@ class DASHA(AddsUp):
 
     paper = "DASHA, Algorithm 1"
     compressor = "random-k"
-    needs: ClassVar[Sequence[Need]] = (*AddsUp.needs, UNBIASED_UP)
+    adds_up = True
+    needs: ClassVar[Sequence[Need]] = (*ADDS_UP, UNBIASED_UP)
     shares: ClassVar[Sequence[str]] = ("a",)
     theory = "1/(L + L_rms*sqrt(16*omega*(2*omega + 1)/n))"
     step: Step = "theory"  # γ, the step size

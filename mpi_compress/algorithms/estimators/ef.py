@@ -1,17 +1,27 @@
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.error_memory import LOGS, ErrorMemory
-from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, WHOLE_GRADIENTS
+from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.error_memory import ERRORS, ErrorMemory
+from mpi_compress.algorithms.needs import HEARS_MEAN, NOTHING_CLIPPED, OPTIMUM, WHOLE_GRADIENTS, check_need
 from mpi_compress.algorithms.parts import Direction, Server
 from mpi_compress.algorithms.regimes import Regime
-from mpi_compress.algorithms.sampling import rounds_of_epoch
+from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
-from mpi_compress.algorithms.vocabulary import Compressed, Descent, Link, Message, Objective, Round, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Compressed,
+    Estimator,
+    Link,
+    Message,
+    Objective,
+    Round,
+    Setting,
+    Step,
+    Vector,
+    algorithms,
+)
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
@@ -24,7 +34,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class ErrorFeedback(Descent):
+class ErrorFeedback(Estimator):
     """What is compressed is the gradient and an error: what was not sent before. All e_i start at 0.
 
     worker sends     Δ_i ← g_i + e_i;  C(Δ_i);  e_i ← Δ_i − C(Δ_i)
@@ -34,18 +44,24 @@ class ErrorFeedback(Descent):
     """
 
     compressor = "top-k"
-    logs: ClassVar[Sequence[str]] = LOGS
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
     feedback: bool = field(default=True, init=False)
     reset: int | None = field(default=None, init=False)
 
-    def begin(self, numbers: Mapping[str, float]) -> None:
-        super().begin(numbers)
-        follows = self.up.compressor.follows
-        if follows == "step" and isinstance(self.step, float):  # the threshold stays the same: settle it once
-            object.__setattr__(self, "setting", replace(self.setting, up=self.in_round(0, None)))
-        if follows == "regime":
-            object.__setattr__(self, "needs", (*self.needs, HEARS_MEAN))
+    def settled(self, setting: Setting) -> Self:
+        bound = super().settled(setting)
+        stays = bound.up.compressor.follows == "step" and isinstance(bound.step, float)  # so does the threshold
+        return bound.bound_to(up=bound.in_round(0, None)) if stays else bound
+
+    def check(self) -> None:
+        super().check()
+        if self.up.compressor.follows == "regime":
+            check_need(HEARS_MEAN, self)
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
         return (way == "up" and compressor.follows == "step") or super().settles(compressor, way)
@@ -97,14 +113,6 @@ class ErrorFeedback(Descent):
             memory.regime.hear(parameters, mean, t.k, epoch, self.gamma(t.k + 1) < self.gamma(t.k))
         return (mean,)
 
-    def worker_logs(self, worker: Any) -> Sequence[float]:
-        return worker.sizes.tolist()
-
-    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        roots = {name: math.sqrt(means[name]) for name in ("error_norm", "corrected_norm")}
-        silent = {"silent": node.memory.silent} if self.by.everyone_remembers else {}
-        return {**means, **roots, **silent}
-
 
 @dataclass
 class WorkerWithMomentum(ErrorMemory):
@@ -138,6 +146,7 @@ class EF(ErrorFeedback):
     paper = "HT Algorithms 1, 2, 3"
     partial_mean = "over participants"
     scaled = True
+    log = ERRORS
     feedback: bool = True  # false: the error e is dropped after every round
     reset: AtLeastOne | None = None  # rounds after which the error e is dropped, again and again; left out: it is kept
     momentum: Decay = 0.0  # λ, the momentum; 0: none
@@ -158,10 +167,9 @@ class EF(ErrorFeedback):
         by_gradient = self.momentum and self.form == "gradient"
         return HeavyBall(self.momentum, self.direction, average=self.average) if by_gradient else super().own_server()
 
-    def begin(self, numbers: Mapping[str, float]) -> None:
-        super().begin(numbers)
-        if self.momentum:
-            object.__setattr__(self, "partial_mean", "")
+    def settled(self, setting: Setting) -> Self:
+        bound = super().settled(setting)
+        return bound.bound_to(partial_mean="") if self.momentum else bound
 
     def check(self) -> None:
         super().check()
@@ -223,6 +231,7 @@ class EFGDStar(ErrorFeedback):
     paper = "HT §C.3.2"
     needs_optimum = True
     scaled = True
+    log = ERRORS
     needs = (WHOLE_GRADIENTS, OPTIMUM, NOTHING_CLIPPED)
     batch: int | None = None  # must be left out: gradients are full
     feedback: bool = True  # false: the error e is dropped after every round

@@ -1,11 +1,12 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mpi_compress.algorithms.needs import ADDS_UP, Need
 from mpi_compress.algorithms.sampling import Sampling, sampled_delta
-from mpi_compress.algorithms.vocabulary import AddsUp, Expression, First, Message, Objective, Round, Step, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import Estimator, Expression, First, Message, Objective, Round, Step, Vector, algorithms
 
 
 @dataclass
@@ -14,7 +15,7 @@ class Worker:
 
 
 @algorithms.register("ef21")
-class EF21(AddsUp):
+class EF21(Estimator):
     """EF21: Richtárik, Sokolov, Fatkhullin (NeurIPS 2021), Algorithm 2. All g start at 0.
 
     worker sends     c_i ← C(∇f_i(x) − g_i);  g_i ← g_i + c_i
@@ -38,6 +39,8 @@ class EF21(AddsUp):
 
     paper = "EF21, Algorithm 2"
     compressor = "top-k"
+    adds_up = True
+    needs: ClassVar[Sequence[Need]] = ADDS_UP
     partial_mean = "over all"
     proximal = True
     theory = "1/(L + prox*L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
@@ -74,7 +77,7 @@ class MomentumWorker:
 
 
 @algorithms.register("ef21-sgdm")
-class EF21SGDM(AddsUp):
+class EF21SGDM(Estimator):
     """EF21 with momentum: Fatkhullin, Tyurin, Richtárik (NeurIPS 2023), Algorithm 1. v_i and g_i start at the first gradient.
 
     worker sends     v_i ← (1 − η) v_i + η ∇f_i(x; ξ);  c_i ← C(v_i − g_i);  g_i ← g_i + c_i
@@ -88,6 +91,8 @@ class EF21SGDM(AddsUp):
 
     paper = "EF21-SGDM, Algorithm 1"
     compressor = "top-k"
+    adds_up = True
+    needs = ADDS_UP
     shares = ("eta",)
     theory = "min(delta/(20*L_rms), eta/(7*L))"
     step: Step = "theory"  # γ, the step size
@@ -115,7 +120,7 @@ class ControlWorker:
 
 
 @algorithms.register("econtrol")
-class EControl(AddsUp):
+class EControl(Estimator):
     """EControl: Gao, Islamov, Stich (ICLR 2024), Algorithm 1. e_i starts at 0, h_i at the first gradient.
 
     worker sends     g_i ← ∇f_i(x; ξ);  c_i ← C(η e_i + g_i − h_i);  e_i ← e_i + g_i − h_i − c_i;  h_i ← h_i + c_i
@@ -128,6 +133,8 @@ class EControl(AddsUp):
 
     paper = "EControl, Algorithm 1"
     compressor = "top-k"
+    adds_up = True
+    needs = ADDS_UP
     theory = "delta/(8*sqrt(6)*L_max)"
     step: Step = "theory"  # γ, the step size
     eta: Expression = "delta/max(delta, 3*sqrt(1 - delta)*(1 + sqrt(1 - delta)))"  # η, the share of the error in a message

@@ -1,14 +1,15 @@
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
-from mpi_compress.algorithms.vocabulary import Descent, Message, Objective, PartialMean, Round, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.kernels import select
 
 
 @algorithms.register("gd")
-class GD(Descent):
+class GD(Estimator):
     """Gradient descent with compressed gradients: CAT eq. 1; with the identity, plain gradient descent.
 
     worker sends     Q(g_i),   g_i = ∇f_i(x), or its estimate by a minibatch
@@ -25,6 +26,11 @@ class GD(Descent):
     theory = "1/L"
     proximal = True
     partial_mean: ClassVar[PartialMean] = "over participants"
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)

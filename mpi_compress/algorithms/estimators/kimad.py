@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from mpi_compress.algorithms.needs import ADDS_UP
 from mpi_compress.algorithms.tuning.schemes import Sparsified
-from mpi_compress.algorithms.vocabulary import AddsUp, First, Message, Objective, Round, Setting, Step, Vector, algorithms
+from mpi_compress.algorithms.vocabulary import Estimator, First, Message, Objective, Round, Setting, Step, Vector, algorithms
 from mpi_compress.core.expressions import Time
 from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.costs import Clocked, at_moment
@@ -20,7 +21,7 @@ class Worker:
 
 
 @algorithms.register("kimad")
-class Kimad(AddsUp):
+class Kimad(Estimator):
     """Kimad: Xin, Ilin, Zhang, Canini, Richtárik (2023), up, with one layer: EF21 whose messages fill the time that a round has.
 
     worker sends     T ← the largest with C(T) ≤ deadline − the time of ∇f_i(x), by the link of the moment; at least `least`
@@ -38,6 +39,8 @@ class Kimad(AddsUp):
 
     paper = "Kimad"
     compressor = "top-k"
+    adds_up = True
+    needs = ADDS_UP
     sets_compressor = True
     plans_by_cost = True
     logs = ("budget",)
@@ -47,7 +50,7 @@ class Kimad(AddsUp):
     least: Count = 1  # the fewest coordinates of a message, or a share of d such as "1%"
     first: First = "compressed"  # what round 0 sends: whole gradients, or compressed ones
 
-    def within(self, setting: Setting) -> Self:
+    def bind(self, setting: Setting) -> Self:
         compressor, least = setting.up.compressor, count_of(self.least, setting.dim)
         if compressor.name != "top-k" or getattr(compressor, "k", None) not in (None, least):
             raise ValueError("kimad sets k itself: its compressor is top-k without k")
@@ -55,7 +58,7 @@ class Kimad(AddsUp):
             raise ValueError(f'the codec "{setting.up.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
         if not float(self.deadline) >= 0:
             raise ValueError(f"deadline = {self.deadline} must be 0 or more")
-        return super().within(replace(setting, up=setting.up.at(k=least)))
+        return super().bind(replace(setting, up=setting.up.at(k=least)))
 
     @property
     def fixed_budget(self) -> None:

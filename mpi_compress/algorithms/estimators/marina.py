@@ -3,9 +3,20 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import UNBIASED_UP
-from mpi_compress.algorithms.product import AddsUp, Sum
-from mpi_compress.algorithms.vocabulary import Direction, Expression, Link, Message, Objective, Round, Sampling, Step, algorithms
+from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP
+from mpi_compress.algorithms.product import Sum
+from mpi_compress.algorithms.vocabulary import (
+    Direction,
+    Estimator,
+    Expression,
+    Link,
+    Message,
+    Objective,
+    Round,
+    Sampling,
+    Step,
+    algorithms,
+)
 from mpi_compress.messages.kinds import Compressed, Vector
 
 
@@ -15,7 +26,7 @@ class Worker:
 
 
 @algorithms.register("marina")
-class MARINA(AddsUp):
+class MARINA(Estimator):
     """MARINA: Gorbunov, Burlachenko, Li, Richtárik (ICML 2021), Algorithm 1. The first round is a full one.
 
     worker sends     ∇f_i(x) in a full round, else Q(∇f_i(x) − ∇f_i(x⁻)),   x⁻ the iterate before
@@ -29,7 +40,8 @@ class MARINA(AddsUp):
 
     paper = "MARINA, Algorithm 1"
     compressor = "random-k"
-    needs = (*AddsUp.needs, UNBIASED_UP)
+    adds_up = True
+    needs = (*ADDS_UP, UNBIASED_UP)
     tosses = True
     shares = ("p",)
     theory = "1/(L + L_rms*sqrt((1 - p)*omega/(p*n)))"
@@ -48,7 +60,7 @@ class MARINA(AddsUp):
         worker.before[:] = g
         return message
 
-    def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction:
+    def estimate(self, node: Any, memory: Sum, mean: Compressed, t: Round) -> Direction | None:
         if node.known.full:
             memory.g[:] = 0.0
         return super().estimate(node, memory, mean, t)

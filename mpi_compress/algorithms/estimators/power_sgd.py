@@ -5,9 +5,21 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.low_rank import LowRank
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.vocabulary import Descent, Direction, Link, Message, Moved, Objective, Round, Step, algorithms
+from mpi_compress.algorithms.vocabulary import (
+    Direction,
+    Estimator,
+    Link,
+    Message,
+    Moved,
+    Objective,
+    Round,
+    Sampling,
+    Step,
+    algorithms,
+)
 from mpi_compress.core.fields import AtLeastOne, Decay
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 from mpi_compress.messages.kinds.grids import Whole
@@ -26,7 +38,7 @@ class Worker:
 
 
 @algorithms.register("power-sgd")
-class PowerSGD(Descent):
+class PowerSGD(Estimator):
     """PowerSGD: Vogels, Karimireddy, Jaggi (NeurIPS 2019), Algorithms 1 and 2, for each matrix M of Δ. A step takes two rounds:
 
     worker sends     Δ_w ← g_w + e_w;  P_w ← Δ_w Q
@@ -46,6 +58,10 @@ class PowerSGD(Descent):
     compressor = "identity"
     needs = (HEARS_MEAN,)
     step: Step = "1/(4*L)"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
     rank: AtLeastOne = 2  # r, the rank; min{n, m} of a block where that is less
     shapes: list[list[int]] | Literal["model"] = "model"  # of the blocks of x, in order; "model": the model's own blocks
     momentum: Decay = 0.0  # λ, the momentum; 0: none

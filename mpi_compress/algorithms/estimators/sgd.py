@@ -3,13 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.needs import HEARS_MEAN
-from mpi_compress.algorithms.sampling import rounds_of_epoch
-from mpi_compress.algorithms.vocabulary import Descent, Direction, Link, Message, Objective, PartialMean, Round, Step, algorithms
+from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
+from mpi_compress.algorithms.vocabulary import (
+    Direction,
+    Estimator,
+    Link,
+    Log,
+    Message,
+    Objective,
+    PartialMean,
+    Round,
+    Step,
+    algorithms,
+)
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 
@@ -35,9 +47,21 @@ class SentVariance:
         self.density += sent.elements / sent.dim
         self.messages += 1
 
+    def numbers(self) -> Sequence[float]:
+        """Both sums, and the mean share of coordinates sent."""
+        return self.sent, self.given, self.density / max(1, self.messages)
+
+
+def _variance(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
+    variance = means["squares_sent"] / means["squares"] if means["squares"] > 0 else 1.0
+    return {"variance": variance, "spa": means["spa"], "variance_spa": variance * means["spa"]}
+
+
+VARIANCE = Log(("squares_sent", "squares", "spa"), SentVariance.numbers, _variance)
+
 
 @algorithms.register("sgd")
-class SGD(Descent):
+class SGD(Estimator):
     """Stochastic gradient descent, compressed without memory: HT Algorithm 1 with e = 0.
 
     worker sends     C(g_i),   g_i the mean over a minibatch of its shard, weighted n|D_i|/N
@@ -55,6 +79,11 @@ class SGD(Descent):
     proximal = True
     scaled = True
     partial_mean: ClassVar[PartialMean] = "over participants"
+    step: Step = "1/L"  # γ, the step size
+    batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
+    sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
+    regularizer: Literal["worker", "master"] | None = None  # where (µ/2)‖x‖² is applied; left out: as [objective] says
+    average: Average = "last"  # the point to evaluate: the last iterate, or a weighted mean of all (HT Theorem 9)
 
     @property
     def is_noisy(self) -> bool:
@@ -78,18 +107,8 @@ class SGD(Descent):
             sums.count(g, self.up.unpack(message))
         return message
 
-    @property
-    def logs(self) -> Sequence[str]:
-        return ("squares_sent", "squares", "spa") if self.is_noisy else ()
-
-    def worker_logs(self, worker: SentVariance | None) -> Sequence[float]:
-        return () if worker is None else (worker.sent, worker.given, worker.density / max(1, worker.messages))
-
-    def trace_logs(self, means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-        if not means:
-            return means
-        variance = means["squares_sent"] / means["squares"] if means["squares"] > 0 else 1.0
-        return {"variance": variance, "spa": means["spa"], "variance_spa": variance * means["spa"]}
+    def logged(self) -> Log:
+        return VARIANCE if self.is_noisy else Log()
 
 
 @dataclass

@@ -2,12 +2,22 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mpi_compress.algorithms.needs import exact_up
-from mpi_compress.algorithms.vocabulary import AddsUp, Compressed, Expression, Objective, Round, Setting, Step, Vector, algorithms
+from mpi_compress.algorithms.needs import ADDS_UP, Need, exact_up
+from mpi_compress.algorithms.vocabulary import (
+    Compressed,
+    Estimator,
+    Expression,
+    Objective,
+    Round,
+    Setting,
+    Step,
+    Vector,
+    algorithms,
+)
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors.base import Count, count_of
 from mpi_compress.messages.link import SILENT, Message
@@ -20,7 +30,7 @@ class Worker:
 
 
 @algorithms.register("3pc")
-class ThreePC(AddsUp):
+class ThreePC(Estimator):
     """Three-point compressors: Richtárik, Sokolov, Gasanov, Fatkhullin, Li, Gorbunov (ICML 2022), Algorithm 1 with CLAG's map.
 
     worker sends     nothing where ‖∇f_i(x) − g_i‖² ≤ ζ‖∇f_i(x) − y_i‖², else c_i ← C(∇f_i(x) − g_i)
@@ -37,6 +47,8 @@ class ThreePC(AddsUp):
     paper = "3PC, Algorithm 1"
     compressor = "top-k"
     first = "gradient"
+    adds_up = True
+    needs: ClassVar[Sequence[Need]] = ADDS_UP
     theory = "1/(L + L_rms*sqrt(max((1 - delta)/(1 - sqrt(1 - delta)), zeta)/(1 - sqrt(1 - delta))))"
     step: Step = theory  # γ, the step size
     zeta: Expression = 0.0  # ζ, the trigger: the larger it is, the more workers are silent; with 0 it is EF21
@@ -85,7 +97,7 @@ class LAG(ThreePC):
 
     paper = "3PC, LAG"
     compressor = "identity"
-    needs = (*ThreePC.needs, exact_up("lag sends whole gradients: leave up.compressor out, or take clag"))
+    needs = (*ADDS_UP, exact_up("lag sends whole gradients: leave up.compressor out, or take clag"))
     zeta: Expression = 1.0  # ζ, the trigger: the larger it is, the more workers are silent; with 0 it is gradient descent
 
 
@@ -105,11 +117,11 @@ class AdaCGD(ThreePC):
     zeta: Expression = 1.0  # ζ, the trigger: the larger it is, the shorter messages are, and the more workers are silent
     levels: list[Count] | None = None  # increasing numbers of coordinates, or shares of d such as "1%"; left out: 1, 2, 4, …, d
 
-    def within(self, setting: Setting) -> Self:
+    def bind(self, setting: Setting) -> Self:
         if setting.up.compressor.name != "top-k":
             raise ValueError(f"adacgd chooses the k of top-k, and up.compressor = {setting.up.compressor.name} was given")
         finest = setting.up.at(k=self.counts_of(setting.dim)[-1])
-        return super().within(replace(setting, up=finest))
+        return super().bind(replace(setting, up=finest))
 
     def counts_of(self, d: int) -> Sequence[int]:
         """The k of C_1, …, C_m for vectors of d coordinates."""

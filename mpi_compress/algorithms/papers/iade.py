@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mpi_compress.algorithms.double_encoding import LATTICE, DoublyEncoded, Master, Node, check_rate, square, xi
+from mpi_compress.algorithms.double_encoding import LATTICE, DoubleEncoding, Master, Node, check_rate, note_round, square, xi
 from mpi_compress.algorithms.needs import EXACT_DOWN
 from mpi_compress.algorithms.vocabulary import Compressed, Expression, Message, Round, Sampling, Vector, algorithms
 
 
 @algorithms.register("iade")
-class IADE(DoublyEncoded):
+class IADE(DoubleEncoding):
     """Increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 1. s_i, S and v start at 0.
 
     worker sends     d_i ← Q(∇f_i(x) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = s c'^(k+1)/2
@@ -77,7 +77,7 @@ class DQGD(IADE):
 
 
 @algorithms.register("iade-sgd")
-class IADESGD(DoublyEncoded):
+class IADESGD(DoubleEncoding):
     """Increasing accuracy and double encoding for stochastic gradients: Ye, Xiao, Sun (2020), Algorithm 3. s_i, S and v start at 0.
 
     worker sends     d_i ← Q(g_i − s_i, ε_k);  s_i ← s_i + d_i          ε_k = ρ²L²s c'^(k+1)/2,  g_i by a minibatch
@@ -139,7 +139,7 @@ class NodeWithY(Node):
 
 
 @algorithms.register("aiade")
-class AIADE(DoublyEncoded):
+class AIADE(DoubleEncoding):
     """Accelerated increasing accuracy and double encoding: Ye, Xiao, Sun (2020), Algorithm 2. s_i, S and v start at 0, y at x_0.
 
     worker sends     d_i ← Q(∇f_i(y) − s_i, σ_k);  s_i ← s_i + d_i          σ_k = ε c^(k+1)/(2k + 2)
@@ -177,14 +177,14 @@ class AIADE(DoublyEncoded):
     def start(self, x0: Vector) -> NodeWithY:
         return NodeWithY(**vars(super().start(x0)), y=x0.copy())
 
-    def point(self, node: NodeWithY) -> Vector:  # type: ignore[override]
+    def point(self, node: Any) -> Vector:
         return node.y
 
     def all_hear(self, node: NodeWithY, down: Compressed, t: Round) -> None:  # type: ignore[override]
         down.add_to(node.v)
         x = node.y - self.η * node.v
         y = x + self.τ * (x - node.x)
-        self.note_round(node.past, down, node.y, y, t.k)
+        note_round(self, node.past, down, node.y, y, t.k)
         node.x, node.y = x, y
 
     def bound(self, k: int, start: float) -> float:

@@ -1,6 +1,6 @@
 """A link that tunes each message as CAT tunes a gradient's: for methods that compress something else, such as error feedback."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mpi_compress.algorithms.tuning.schemes import Sparsified
@@ -11,14 +11,11 @@ from mpi_compress.messages.kinds import Sparse, Vector
 from mpi_compress.messages.link import ChoosingLink, Link
 
 
+@dataclass(frozen=True)
 class TunedTopK(ChoosingLink):
     """The T largest coordinates, T = argmax α(T)/C(T) of each vector (CAT eq. 10)."""
 
     scheme: Sparsified
-
-    def __init__(self, link: Link, cost: CostModel):
-        super().__init__(replace(link.compressor, k=1), link.codec, link.dim)  # type: ignore[call-arg]  # its δ holds for every T
-        object.__setattr__(self, "scheme", Sparsified(link, cost))
 
     def compress(self, v: Vector, t: Round) -> Sparse:
         top = self.scheme.chosen(v, t)
@@ -48,4 +45,5 @@ def tuned(link: Link, cost: CostModel) -> Link:
         raise ValueError('budget = "cat" sets k itself: leave it out of up.compressor')
     if cost.on_wire and link.planned_wire_bits(1) is None:
         raise ValueError(f'the codec "{link.codec.name}" does not decide the bits by T alone; use "fixed" or "bitmap"')
-    return TunedTopK(link, cost)
+    smallest = replace(link.compressor, k=1)  # type: ignore[call-arg]  # its δ holds for every T
+    return TunedTopK(smallest, link.codec, link.dim, Sparsified(link, cost))

@@ -9,7 +9,7 @@ top-k is the first with s = T. The second is the same for every g, so the size i
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -23,16 +23,16 @@ from mpi_compress.messages.kinds import Bytes, Compressed, Vector, WithSize
 from mpi_compress.messages.link import ChoosingLink, Link, Message
 
 
+@dataclass(frozen=True)
 class SizedLink(ChoosingLink):
     """A link whose messages begin with a byte for the size, which the sender chooses for each vector."""
 
-    links: list[Link]
+    links: list[Link]  # of each size
     cost: CostModel
 
-    def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
-        super().__init__(link.compressor, link.codec, link.dim)
-        object.__setattr__(self, "links", of_sizes(link, sizes))
-        object.__setattr__(self, "cost", cost)
+    @classmethod
+    def of(cls, link: Link, cost: CostModel, sizes: Sequence[int]) -> "SizedLink":
+        return cls(link.compressor, link.codec, link.dim, of_sizes(link, sizes), cost)
 
     def compress(self, v: Vector, t: Round) -> WithSize:
         """Q_s(v) of the best s; the first s where v (d,) is 0 or not finite."""
@@ -86,7 +86,7 @@ class DeterministicSizes(SizeScheme):
     is_unbiased = False
 
     def __init__(self, link: Link, cost: CostModel, sizes: Sequence[int]):
-        self.sizes, self.link = sizes, SizedLink(link, cost, sizes)
+        self.sizes, self.link = sizes, SizedLink.of(link, cost, sizes)
 
     def message(self, g: Vector, t: Round) -> tuple[int, Message]:
         message = self.link.pack(g, t)

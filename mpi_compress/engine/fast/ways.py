@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.contract import Algorithm
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.hosted import HostedWorkers
 
 
@@ -21,10 +21,10 @@ class Way(HostedWorkers):
 
 
 W = TypeVar("W", bound=type[Way])
-ways: dict[type[Algorithm], list[type[Way]]] = {}
+ways: dict[type[Method], list[type[Way]]] = {}
 
 
-def register(*methods: type[Algorithm]) -> Callable[[W], W]:
+def register(*methods: type[Method]) -> Callable[[W], W]:
     """Class decorator: a way to play the workers of these methods, but not of what derives from them."""
 
     def put(way: W) -> W:

@@ -1,0 +1,110 @@
+"""Methods are declared and bound: a declared one never changes, and a bound one is a new object of one run."""
+
+import copy
+
+import pytest
+from helpers.plays import bound, play, problem
+
+import mpi_compress as mc
+from mpi_compress.algorithms import algorithms, downlinks, servers
+from mpi_compress.algorithms.hooks import Log
+from mpi_compress.core.registry import Part
+
+TOP = {"name": "top-k", "k": 3}
+RANDOM = {"name": "random-k", "k": 3}
+DECLARED = [
+    ({"name": "ef"}, {"name": "hard-threshold", "accuracy": 0.1}),
+    ({"name": "ef", "momentum": 0.5}, TOP),
+    ({"name": "ef21", "server": {"name": "nesterov"}, "step": "0.1/L"}, TOP),
+    ({"name": "diana"}, RANDOM),
+    ({"name": "ef21-p-diana"}, RANDOM, TOP),
+    ({"name": "marina-p"}, {"name": "identity"}, RANDOM),
+]
+
+
+def attributes(part):
+    return {name: value for name, value in vars(part).items() if name != "server_given"}
+
+
+@pytest.mark.parametrize("tables", DECLARED, ids=lambda tables: tables[0]["name"])
+def test_binding_leaves_the_declared_method_and_its_parts_as_they_are(tables):
+    table, up, *down = tables
+    declared = algorithms.build(table, "algorithm")
+    before = copy.deepcopy(attributes(declared))
+    one, two = (bound(problem(mu=mu), declared, up, down=next(iter(down), None)) for mu in (1e-2, 1e-1))
+    assert attributes(declared) == before
+    assert type(one) is type(two) is type(declared)
+    assert (one.setting.numbers["mu"], two.setting.numbers["mu"]) == (1e-2, 1e-1)
+    assert one.server is not two.server
+
+
+def test_a_declared_method_knows_no_run():
+    declared = algorithms.build({"name": "gd"}, "algorithm")
+    for what in ("setting", "numbers"):
+        with pytest.raises(AttributeError):
+            getattr(declared, what)
+    assert (declared.step, bound(problem(), declared, TOP).step) == ("1/L", 1 / problem().numbers["L"])
+
+
+@pytest.mark.parametrize("kind", ["algorithm", "server", "downlink"])
+def test_no_part_of_a_method_stands_more_than_three_classes_below_part(kind):
+    def depth(cls):
+        return 1 + max(depth(base) for base in cls.__bases__ if issubclass(base, Part)) if cls is not Part else 0
+
+    parts = {"algorithm": algorithms, "server": servers, "downlink": downlinks}
+    assert {name: depth(cls) for name, cls in parts[kind].items() if depth(cls) > 3} == {}
+
+
+def test_two_step_sizes_of_ef21_p_diana_are_one_number():
+    """β of the paper is DIANA's α."""
+    method = bound(problem(), {"name": "ef21-p-diana", "beta": "0.5/(1 + omega)"}, RANDOM, down=TOP)
+    assert method.alpha == method.beta == 0.5 * 3 / 30
+
+
+def test_columns_come_from_logs_or_from_a_component():
+    class Heights(mc.Estimator):
+        step: float = 0.1
+        logs = ("height",)
+
+        def worker_sends(self, node, worker, f, t):
+            return self.up.pack(f.gradient(node.x), t)
+
+        def worker_logs(self, worker):
+            return (2.0,)
+
+    class Doubled(Heights):
+        log = Log(("height",), lambda worker: (3.0,), lambda means, node: {"twice": 2 * means["height"]})
+
+    class Former(Heights):
+        def trace_logs(self, means, node):
+            return {"thrice": 3 * means["height"]}
+
+    columns = [play(problem(), cls(), TOP, 1).rows[-1].trace for cls in (Heights, Doubled, Former)]
+    assert columns[0]["height"] == 2.0
+    assert columns[1]["twice"] == 6.0
+    assert columns[2]["thrice"] == 6.0
+
+
+@pytest.mark.parametrize(
+    ("base", "verb", "arguments", "now"),
+    [
+        (mc.Algorithm, "within", "self, setting", "bind(self, setting)"),
+        (mc.Estimator, "begin", "self, numbers", "settled(self, setting)"),
+        (mc.algorithms.Server, "joined", "self, method, numbers", "bind(self, method)"),
+        (mc.algorithms.Downlink, "wrap", "self, m", "verbs(self, m)"),
+    ],
+)
+def test_a_class_of_an_earlier_version_is_told_what_to_write(base, verb, arguments, now):
+    space = {}
+    exec(f"def {verb}({arguments}): ...", space)
+    with pytest.raises(TypeError) as refused:
+        type("Mine", (base,), {verb: space[verb]})
+    assert f"Mine.{verb}" in str(refused.value)
+    assert now in str(refused.value)
+
+
+def test_a_helper_that_has_such_a_name_alone_is_no_verb_of_an_earlier_version():
+    class Mine(mc.Algorithm):
+        def begin(self): ...
+
+    assert Mine.begin
