@@ -84,7 +84,7 @@ __all__ = [
 
 _FORMER = {"compressed": "messages.kinds", "link": "messages.link", "steps": "algorithms.steps", "streams": "core.streams",
            "testing": "guard.testing"}  # fmt: skip
-"""Modules under other names: those that users' parts import by the names that they had before, and `mc.testing`."""
+"""Modules under other names: those that they had before, which users' parts may still import, and `mc.testing`."""
 _MODULES = {
     name: module
     for module, names in {

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpi_compress.cli.parsing import load
+from mpi_compress.core.clock import Laps
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
-from mpi_compress.core.signals import Interrupts
+from mpi_compress.core.signals import BEGUN, Interrupts
 from mpi_compress.results.files import CHECKED
 
 if TYPE_CHECKING:
@@ -16,14 +17,18 @@ if TYPE_CHECKING:
 
 def act_check(options: Namespace) -> int:
     with Interrupts(None).caught() as interrupts:
-        from mpi_compress.engine.runner import run
+        from mpi_compress.engine.playing import How
+        from mpi_compress.engine.runner import run_as
         from mpi_compress.evidence.records import check
         from mpi_compress.exchange.ranks import launched
+        from mpi_compress.preparing import compiling
 
         ranks, out = launched(), Path(options.out) / CHECKED
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = _load(options)
-        runs = run(job, None, out, options.fresh, options.quiet, ranks, interrupts=interrupts)
+        how = How(ranks, options.fresh, options.quiet, False, interrupts, laps=Laps(BEGUN))
+        with compiling.shown(not how.tells):
+            runs = run_as(job, out, how)
     found = ranks.on_root(lambda: [*check(job, runs)])
     if ranks.is_root:
         print(*(line for _, line in found), sep="\n")

@@ -5,11 +5,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpi_compress.core.clock import Laps
 from mpi_compress.core.ending import EXIT_FAILED
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import time_of
 from mpi_compress.core.progress import print_line
-from mpi_compress.core.signals import Interrupts
+from mpi_compress.core.signals import BEGUN, Interrupts
 
 if TYPE_CHECKING:
     from mpi_compress.exchange.ranks import Ranks
@@ -23,15 +24,19 @@ def act(options: Namespace) -> int:
     with Interrupts(time_of(options.time_limit, "--time-limit") if options.time_limit else None).caught() as interrupts:
         gc.disable()  # what is imported stays
         from mpi_compress.cli.parsing import load
-        from mpi_compress.engine.runner import run
+        from mpi_compress.engine.playing import How
+        from mpi_compress.engine.runner import run_as
         from mpi_compress.exchange.ranks import Ranks, launched
+        from mpi_compress.preparing import compiling
 
         gc.enable()
         ranks = Ranks() if options.one_process else launched()
         archived = _unpacked(options, ranks) if options.job.endswith(".zip") else None
         ranks.on_root(lambda: _load(options).name)  # rank 0 alone reports what is wrong with a job
         job = load(options, options.submitted)
-        runs = run(job, None, options.out, options.fresh, options.quiet, ranks, options.force, interrupts)
+        how = How(ranks, options.fresh, options.quiet, options.force, interrupts, laps=Laps(BEGUN))
+        with compiling.shown(not how.tells):
+            runs = run_as(job, Path(options.out), how)
     if ranks.is_root and not options.quiet:
         _print_endings(runs)
     failed = ranks.on_root(lambda: sum(r.status not in ("complete", "stopped") for r in runs))

@@ -31,7 +31,6 @@ from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared
-from mpi_compress.problem.datasets.store import DataSet
 from mpi_compress.problem.gradient_room import GradientRoom
 from mpi_compress.problem.metrics import ProblemView
 from mpi_compress.problem.models import Model
@@ -45,30 +44,23 @@ _ROWS_OF_A_USERS = 64  # at most, of one that a user's algorithm rehearses
 _COORDINATES = 4_000_000  # of all workers that a user's algorithm rehearses
 
 
-class HostedRows:
-    """The rows of the workers hosted here, of one problem at a time."""
+def hosted_rows(p: Prepared, exchange: Exchange, ranks: Ranks, kept: dict[Any, dict[int, Rows]]) -> Mapping[int, Rows]:
+    """The rows of a run's workers here. Each rank reads its own, or gets them from rank 0 where not all ranks see its cache.
 
-    def __init__(self) -> None:
-        self._key: Any = None
-        self._rows: dict[int, Rows] = {}
-
-    def of(self, p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[int, Rows]:
-        """The rows of a run's workers; they are read again only if the run before had others."""
-        data, workers = p.problem.data, p.spec.workers
-        key = (data.file, workers.count, exchange.hosts)
-        if key != self._key:
-            self._key, self._rows = None, {}  # the old ones go first
-            self._rows = _read(data, workers.count, exchange, ranks)
-            self._key = key
-        return self._rows
-
-
-def _read(data: DataSet, n: int, exchange: Exchange, ranks: Ranks) -> dict[int, Rows]:
-    """Each rank reads its own rows, or gets them from rank 0 where not all ranks see its cache."""
-    if len(ranks.that_see(data.file)) == ranks.size:
-        return dict(zip(exchange.mine, data.shards_together(exchange.mine, n), strict=True))
-    shards = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in (data.shards(range(n), n) if ranks.is_root else ()))
-    return {i: pickle.loads(frame.data) for i, frame in zip(exchange.mine, exchange.deal(shards), strict=True)}
+    Args:
+        kept: the rows of the run before, by what decides them; they are read again only if this run has others.
+    """
+    data, n, mine = p.problem.data, p.spec.workers.count, exchange.mine
+    key = (data.file, n, exchange.hosts)
+    if key not in kept:
+        kept.clear()  # the old ones go first
+        if len(ranks.that_see(data.file)) == ranks.size:
+            kept[key] = dict(zip(mine, data.shards_together(mine, n), strict=True))
+        else:
+            shards = data.shards(range(n), n) if ranks.is_root else ()
+            frames = (np.frombuffer(pickle.dumps(rows), dtype=np.uint8) for rows in shards)
+            kept[key] = {i: pickle.loads(frame.data) for i, frame in zip(mine, exchange.deal(frames), strict=True)}
+    return kept[key]
 
 
 def evaluator_of(p: Prepared, exchange: Exchange, rows: Mapping[int, Rows], watch: Watch | None) -> Evaluator:

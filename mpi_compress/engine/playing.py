@@ -18,7 +18,7 @@ from mpi_compress.core.registry import is_ours
 from mpi_compress.core.signals import Interrupts, Stopped
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
-from mpi_compress.engine.hosting import HostedRows, evaluator_of, first_states, loop_of, parts_of, rehearse
+from mpi_compress.engine.hosting import evaluator_of, first_states, hosted_rows, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Log, Observer
 from mpi_compress.engine.played_before import serves
@@ -79,15 +79,15 @@ class Begun:
     instead: str = ""  # DONE, or why waiting for another process ended
 
 
-def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str, Any] | None, turn: Turn) -> Path:
+def play(p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]], tuned: Mapping[str, Any] | None, turn: Turn) -> Path:
     """Play a run; its result, or the .part of one that failed. Stopped if it was asked to end, and is saved.
 
     Args:
-        rows: keeps the rows of the workers hosted here for the next run.
+        kept: keeps the rows of the workers hosted here for the next run.
         tuned: what [tune] found, for the result.
         turn: which of several runs it is, for the progress.
     """
-    run = _Play(p, file, how, rows)
+    run = _Play(p, file, how, kept)
     how.laps.end("read")
     recorder, instead = run.begin(tuned)
     how.laps.end("file")
@@ -119,14 +119,15 @@ def play(p: Prepared, file: Path, how: How, rows: HostedRows, tuned: Mapping[str
 class _Play:
     """A prepared run on its way to its rounds, on every rank."""
 
-    def __init__(self, p: Prepared, file: Path, how: How, rows: HostedRows):
+    def __init__(self, p: Prepared, file: Path, how: How, kept: dict[Any, dict[int, Rows]]):
         self.p, self.file, self.how = p, file, how
         ranks, workers = how.ranks, p.spec.workers
         patience = 0.0 if p.algorithm.shares_memory else workers.patience_seconds  # without rounds some wait while others work
         self.layout = rank_0(p.spec, p.problem.data.nonzeros, p.problem.data.n_samples, p.problem.dim, ranks.size)
         master = "worker" if self.layout.hosts else "dedicated"
         self.exchange = ranks.exchange(workers.count, workers.exchange, master, patience, workers.fold)
-        self.evaluator = evaluator_of(p, self.exchange, rows.of(p, self.exchange, ranks), how.watch if ranks.is_root else None)
+        rows = hosted_rows(p, self.exchange, ranks, kept)
+        self.evaluator = evaluator_of(p, self.exchange, rows, how.watch if ranks.is_root else None)
         self.sample = ranks.on_root(lambda: p.problem.data.read(0, 1))
 
     def begin(self, tuned: Mapping[str, Any] | None) -> tuple[Recorder | None, str]:

@@ -20,14 +20,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mpi_compress.core.clock import Laps
 from mpi_compress.core.errors import UserError, system_text
 from mpi_compress.core.plugins import prefer
 from mpi_compress.core.progress import Turn, ignore, print_line
-from mpi_compress.core.signals import BEGUN, Interrupted, Interrupts, Stopped
-from mpi_compress.engine.hosting import HostedRows, try_metrics
+from mpi_compress.core.signals import Interrupted, Interrupts, Stopped
+from mpi_compress.engine.hosting import try_metrics
 from mpi_compress.engine.played_before import done as played_before
-from mpi_compress.engine.playing import AGAIN, How, play
+from mpi_compress.engine.playing import How, play
 from mpi_compress.engine.tuning import tune
 from mpi_compress.engine.watching import Watch
 from mpi_compress.exchange.ranks import Ranks, ranks_of
@@ -40,6 +39,7 @@ from mpi_compress.preparing.later import with_suboptimality
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.wanted import key_of
+from mpi_compress.problem.rows import Rows
 from mpi_compress.results.files import new_file, result_file
 from mpi_compress.results.reader import Run, Runs, read, result_of_run
 
@@ -78,10 +78,10 @@ def run(
     Raises:
         Stopped: a run was asked to end, by Ctrl-C or by `interrupts`; it is saved, and the same call goes on.
     """
-    watch, job, own = Watch(on_row, metrics or {}, until), job if isinstance(job, Job) else load_job(job), ranks or ranks_of(comm)
-    laps, again = (Laps(BEGUN), AGAIN) if interrupts else (Laps(), _CALL_AGAIN)
-    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, laps, again)
-    with compiling.shown(quiet or not own.is_root), nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
+    watch, own = Watch(on_row, metrics or {}, until), ranks or ranks_of(comm)
+    job = job if isinstance(job, Job) else load_job(job)
+    how = How(own, fresh, quiet, force, interrupts or Interrupts(), watch, again=_CALL_AGAIN)
+    with compiling.shown(not how.tells), nullcontext() if interrupts else _ctrl_c_caught(how.interrupts):
         runs = run_as(job, Path(out), how)
     if ranks is None:
         own.close()
@@ -99,7 +99,7 @@ def _ctrl_c_caught(interrupts: Interrupts) -> Iterator[None]:
 
 
 def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = ignore) -> Runs:
-    """Run a job in a way that is given; `refuse` raises UserError for a prepared run that may not be played."""
+    """Run a job as a command or a call asks for it; `refuse` raises UserError for a prepared run that may not be played."""
     ranks, quiet = how.ranks, how.quiet
     if job.runs:
         plugins = (name for spec in job.runs for name in spec.written.get("plugins", ()))
@@ -108,7 +108,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
     files = ranks.on_root(partial(_files_of, job, out, how.fresh))
     done = ranks.on_root(lambda: [False for _ in files] if how.fresh else played_before(files, job.runs, out, how.watch, quiet))
     specs = {i: spec for i, spec in enumerate(job.runs) if not done[i]}
-    wins = tune(job, specs, out, how, run_as)
+    wins = tune(job, specs, out, how, run_as) if any(spec.tune for spec in specs.values()) else {}
     prepared = _prepare_all(job, specs, how, refuse)
     how.laps.end("prepare")
     for folder in dict.fromkeys(files[i].parent for i in prepared):
@@ -116,7 +116,7 @@ def run_as(job: Job, out: Path, how: How, refuse: Callable[[Prepared], None] = i
     if prepared and ranks.crowded and len(ranks.ranks_here) > 1 and how.tells and not how.shared:
         here = len(ranks.ranks_here)
         print_line(f"{here} ranks share the cores of this host; fewer ranks give the same numbers, and mostly sooner")
-    rows = HostedRows()
+    rows: dict[Any, dict[int, Rows]] = {}
     results = Runs()
     for i, file in enumerate(files):
         if i in prepared:
@@ -151,7 +151,8 @@ def _prepare_all(
     for p in prepared.values():
         how.watch.refuse_columns_of(p.spec, p.algorithm)
         how.ranks.on_root(partial(refuse, p))
-        how.ranks.on_root(partial(try_metrics, p))
+        if p.spec.metrics:
+            how.ranks.on_root(partial(try_metrics, p))
     return prepared
 
 
