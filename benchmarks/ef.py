@@ -18,9 +18,9 @@ from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds as engine
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.fast.gradients import GradientsTogether
-from mpi_compress.engine.observer import Log, Observer
+from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.costs import costs
@@ -39,13 +39,13 @@ class Stopwatch(Observer):
     logs = True
     begun = sent = 0.0
 
-    def look(self, k: int, *rest: Any) -> Verdict:
+    def look(self, k: int, *rest: Any) -> Ending:
         if k == self.warm:
             self.begun, self.sent = time.process_time(), self.counters.trace["elements_up"]
         return super().look(k, *rest)
 
-    def _log(self, *arguments: Any) -> Verdict:
-        given = arguments[4:] or (Verdict.GO_ON,)  # the verdict on the run so far
+    def _log(self, *arguments: Any) -> Ending:
+        given = arguments[4:] or (Ending.GO_ON,)  # the verdict on the run so far
         return super()._log(*arguments) if self.logs else given[0]
 
 
@@ -98,7 +98,7 @@ def ours(
     def play(rounds: int) -> float:
         stop = Stop(rounds=warm + rounds)
         evaluator = Evaluator(Exchange(n), fs, mu if apart else 0.0)
-        observer = Stopwatch(evaluator, setting.cost, stop, Log(N, every=every or 10**9))
+        observer = Stopwatch(evaluator, setting.cost, stop, LogSettings(N, every=every or 10**9))
         observer.warm, observer.logs = warm, bool(every)
         engine.run(method, Streams(0), x_star + offset, observer)
         play.elements = (observer.counters.trace["elements_up"] - observer.sent) / rounds / n  # type: ignore[attr-defined]

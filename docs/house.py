@@ -6,15 +6,13 @@ first to the third is not drawn. A dashed arrow is an import by name while the p
     python docs/house.py
 """
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
-from import_graph import FLOORS, Module, modules, rooms
+from import_graph import FLOORS, modules, rooms
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
@@ -53,14 +51,16 @@ COLOURS = ("#1b6ca8", "#d1495b", "#4c956c", "#8d6a9f", "#c77d0a", "#3a7d7c", "#7
 def draw(ax: Axes) -> None:
     found = modules()
     graph = rooms(found)
+    by_name = {(m.room, found[each].room) for m in found.values() for each in m.named("mpi_compress") if each in found}
+    by_name = {(room, other) for room, other in by_name if room and other not in ("", room)}
     for floor in sorted({*FLOORS.values()}):
         ax.axhspan(floor - 0.5, floor + 0.5, facecolor="#fbfaf7" if floor % 2 else "#f1eee6", zorder=0)
         ax.text(-2.02, floor, str(floor), ha="center", va="center", fontsize=10, color="#777777")
     for number, room in enumerate(sorted(graph, key=lambda room: FLOORS[room])):
         for other in sorted(graph[room]):
-            if not follows(graph, room, other):
+            if not follows(graph, room, other) and (room, other) not in by_name:
                 _arrow(ax, room, other, COLOURS[number % len(COLOURS)], "-")
-    for room, other in sorted(set(by_name(found))):
+    for room, other in sorted(by_name):
         _arrow(ax, room, other, "#555555", (0, (4, 3)))
     for room, floor in FLOORS.items():
         x = PLACES[room]
@@ -83,17 +83,6 @@ def follows(graph: dict[str, set[str]], room: str, other: str) -> bool:
         return set().union(*({each} | reached(each) for each in graph.get(start, set()) if FLOORS[each] < FLOORS[start]))
 
     return any(other in reached(via) for via in graph[room] - {other})
-
-
-def by_name(found: dict[str, Module]) -> Iterator[tuple[str, str]]:
-    """Each room, and a room that it imports while the program runs, by `import_module("mpi_compress.…")`."""
-    for module in found.values():
-        for node in ast.walk(module.tree):
-            match node:
-                case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name))]):
-                    target = found.get(name.partition(".")[2])
-                    if target is not None and target.room not in ("", module.room):
-                        yield module.room, target.room
 
 
 def _arrow(ax: Axes, room: str, other: str, colour: str, line: object) -> None:

@@ -1,6 +1,6 @@
 """The package's modules and what each imports, read from their source: for the picture of the house, and for the test of its rules.
 
-Every import counts, also inside functions and under TYPE_CHECKING.
+Every import counts, also inside functions, under TYPE_CHECKING, and by `import_module("…")`.
 """
 
 import ast
@@ -62,6 +62,15 @@ class Module:
             for module, name in found:
                 if module == package or module.startswith(f"{package}."):
                     yield module[len(package) + 1 :], name
+        yield from ((module, "") for module in self.named(package))
+
+    def named(self, package: str) -> Iterator[str]:
+        """The modules that it imports while the program runs, by `import_module("mpi_compress.…")`."""
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Call(func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"), args=[ast.Constant(str(name))]):
+                    if name.startswith(f"{package}."):
+                        yield name[len(package) + 1 :]
 
     def _absolute(self, node: ast.ImportFrom, package: str) -> str:
         if node.level == 0:

@@ -111,7 +111,6 @@ _MODULES = {
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
         "messages.link": "SILENT Link Message",
         "messages.pairs": "PairLink",
-        "preparing.alone": "problem",
         "preparing.later": "with_suboptimality",
         "problem.datasets.formats": "formats Format Reading",
         "problem.datasets": "datasets generators Generator",
@@ -139,6 +138,15 @@ class _Former(ModuleType):
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(f"mpi_compress.{_FORMER[self.__name__.rpartition('.')[2]]}"), name)
 
+
+class _Problem(ModuleType):
+    """The package of problems, which users call: `mc.problem(job)`."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        return import_module("mpi_compress.preparing.alone").problem(*arguments, **settings)
+
+
+import_module("mpi_compress.problem").__class__ = _Problem
 
 for _name in _FORMER:
     sys.modules[f"mpi_compress.{_name}"] = globals()[_name] = _Former(f"mpi_compress.{_name}")

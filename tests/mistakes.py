@@ -66,7 +66,7 @@ LINKS_AND_COSTS = (
     M("messages/costs/udp_ethernet.py", "np.maximum(1.0, np.ceil(payload / _PAYLOAD))", "np.ceil(payload / _PAYLOAD)", COSTS + "payload_affine_and_packet_costs_are_those_computed_by_hand", "an empty message needs no packet"),
     M("messages/costs/ieee802154.py", "8.0 * (_LARGEST_PACKET - self.overhead)", "8.0 * _LARGEST_PACKET", COSTS + "payload_affine_and_packet_costs_are_those_computed_by_hand", "the overhead takes no room in a packet"),
     M("messages/costs/table.py", " + c1 * np.maximum(0.0, payload - bits[-1])", "", COSTS + "a_table_costs_what_was_measured_and_never_falls", "costs stay the same beyond the last point"),
-    M("messages/costs/table.py", "rising = np.maximum.accumulate(seconds)", "rising = seconds", COSTS + "a_table_costs_what_was_measured_and_never_falls", "a larger message may cost less"),
+    M("messages/costs/table.py", "(bits, np.maximum.accumulate(seconds))", "(bits, seconds)", COSTS + "a_table_costs_what_was_measured_and_never_falls", "a larger message may cost less"),
     M("messages/link.py", "return 8 * (LENGTH_BYTES + self.data.size)", "return 8 * self.data.size", GD + "with_the_identity_messages_cost_what_they_hold", "the length ahead of a message is not counted"),
     M("messages/link.py", "None if length is None else 8 * (LENGTH_BYTES + length)", "None if length is None else LENGTH_BYTES + length", COSTS + "the_length_of_a_message_is_planned_to_the_byte", "bytes are planned as bits"),
     M("messages/link.py", "if end != message.data.size:", "if end > message.data.size:", "messages/test_link.py::test_bytes_left_over_are_refused", "bytes left over after a message are ignored"),

@@ -60,7 +60,7 @@ def _fastest(runs: Sequence[Run]) -> Iterator[str]:
     """Says which run is fastest to the lowest loss that all of them reach, on links of a model with a clock."""
     ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
     if len(ends) > 1:
-        yield from statements(runs, Target("loss", max(ends)))
+        yield from statements(runs, Target.of("loss", max(ends)))
 
 
 def _setting(value: Any) -> str:

@@ -53,6 +53,12 @@ def place_of_class(cls: Any) -> str:
     return next(filter(None, map(place_of, vars(cls).values())), "")
 
 
+def is_ours(part: Any) -> bool:
+    """True if a part, its class, or a module is of this package."""
+    name = part.__name__ if inspect.ismodule(part) else (part if isinstance(part, type) else type(part)).__module__
+    return name.partition(".")[0] == __name__.partition(".")[0]
+
+
 def is_users_file(file: str) -> bool:
     """True for a file that is none of this package, of Python's, or installed."""
     return not file.startswith((_PACKAGE, *_INSTALLED))

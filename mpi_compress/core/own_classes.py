@@ -13,7 +13,7 @@ from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from mpi_compress.core.blame import place_of, place_of_class
+from mpi_compress.core.blame import is_ours, place_of, place_of_class
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.fields import as_type
 
@@ -47,7 +47,7 @@ def refuse_wrong_facts(part: Any, where: str) -> None:
 @cache
 def _stated(cls: Any) -> dict[str, Any]:
     """The class variables of a part's contract that classes of users define, with their types."""
-    ours = [each for each in cls.__mro__ if _is_ours(each)]
+    ours = [each for each in cls.__mro__ if is_ours(each)]
     own = {name for each in cls.__mro__ if each not in ours for name in vars(each)} - {"name"}
     found: dict[str, Any] = {}
     for each in reversed(ours):
@@ -58,8 +58,8 @@ def _stated(cls: Any) -> dict[str, Any]:
 
 def refuse_near_misses(cls: Any) -> None:
     """TypeError if a user's class has a method that is nearly a verb of its contract, not that verb, and no call of the method."""
-    contract = {name for each in cls.__mro__ if _is_ours(each) for name in vars(each)}
-    own = [each for each in cls.__mro__ if not _is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
+    contract = {name for each in cls.__mro__ if is_ours(each) for name in vars(each)}
+    own = [each for each in cls.__mro__ if not is_ours(each) and each.__module__ not in ("abc", "builtins", "typing")]
     defined = {name for each in own for name in vars(each)}
     verbs = [name for name in contract - defined if not name.startswith("_") and len(name) > _SHORT]
     used = {name for each in own for value in vars(each).values() for name in _names_in(value)}
@@ -96,7 +96,3 @@ def _names_in(value: Any) -> Iterator[str]:
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
                 yield from _names_in(inner)
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]

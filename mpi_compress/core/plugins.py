@@ -269,7 +269,7 @@ def _with_helpers(module: ModuleType) -> list[ModuleType]:
 def _is_below(module: ModuleType, folder: Path) -> bool:
     """True if a module lies in a folder or below, and is no installed package."""
     file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] == __name__.partition(".")[0]:
+    if file is None or is_ours(module):
         return False
     path = Path(file).resolve()
     return path.is_relative_to(folder) and not {"site-packages", "dist-packages"} & {folder.name, *path.relative_to(folder).parts}

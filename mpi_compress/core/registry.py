@@ -15,6 +15,7 @@ from inspect import get_annotations, isabstract
 from types import ModuleType
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
 
+from mpi_compress.core.blame import is_ours as is_ours
 from mpi_compress.core.blame import place_of_class
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.fields import converted, parameters, refuse_out_of_range
@@ -44,8 +45,13 @@ class Part:
         for name in vars(self):
             if isinstance(getattr(type(self), name, None), cached_property):
                 del vars(bound)[name]
-        vars(bound).update(known)
+        for name, value in known.items():
+            object.__setattr__(bound, name, value)  # the one write to what is frozen, before anyone else has it
         return bound
+
+
+fact: Callable[[Any], Any] = cached_property
+"""What a part states of itself, by a class variable of its contract, where it follows from the part's parameters: `@fact`."""
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):
@@ -189,12 +195,6 @@ class PartsModule(ModuleType, Mapping[str, type[Part]]):
 def _registry_of(module: Any) -> Registry[Any]:
     """The registry whose `register` a package of parts has."""
     return module.register.__self__
-
-
-def is_ours(part: Any) -> bool:
-    """True if a part, or its class, is of this package."""
-    cls = part if isinstance(part, type) else type(part)
-    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def with_inner(parts: Iterable[Any]) -> Iterator[Any]:

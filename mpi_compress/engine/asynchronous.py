@@ -14,7 +14,7 @@ from mpi_compress.core.streams import Pool, Role, Round, Streams
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.exchange import Exchange
-from mpi_compress.job.tables import Verdict
+from mpi_compress.job.tables import Ending
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.saving.checkpoint import States
 
@@ -47,7 +47,7 @@ class Shared:
 
 def run(
     algorithm: SharedMemoryMethod, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
-) -> tuple[Verdict, Vector]:
+) -> tuple[Ending, Vector]:
     """Update until the observer ends the run; its verdict, and the last iterate (d,).
 
     All ranks wait while a row is logged, and at no other time. Round k ends when all workers together have made k·n updates,

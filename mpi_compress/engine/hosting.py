@@ -17,7 +17,7 @@ from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine import asynchronous, rounds
 from mpi_compress.engine.evaluation import Evaluator
-from mpi_compress.engine.observer import Log, Observer
+from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.engine.theory import Theory
 from mpi_compress.engine.watching import Watch, values_of
 from mpi_compress.exchange import Exchange
@@ -26,7 +26,7 @@ from mpi_compress.guard.checks import Subject, asked, refuse
 from mpi_compress.guard.objective import GuardedObjective
 from mpi_compress.guard.states import first_state
 from mpi_compress.guard.verbs import watched
-from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing.problems import Problem
@@ -157,11 +157,12 @@ def _play_two_rounds(p: Prepared, algorithm: Any, sample: Rows) -> None:
         n = max(1, min(setting.n, _COORDINATES // setting.dim))
         rows = max(rows, min(_ROWS_OF_A_USERS, p.problem.data.n_samples // setting.n))
     functions = {i: _trial_objective(p, sample, rows) for i in range(n)}
-    observer = Observer(Evaluator(Exchange(n), functions, setting.mu_apart), p.spec.cost, Stop(rounds=2), Log(n_samples=rows * n))
+    evaluator = Evaluator(Exchange(n), functions, setting.mu_apart)
+    observer = Observer(evaluator, p.spec.cost, Stop(rounds=2), LogSettings(n_samples=rows * n))
     loop_of(algorithm)(watched(algorithm), Streams(0), _start(p), observer)
 
 
-def loop_of(algorithm: Method) -> Callable[..., tuple[Verdict, Vector]]:
+def loop_of(algorithm: Method) -> Callable[..., tuple[Ending, Vector]]:
     """The loop that plays an algorithm: in rounds, or with workers that share memory."""
     return asynchronous.run if algorithm.shares_memory else rounds.run
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from mpi_compress.engine.observer import Observer
-from mpi_compress.job.tables import Every, Verdict
+from mpi_compress.job.tables import Ending, Every
 from mpi_compress.results.writer import Recorder
 from mpi_compress.saving.checkpoint import Checkpoint, Common, OfMaster, OfWorker, States
 from mpi_compress.saving.frames import Frame, dump, frames_in
@@ -59,15 +59,15 @@ class Keeper:
         workers, up = ({i: getattr(saved, what) for i, saved in each.items()} for what in ("worker", "compressor"))
         return States(header.k, common.node, of_master.master, workers, up, of_master.compressor)
 
-    def look(self, states: States) -> Verdict:
+    def look(self, states: States) -> Ending:
         """Save if it is time to, or if the run should end; the verdict is the same on every rank."""
         if states.k < self._ask_in:
-            return Verdict.GO_ON
+            return Ending.GO_ON
         save, self.reason, self._ask_in = self.exchange.consult(self.wish(), partial(self._decide, states.k))
         if save:
             self._save(states)
             self.exchange.meet()  # or other ranks' clocks would run while rank 0 writes
-        return Verdict.STOPPED if self.reason else Verdict.GO_ON
+        return Ending.STOPPED if self.reason else Ending.GO_ON
 
     def _decide(self, k: int, wishes: list[str]) -> tuple[bool, str, int]:
         """True if it is time to save, the reason to end or "", and the round in which to ask again; at rank 0."""

@@ -17,7 +17,7 @@ from mpi_compress.engine.evaluation import Evaluation, Evaluator
 from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stops.base import why_it_ends
-from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.conventions import Convention, add_by_conventions, bits_by
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
@@ -36,7 +36,7 @@ def never(*_: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Log:
+class LogSettings:
     """Which rounds have rows, what is in them, and where they go."""
 
     n_samples: int  # of all workers: an epoch
@@ -52,7 +52,7 @@ class Log:
 class Observer:
     """Logs a run at rank 0 and decides when it ends, for all ranks."""
 
-    def __init__(self, evaluator: Evaluator, cost: CostModel, stop: Stop, log: Log):
+    def __init__(self, evaluator: Evaluator, cost: CostModel, stop: Stop, log: LogSettings):
         self.evaluator, self.cost, self.stop, self.log = evaluator, cost, stop, log
         self.exchange, self.objectives = evaluator.exchange, evaluator.objectives
         self.counters = Counters.begun(self.exchange.n)
@@ -110,16 +110,16 @@ class Observer:
         everyone = self.exchange.counts(np.hstack([packed, own]))
         return Counts.unpacked(everyone[:, : packed.shape[1]]), everyone[:, packed.shape[1] :].tolist()
 
-    def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Verdict:
+    def look(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], finite: bool) -> Ending:
         """Log round k if it is due or the last; the verdict on the run, the same on every rank."""
         begun = now()
-        verdict = Verdict.GO_ON
+        verdict = Ending.GO_ON
         if not finite:
             logged = self._log(k, algorithm, node, workers)  # the loss helps to say why
             verdict, self.reason = verdict_without_update(k, self.exchange, self.refusals, self.counters)
             verdict, self.ended_by_caller = max(verdict, logged), False
         elif k == self.stop.rounds or (self.stop.each_round and self.exchange.agree(is_spent(self.stop, self.counters))):
-            verdict = Verdict.COMPLETE
+            verdict = Ending.COMPLETE
         if verdict or k % self.log.every == 0:
             verdict = self._log(k, algorithm, node, workers, verdict)
         elif self.exchange.is_root:
@@ -127,7 +127,7 @@ class Observer:
         self.clock.evaluate += now() - begun
         return verdict
 
-    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Verdict = Verdict.GO_ON) -> Verdict:
+    def _log(self, k: int, algorithm: Method, node: Any, workers: Mapping[int, Any], verdict: Ending = Ending.GO_ON) -> Ending:
         """Evaluate the iterate of round k, write its row, and judge it; once. The graver of this and the given verdict."""
         c, log = self.counters, self.log
         if k == c.logged:
@@ -142,17 +142,17 @@ class Observer:
             row = row_of(k, c, point, log, by_model=self.model is not None)
             log.sink(row)
             log.progress(k, point.loss, c.wire_bits_up)
-            if verdict is Verdict.COMPLETE and has_exploded(self.stop, c):
-                verdict = Verdict.DIVERGED
+            if verdict is Ending.COMPLETE and has_exploded(self.stop, c):
+                verdict = Ending.DIVERGED
                 self.reason = f"the loss rose from {c.first_loss:.3g} to {c.last_loss:.3g} in {k} rounds: {_SMALLER}"
-            verdict = max(verdict, verdict_at(self.stop, point, log.f_star, c.start_distance))
-            if (why := why_it_ends(self.stop.own, row.trace, c.of_stops)) and verdict is Verdict.GO_ON:
-                verdict, self.reason = Verdict.COMPLETE, f"{why}, after {k} rounds"
-            if log.see(row) and verdict is Verdict.GO_ON:
-                verdict, self.ended_by_caller = Verdict.COMPLETE, True
+            verdict = max(verdict, ending_at(self.stop, point, log.f_star, c.start_distance))
+            if (why := why_it_ends(self.stop.own, row.trace, c.of_stops)) and verdict is Ending.GO_ON:
+                verdict, self.reason = Ending.COMPLETE, f"{why}, after {k} rounds"
+            if log.see(row) and verdict is Ending.GO_ON:
+                verdict, self.ended_by_caller = Ending.COMPLETE, True
                 self.reason = f"until(row) is true after {k} rounds"
-        verdict = Verdict(self.exchange.agree(verdict))
-        if verdict is Verdict.DIVERGED and not self.reason:
+        verdict = Ending(self.exchange.agree(verdict))
+        if verdict is Ending.DIVERGED and not self.reason:
             self.reason = f"the loss is not finite after {k} rounds" + f": {_SMALLER}" * (k > 0)
         return verdict
 
@@ -168,26 +168,26 @@ def has_exploded(stop: Stop, c: Counters) -> bool:
     return c.last_loss > stop.diverged * max(c.first_loss, 1.0) and c.last_loss > c.greatest_loss / 2
 
 
-def verdict_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Verdict:
+def ending_at(stop: Stop, point: Evaluation, f_star: float, start_distance: float) -> Ending:
     """The verdict on a point."""
     if not math.isfinite(point.loss):
-        return Verdict.DIVERGED
+        return Ending.DIVERGED
     is_met = stop.is_met(point.loss, point.loss - f_star, point.grad_norm, point.distance, start_distance)
-    return Verdict.COMPLETE if is_met else Verdict.GO_ON
+    return Ending.COMPLETE if is_met else Ending.GO_ON
 
 
-def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Verdict, str]:
+def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, counters: Counters) -> tuple[Ending, str]:
     """Why nobody could finish round k: precision was exhausted on the way to the optimum, or the run has diverged.
 
     A run whose loss has risen has diverged, whatever its precision. All ranks call it together.
     """
     errors = {who: error for who, error in refusals.items() if error is not None}
     if ended := exchange.consult(next((_text(e) for e in errors.values() if isinstance(e, AllSent)), ""), _first):
-        return Verdict.COMPLETE, ended
+        return Ending.COMPLETE, ended
     exhausted = any(isinstance(error, PrecisionExhausted) for error in errors.values())
     first, last = counters.first_loss, counters.last_loss
     if exchange.consult("exhausted" if exhausted else "", lambda wishes: any(wishes) and last <= first):
-        return Verdict.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
+        return Ending.COMPLETE, f"round {k} asks for a precision finer than floats: there is nothing more to gain"
 
     def reason(given: list[str]) -> str:
         refusal = _first(given)
@@ -196,7 +196,7 @@ def verdict_without_update(k: int, exchange: Exchange, refusals: Refusals, count
         return refusal or f": {_SMALLER}"
 
     given = next((f": {who}: {_text(error)}" for who, error in errors.items()), "")
-    return Verdict.DIVERGED, f"the update of round {k} is not finite{exchange.consult(given, reason)}"
+    return Ending.DIVERGED, f"the update of round {k} is not finite{exchange.consult(given, reason)}"
 
 
 def _first(given: list[str]) -> str:
@@ -210,7 +210,7 @@ def _text(error: Exception) -> str:
     return textwrap.shorten(text.replace("\0", " "), _LONGEST) or f"{type(error).__name__} without a text"
 
 
-def row_of(k: int, c: Counters, e: Evaluation, log: Log, by_model: bool = False) -> Row:
+def row_of(k: int, c: Counters, e: Evaluation, log: LogSettings, by_model: bool = False) -> Row:
     """The row of round k; `by_model`: with the columns of the model's clock."""
     return Row(
         trace={

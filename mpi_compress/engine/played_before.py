@@ -16,7 +16,7 @@ from mpi_compress.preparing.wanted import OF_OPTIMUM
 from mpi_compress.results import twins
 from mpi_compress.results.columns import LEFT_OUT
 from mpi_compress.results.files import checkpoint_of, part_of
-from mpi_compress.results.reader import attributes, read
+from mpi_compress.results.reader import LABEL, attributes, read
 from mpi_compress.saving.checkpoint import remove_checkpoint
 
 
@@ -43,7 +43,7 @@ def _is_done(file: Path, spec: RunSpec, others: Callable[[], dict[str, list[Path
         if serves(other, spec, watch) and _is_whole(other, spec):
             overridden = json.dumps(spec.overridden) if spec.overridden else ""
             try:
-                twins.link(other, file, {"label": spec.label, "job": spec.toml(), "overridden": overridden})
+                twins.link(other, file, {LABEL: spec.label, "job": spec.toml(), "overridden": overridden})
             except OSError:
                 return False  # playing it says what cannot be written
             if not quiet:

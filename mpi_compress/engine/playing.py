@@ -20,13 +20,13 @@ from mpi_compress.core.streams import Streams
 from mpi_compress.engine.counting import Counters
 from mpi_compress.engine.hosting import evaluator_of, first_states, hosted_rows, loop_of, parts_of, rehearse
 from mpi_compress.engine.keeper import Keeper
-from mpi_compress.engine.observer import Log, Observer
+from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.engine.played_before import serves
 from mpi_compress.engine.watching import Watch, mark_of
 from mpi_compress.exchange.ranks import Ranks, at_root
 from mpi_compress.guard.checks import Subject, refuse
 from mpi_compress.guard.verbs import watched
-from mpi_compress.job.tables import Verdict
+from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
 from mpi_compress.preparing.layout import rank_0
@@ -159,7 +159,7 @@ class _Play:
         sink, see = recorder.append if recorder else ignore, partial(how.watch.see, spec.label)
         corrects = p.algorithm.first == "gradient" or p.algorithm.up.compressor.makes is not Dense
         count = conventions_of(spec.log.count)
-        log = Log(p.problem.data.n_samples, f_star, spec.log.every, count, corrects, sink, see, progress)
+        log = LogSettings(p.problem.data.n_samples, f_star, spec.log.every, count, corrects, sink, see, progress)
         observer = Observer(self.evaluator, spec.cost, spec.stop, log)
         return how.keeper(self.saved, spec.checkpoint, observer, recorder, how.interrupts.wish)
 
@@ -216,9 +216,9 @@ class _Play:
         return Begun(recorder, header)
 
 
-def _end(recorder: Recorder, verdict: Verdict, keeper: Keeper, x: Vector, how: How) -> None:
+def _end(recorder: Recorder, verdict: Ending, keeper: Keeper, x: Vector, how: How) -> None:
     """Complete the result, and remove the checkpoint; or keep both. At rank 0."""
-    if verdict is Verdict.STOPPED:
+    if verdict is Ending.STOPPED:
         recorder.abandon("stopped", f"stopped by {keeper.reason}")
         return
     attributes: dict[str, Any] = {"mpi_bytes_received_up": keeper.exchange.bytes_received_up}
@@ -248,9 +248,9 @@ def _rehearse(p: Prepared, sample: Rows, how: How) -> None:
         print_line(f"{p.algorithm.name}: cannot be rehearsed ({why}); run --verify plays it on several layouts")
 
 
-def _report(p: Prepared, file: Path, verdict: Verdict, keeper: Keeper, how: How) -> Path:
+def _report(p: Prepared, file: Path, verdict: Ending, keeper: Keeper, how: How) -> Path:
     """Print how the run ended, at rank 0; raises Stopped if it was asked to end."""
-    if verdict is Verdict.STOPPED:
+    if verdict is Ending.STOPPED:
         raise Stopped(f"{p.spec.label}: stopped by {keeper.reason}, and saved; {how.again}")
     if how.tells:
         why, sent = keeper.observer.reason, keeper.observer.counters.wire_bits_up

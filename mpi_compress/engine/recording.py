@@ -28,7 +28,7 @@ from mpi_compress.exchange.ranks import Ranks, launched
 from mpi_compress.guard.of_algorithms import FAILED
 from mpi_compress.job.loading import parse_job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.link import Message
 from mpi_compress.preparing.wanted import without_optimum
 from mpi_compress.saving.checkpoint import States
@@ -77,7 +77,7 @@ class RecordingKeeper(Keeper):
         states.workers = {i: states.workers[i] for i in self._order}
         return states
 
-    def look(self, states: States) -> Verdict:
+    def look(self, states: States) -> Ending:
         before, self._round = states.k - 1, states.k
         for i, worker in states.workers.items():
             self._note(before, "worker", i, _bytes((worker, states.up.get(i))))
@@ -88,8 +88,8 @@ class RecordingKeeper(Keeper):
             self._save(states)
             self.exchange.meet()
             self.reason = "the verification"
-            return Verdict.STOPPED
-        return Verdict.GO_ON
+            return Ending.STOPPED
+        return Ending.GO_ON
 
 
 def _bytes(state: Any) -> Any:

@@ -11,14 +11,14 @@ from mpi_compress.engine.answers import answers_of
 from mpi_compress.engine.arrivals import arrivals_of
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
-from mpi_compress.job.tables import Verdict
+from mpi_compress.job.tables import Ending
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.saving.checkpoint import States
 
 
 def run(
     algorithm: Method, streams: Streams, x0: Vector, observer: Observer, keeper: Keeper | None = None
-) -> tuple[Verdict, Vector]:
+) -> tuple[Ending, Vector]:
     """Play rounds of an algorithm, bound to its setting, until the observer ends them; its verdict, and the last iterate (d,)."""
     s = _first_states(algorithm, x0, observer)
     s = keeper.restore(s) if keeper else s

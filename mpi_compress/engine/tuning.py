@@ -134,7 +134,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.table = tune_of(self.spec)
-        self.count, self.is_ordered = len(self.table.values), bool(sizes(self.table.values))
+        self.count, self.is_ordered = len(self.table.grid), bool(sizes(self.table.grid))
 
     def wanted(self) -> list[tuple[int, float]]:
         """What is to be played next, by place and share; places without a value are noted as such."""
@@ -216,7 +216,7 @@ def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapp
     """
     tune = tune_of(spec)
     each = [_merit_of(spec, trial, run) for trial, run in zip(tried, found, strict=True)]
-    seeds = len(each) // len(tune.values)
+    seeds = len(each) // len(tune.grid)
     of_values = [each[i : i + seeds] for i in range(0, len(each), seeds)]
     merits = [float(np.median([merit for merit, _ in of_value])) for of_value in of_values]
     took = [float(np.median([rounds for _, rounds in of_value])) for of_value in of_values]
@@ -227,8 +227,8 @@ def _best(spec: RunSpec, tried: Sequence[RunSpec], found: Sequence[Run]) -> Mapp
         below = ", and no higher than it starts" if tune.descends else ""
         raise UserError(f"{spec.where}tune: no value of {tune.parameter} gives a run that ends at a finite {tune.merit}{below}")
     by_rounds = {"rounds": [rounds if own else None for rounds, own in zip(took, reached, strict=True)]} if any(reached) else {}
-    return {"parameter": tune.parameter, "value": tune.values[best], "merit": tune.merit,
-            "tried": [[value, merit] for value, merit in zip(tune.values, merits, strict=True)], **by_rounds}  # fmt: skip
+    return {"parameter": tune.parameter, "value": tune.grid[best], "merit": tune.merit,
+            "tried": [[value, merit] for value, merit in zip(tune.grid, merits, strict=True)], **by_rounds}  # fmt: skip
 
 
 def _merit_of(spec: RunSpec, trial: RunSpec, run: Run) -> tuple[float, float]:

@@ -31,7 +31,7 @@ OfRuns = list[dict[Key, str]]  # hashes, or an error, of each run
 
 
 @dataclass(frozen=True)
-class Way:
+class Rerun:
     """A way to play rounds."""
 
     text: str
@@ -77,20 +77,21 @@ def verify(job: Job | Mapping[str, Any] | str | Path, rounds: int = ROUNDS) -> l
     return [*said, *(Verified(s.label, True, f"{s.algorithm.name} has no rounds, and its updates come in any order") for s in left)]
 
 
-def _ways(rounds: int) -> list[Way]:
+def _ways(rounds: int) -> list[Rerun]:
     half = rounds // 2
     return [
-        Way("in one process", 1),
-        Way("with another PYTHONHASHSEED and the workers in the opposite order", 2, turn="backwards"),
-        Way(f"on {_RANKS} ranks", 3, ranks=_RANKS),
-        Way(f"on from a checkpoint after {half} rounds", 4, stop_at=half),
+        Rerun("in one process", 1),
+        Rerun("with another PYTHONHASHSEED and the workers in the opposite order", 2, turn="backwards"),
+        Rerun(f"on {_RANKS} ranks", 3, ranks=_RANKS),
+        Rerun(f"on from a checkpoint after {half} rounds", 4, stop_at=half),
     ]
 
 
-def _in_another_way(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> tuple[str, OfRuns]:
+def _in_another_way(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> tuple[str, OfRuns]:
     """The way and what was noted; where no ranks can be started, workers in a third order stand in for them."""
     if way.ranks > 1 and _mpiexec() is None:
-        way = Way("with the odd workers first, since there is no mpiexec here to start ranks", way.hash_seed, turn="odd ones first")
+        text = "with the odd workers first, since there is no mpiexec here to start ranks"
+        way = Rerun(text, way.hash_seed, turn="odd ones first")
     notes = _played(way, specs, rounds, folder)
     if way.stop_at is not None:
         notes = [before | after for before, after in zip(notes, _played(way, specs, rounds, folder), strict=True)]
@@ -102,7 +103,7 @@ def _mpiexec() -> str | None:
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
-def _played(way: Way, specs: list[RunSpec], rounds: int, folder: Path) -> OfRuns:
+def _played(way: Rerun, specs: list[RunSpec], rounds: int, folder: Path) -> OfRuns:
     """What the ranks of a child process note; an error of all runs where it fails."""
     folder.mkdir(exist_ok=True)
     jobs = [tomli_w.dumps({**spec.written, "run": [{"label": spec.label}]}) for spec in specs]

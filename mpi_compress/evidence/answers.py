@@ -68,8 +68,8 @@ class Answers:
         if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
             return answer, answer
         column = run.column(q.until)
-        target = Target(q.until, q.level)
-        if first_row(column[:1], q.level, bool(target.rising)) == 0:
+        target = Target.of(q.until, q.level)
+        if first_row(column[:1], q.level, target.rising) == 0:
             which = "below" if target.rising else "above"
             self.above.add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
         if answer < math.inf or run.status == "diverged":

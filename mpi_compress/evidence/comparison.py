@@ -72,7 +72,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Method:
+class ComparedMethod:
     """A row of the table: runs that differ in their seed alone."""
 
     label: str
@@ -86,7 +86,7 @@ class Comparison:
 
     targets: Sequence[Target]
     by: str
-    methods: Sequence[Method]
+    methods: Sequence[ComparedMethod]
 
     @property
     def caption(self) -> str:
@@ -173,7 +173,7 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
         raise UserError("no result has a row yet")
     labels = names_apart([group[0] for group in groups], several_seeds=any(len(group) > 1 for group in groups))
     took = [[cells(group, [target], by)[0] for target in targets] for group in groups]
-    methods = [Method(*method) for method in zip(labels, groups, took, strict=True)]
+    methods = [ComparedMethod(*method) for method in zip(labels, groups, took, strict=True)]
     methods.sort(key=lambda method: (method.runs[0].attrs.get("n_workers", 1), _order(method, targets)))
     return Comparison(targets, by, methods)
 
@@ -208,7 +208,7 @@ def amount(value: float, column: str, unit: str | None = None) -> str:
 
 def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]:
     """What the runs of a method, one a seed, took to reach each of several levels of one column."""
-    column, rising = targets[0].column, bool(targets[0].rising)
+    column, rising = targets[0].column, targets[0].rising
     if missing := [name for name in (column, by) if not all(run.has(name) for run in runs)]:
         return [Cell([], by, unknown=f"has no {missing[0]}")] * len(targets)
     if all(targets[0].is_unknown(run) for run in runs):
@@ -237,7 +237,7 @@ def _end(runs: Sequence[Run], target: Target, by: str) -> str:
     return ending(runs, target, within)
 
 
-def _order(method: Method, targets: Sequence[Target]) -> list[tuple[float, float]]:
+def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[float, float]]:
     """Where a method stands in the table."""
 
     def last(target: Target) -> float:

@@ -17,7 +17,7 @@ from mpi_compress.results.targets import Target
 
 
 @dataclass(frozen=True)
-class Need:
+class TimeToTarget:
     """What a method took to a target; over seeds the median."""
 
     label: str
@@ -31,7 +31,7 @@ class Need:
         return self.fixed + self.bits / bandwidth
 
 
-def crossing(one: Need, other: Need) -> float | None:
+def crossing(one: TimeToTarget, other: TimeToTarget) -> float | None:
     """The bandwidth at which two methods take the same time, in bits a second; None: the same one is faster at every bandwidth."""
     bits, fixed = one.bits - other.bits, other.fixed - one.fixed
     return bits / fixed if bits * fixed > 0 else None
@@ -51,7 +51,7 @@ def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
             yield f"  {_compared(need, steady[0] if steady else None)}"
 
 
-def _compared(need: Need, first: Need | None) -> str:
+def _compared(need: TimeToTarget, first: TimeToTarget | None) -> str:
     """What a method took, and where it is faster than the fastest of those whose messages do not depend on the link."""
     if need.seconds == np.inf:
         return f"{need.label} does not reach it"
@@ -73,11 +73,11 @@ def _on_the_same_links(runs: Sequence[Run]) -> list[list[Run]]:
     return [*groups.values()]
 
 
-def _need(runs: Sequence[Run], target: Target) -> Need:
+def _need(runs: Sequence[Run], target: Target) -> TimeToTarget:
     rows = [target.row_of(run) for run in runs]
     found = [
         [np.inf if row is None else float(run.column(name)[row]) for run, row in zip(runs, rows, strict=True)]
         for name in ("model_seconds", "model_fixed", "model_bits")
     ]
     seconds, fixed, bits = (float(np.median(each)) for each in found)
-    return Need(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]))
+    return TimeToTarget(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]))

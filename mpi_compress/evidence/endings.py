@@ -76,7 +76,7 @@ def ending(runs: Sequence[Run], target: Target, spent: str = "") -> str:
     if not all(run.status in ("complete", "diverged") for run in runs):
         return f"({last} so far, {status_of_run(runs[-1]).state}{others})"
     complete = [run for run in runs if run.status == "complete"]
-    nearer = comes_nearer([tail_of(run.trace["round"], run.column(target.column), bool(target.rising)) for run in complete], target)
+    nearer = comes_nearer([tail_of(run.trace["round"], run.column(target.column), target.rising) for run in complete], target)
     if nearer is False:
         return f"({'levels off' if target.rising else 'floors'} at {last}{others})"
     how = " at the end" if nearer is None else ", still rising" if target.rising else ", still falling"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mpi_compress.evidence.comparison import Comparison, Method, amount, compare
+from mpi_compress.evidence.comparison import ComparedMethod, Comparison, amount, compare
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.evidence.problems import key_of, name_in, words
 from mpi_compress.results.columns import column_of
@@ -35,7 +35,7 @@ class Fewest:
         return column_of(self.comparison.by).label
 
     @property
-    def reached(self) -> list[Method]:
+    def reached(self) -> list[ComparedMethod]:
         """The methods that reach the target with half of their seeds or more, the cheapest first."""
         return [method for method in self.comparison.methods if method.cells[0].median < math.inf]
 
@@ -57,7 +57,7 @@ class Fewest:
             f"{len(reached)} of {len(self.comparison.methods)}",
         ]
 
-    def _took(self, method: Method) -> str:
+    def _took(self, method: ComparedMethod) -> str:
         median = method.cells[0].median
         return amount(median, self.comparison.by) if median < math.inf else str(method.cells[0])
 
@@ -72,7 +72,7 @@ def fewest(found: Sequence[Outcome]) -> list[Fewest]:
         for run in o.runs:
             if run.has(column) and run.has(o.job.figure.by):
                 key = json.dumps([key_of(run), column, level, o.job.figure.by])
-                runs, _, _ = groups.setdefault(key, ([], Target(column, level), o.job.figure.by))
+                runs, _, _ = groups.setdefault(key, ([], Target.of(column, level), o.job.figure.by))
                 if not any(_is_same(run, other, column, o.job.figure.by) for other in runs):
                     runs.append(run)
     return [Fewest(words(runs[0]), compare(runs, [target], by)) for runs, target, by in groups.values()]

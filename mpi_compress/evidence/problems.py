@@ -14,7 +14,7 @@ _OF_METHODS = ("participate", "exchange", "master", "patience")  # keys of [work
 
 
 @dataclass
-class Problem:
+class ProblemRuns:
     """A problem, and all runs on it, with the keys of their jobs."""
 
     words: str
@@ -28,12 +28,12 @@ class Problem:
         return list(dict.fromkeys(key for _, key in self.runs))
 
 
-def by_problem(found: Sequence[Outcome]) -> list[Problem]:
+def by_problem(found: Sequence[Outcome]) -> list[ProblemRuns]:
     """The problems of all jobs, in the order of their data; a run that several jobs share stands there once."""
-    problems: dict[str, Problem] = {}
+    problems: dict[str, ProblemRuns] = {}
     for o in found:
         for run in o.shown:
-            problem = problems.setdefault(key_of(run), Problem(words(run), str(run.attrs["data"])))
+            problem = problems.setdefault(key_of(run), ProblemRuns(words(run), str(run.attrs["data"])))
             if all(run.attrs["run_id"] != other.attrs["run_id"] for other, _ in problem.runs):
                 problem.runs.append((run, o.key))
             if o not in problem.outcomes:

@@ -46,7 +46,7 @@ def draw_bounds(run: Run) -> Figure:
     Raises:
         UserError: the run has no theory, or no lemma of CAT covers it, or it reached no accuracy.
     """
-    table = bounds.Table.of(run) if run.theory else None
+    table = bounds.BoundsTable.of(run) if run.theory else None
     cells = [] if table is None else table.cells()
     if not cells:
         raise UserError(f"{run.file}: has no bounds of CAT's table 1; a run of cat or gd with log.theory = true has them")

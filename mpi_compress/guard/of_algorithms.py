@@ -120,7 +120,7 @@ def _of_rounds(method: Method, fs: Mapping[int, Objective], x0: Vector, what: st
 def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool) -> Notes:
     """The messages and states of a few rounds."""
     stages = [*STAGES]
-    play, notes = _Play(method, fs, x0, apart), dict[Key, Any]()
+    play, notes = _Rounds(method, fs, x0, apart), dict[Key, Any]()
     for k in range(_ROUNDS):
         try:
             found = play.round(k)
@@ -132,7 +132,7 @@ def _played(method: Method, fs: Mapping[int, Objective], x0: Vector, apart: bool
     return notes
 
 
-class _Play:
+class _Rounds:
     """Rounds of a method. Workers share one node; or, `apart`, each and the master has its own, and the last worker comes first."""
 
     def __init__(self, method: Any, fs: Mapping[int, Objective], x0: Vector, apart: bool):

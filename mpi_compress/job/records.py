@@ -27,7 +27,7 @@ class Record:
     @property
     def target(self) -> Target:
         """The level of `to`; UserError where it is none."""
-        return Target(*next(iter(self.to.items())))
+        return Target.of(*next(iter(self.to.items())))
 
     @property
     def claimed(self) -> dict[str, int]:

@@ -243,7 +243,7 @@ def _tuned(written: dict[str, Any], at: str) -> tuple[TuneTable | None, _Tables]
     tune = _Tables(written, at).read("tune", TuneTable) if "tune" in written else None
     if tune is not None and lacks(written, tune.parameter):
         written = copy.deepcopy(written)
-        put(written, tune.parameter, tune.values[0])
+        put(written, tune.parameter, tune.grid[0])
     return tune, _Tables(written, at)
 
 

@@ -1,6 +1,5 @@
 """The tables of a job file, each checked when it is built; [data] and the parts have modules of their own."""
 
-import copy
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -8,6 +7,7 @@ from typing import Any, Literal
 
 from mpi_compress.core.expressions import Expression, Time, seconds
 from mpi_compress.core.patterns import is_chosen
+from mpi_compress.core.registry import Part
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor
@@ -24,7 +24,7 @@ _MOST_WORKERS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Stop:
+class Stop(Part):
     """A job's [stop]: whichever comes first. Levels are looked at in logged rounds."""
 
     rounds: int | None = None
@@ -40,8 +40,6 @@ class Stop:
     diverged: float = 1e3  # a run that ends with f above this times max(f(x0), 1), and not recovering, is diverged
 
     def __post_init__(self) -> None:
-        if isinstance(self.seconds, str):
-            object.__setattr__(self, "seconds", seconds(self.seconds))
         _require(self.diverged >= 1, f"diverged = {self.diverged} must be at least 1; inf calls no finite loss diverged")
         ends = {key: value for key, value in vars(self).items() if key not in ("diverged", "own")}
         given = {key: value for key, value in ends.items() if value is not None}
@@ -51,9 +49,7 @@ class Stop:
 
     def with_own(self, rules: tuple[StopRule, ...]) -> "Stop":
         """This [stop] with stops of one's own."""
-        changed = copy.copy(self)
-        object.__setattr__(changed, "own", rules)
-        return changed
+        return self.bound_to(own=rules)
 
     def is_met(self, loss: float, suboptimality: float, grad_norm: float, distance: float, start: float) -> bool:
         """True if a run has come down to a level; `start` is ‖x0 − x*‖."""
@@ -75,7 +71,7 @@ BUDGETS = ("rounds", "wire_bits_up", "cost_up", "seconds")
 """The keys of [stop] that are spent."""
 
 
-class Verdict(IntEnum):
+class Ending(IntEnum):
     """After a round, a run goes on, or it has ended in one of three ways."""
 
     GO_ON = 0

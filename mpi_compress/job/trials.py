@@ -26,8 +26,8 @@ def trials(spec: RunSpec) -> list[RunSpec]:
     """The runs that tune the parameter, for each value one, or one for each of its seeds; with a target the first stage's."""
     tune = tune_of(spec)
     if tune.target is not None:
-        share = stages_of(len(tune.values))[0].share
-        return [trial for place in range(len(tune.values)) for trial in trials_of(spec, tune.beyond(place), share)]
+        share = stages_of(len(tune.grid))[0].share
+        return [trial for place in range(len(tune.grid)) for trial in trials_of(spec, tune.beyond(place), share)]
     label = f"{spec.label}, {tune.parameter} = "
     return [spec.changed(trial, label + plain(trial[tune.parameter]), without="tune") for trial in tune.trials]
 
@@ -59,7 +59,7 @@ def possible(spec: RunSpec) -> list[RunSpec]:
     tune = tune_of(spec)
     if tune.target is None:
         return trials(spec)
-    count, found = len(tune.values), list[RunSpec]()
+    count, found = len(tune.grid), list[RunSpec]()
     for place in range(-FURTHEST, count + FURTHEST):
         value = tune.beyond(place)
         if value is None:

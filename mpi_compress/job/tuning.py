@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
@@ -55,12 +56,10 @@ class TuneTable:
     beside: float | str | None = None  # a value, such as "theory", that a further run has without tuning; None: no such run
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str):
-            object.__setattr__(self, "values", powers(self.values))
         head = self.parameter.partition(".")[0]
         seeds, several_budgets = self.seeds, self.rounds is not None and self.wire_bits_up is not None
         for wrong, why in (
-            (not self.values, "values = [] must name at least one"),
+            (not self.grid, "values = [] must name at least one"),
             (head not in OF_A_RUN, nearest(head, OF_A_RUN, "table")),
             (rises(self.merit), f"merit = {self.merit!r} rises, and the least merit wins; use to = {{ {self.merit} = 0.9 }}"),
             (several_budgets, "rounds and wire_bits_up were given; a trial has one budget"),
@@ -76,6 +75,11 @@ class TuneTable:
         if self.to is not None:
             self._check_target()
 
+    @cached_property
+    def grid(self) -> list[Any]:
+        """The values to try, a range of powers written out."""
+        return powers(self.values) if isinstance(self.values, str) else self.values
+
     def _check_target(self) -> None:
         for key in ("rounds", "wire_bits_up", "seed"):
             if getattr(self, key) is not None:
@@ -85,8 +89,8 @@ class TuneTable:
             raise ValueError(f"merit = {self.merit!r}: trials for a target, `to`, are compared by its column; leave merit out")
         if not grows(self.by):
             raise ValueError(f"by = {self.by!r} should be a column that grows in every run, such as wire_bits_up, seconds, round")
-        if len(self.values) < 2:
-            raise ValueError(f"values = {self.values} should be two or more")
+        if len(self.grid) < 2:
+            raise ValueError(f"values = {self.grid} should be two or more")
         self.target  # noqa: B018 - refuses what is none
 
     @property
@@ -98,7 +102,7 @@ class TuneTable:
             return target_of(self.to, "to = ")
         if len(self.to) != 1:
             raise ValueError(f"to = {self.to} should be one column and its level, such as {{ squared_grad_norm = 1e-4 }}")
-        return Target(*next(iter(self.to.items())))
+        return Target.of(*next(iter(self.to.items())))
 
     @property
     def column(self) -> str:
@@ -115,17 +119,17 @@ class TuneTable:
 
         Those go on by the factor of the two at that end. None: there is none, as below 0 or among values without an order.
         """
-        found = sizes(self.values)
+        found = sizes(self.grid)
         if not found:
-            return self.values[place] if 0 <= place < len(self.values) else None
+            return self.grid[place] if 0 <= place < len(self.grid) else None
         order = sorted(range(len(found)), key=found.__getitem__)
         if 0 <= place < len(order):
-            return self.values[order[place]]
+            return self.grid[order[place]]
         end, other = (order[0], order[1]) if place < 0 else (order[-1], order[-2])
         steps = -place if place < 0 else place - len(order) + 1
         if found[end] == 0 or found[other] == 0 or found[end] / found[other] in (1.0, -1.0):
             return None
-        return scaled(self.values[end], (found[end] / found[other]) ** steps)
+        return scaled(self.grid[end], (found[end] / found[other]) ** steps)
 
     @property
     def name(self) -> str:
@@ -144,7 +148,7 @@ class TuneTable:
         fixed: dict[str, Any] = {"stop": self.budget} if self.budget else {}
         seeds = self.seeds if self.seeds is not None else [self.seed]
         return [
-            {self.parameter: value, **fixed, **({} if seed is None else {"seed": seed})} for value in self.values for seed in seeds
+            {self.parameter: value, **fixed, **({} if seed is None else {"seed": seed})} for value in self.grid for seed in seeds
         ]
 
 

@@ -21,7 +21,7 @@ Indices = NDArray[np.uint32]
 _NEWTON_STEPS = 12
 
 
-class Size(NamedTuple):
+class VectorSize(NamedTuple):
     """The size of a vector: `peak` = max |v_j|, unscaled; the sums are of |v_j|·scale and their squares."""
 
     peak: float
@@ -36,16 +36,16 @@ class Size(NamedTuple):
         return math.sqrt(self.squares) / self.scale if self.peak < np.inf else self.peak
 
 
-def size_of(v: Vector) -> Size:
+def size_of(v: Vector) -> VectorSize:
     """The size of v (d,), to full precision whatever its scale."""
     v = np.ascontiguousarray(v, dtype=np.float64)
     peak, nonzeros, total, squares = measure(v, 1.0)
     exponent = math.frexp(peak)[1] if 0 < peak < np.inf else 0
     if -300 <= exponent <= 400:
-        return Size(peak, nonzeros, total, squares, 1.0)
+        return VectorSize(peak, nonzeros, total, squares, 1.0)
     scale = 2.0 ** (400 - exponent if exponent > 400 else -300 - exponent)
     _, _, total, squares = measure(v, scale)
-    return Size(peak, nonzeros, total, squares, scale)
+    return VectorSize(peak, nonzeros, total, squares, scale)
 
 
 @reassociating_kernel
@@ -76,7 +76,7 @@ def below(v, level, scale):
     return above, total, squares
 
 
-def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = None) -> float:
+def level_of_budget(v: Vector, size: VectorSize, budget: float, passes: int | None = None) -> float:
     """m with Σ min(1, a_j/m) = budget, a_j = |v_j|·scale; 0 where the budget covers all nonzeros of v (d,).
 
     `passes`: the number of steps, after which Σ ≤ budget: GSpar's Algorithm 3, whose c is the ratio of two successive m.
@@ -99,7 +99,7 @@ def level_of_budget(v: Vector, size: Size, budget: float, passes: int | None = N
     return float(total[k] / left[k]) if left[k] > 0 else m
 
 
-def level_of_variance(v: Vector, size: Size, epsilon: float) -> float:
+def level_of_variance(v: Vector, size: VectorSize, epsilon: float) -> float:
     """m with Σ v_j²/p_j = (1 + ε)‖v‖², p_j = min(1, a_j/m), a_j = |v_j|·scale (GSpar Algorithm 2: m = 1/λ)."""
     if not size.nonzeros:
         return 0.0
@@ -117,13 +117,13 @@ def level_of_variance(v: Vector, size: Size, epsilon: float) -> float:
     return float((extra + squares[k]) / total[k])
 
 
-def _falling(v: Vector, size: Size) -> tuple[Vector, Vector, Vector]:
+def _falling(v: Vector, size: VectorSize) -> tuple[Vector, Vector, Vector]:
     """The nonzero magnitudes a_(1) ≥ a_(2) ≥ …, and for each k the sums of a_(j) and of a_(j)² over j > k, k from 0."""
     rising = np.sort(np.abs(v[v != 0]) * size.scale)
     return rising[::-1], np.cumsum(rising)[::-1], np.cumsum(rising**2)[::-1]
 
 
-def draw(v: Vector, size: Size, level: float, rng: Generator) -> tuple[Indices, NDArray[np.bool_], float]:
+def draw(v: Vector, size: VectorSize, level: float, rng: Generator) -> tuple[Indices, NDArray[np.bool_], float]:
     """Coordinates drawn independently with p_j = min(1, |v_j|/m), m = `level` over the scale.
 
     Returns:

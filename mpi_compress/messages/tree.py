@@ -60,7 +60,7 @@ def _pieces(tree: Tree, start: int, stop: int) -> tuple[range, ...]:
 
 
 @dataclass(frozen=True)
-class Sum:
+class PartialSum:
     """The sum of some workers' vectors (dim,), exact in 64-bit floats.
 
     It is sparse where a mean of all these messages in worker order would be: then a mean by the tree is of the same kind, and holds
@@ -71,7 +71,7 @@ class Sum:
     vector: Compressed
 
     @classmethod
-    def of(cls, averager: Averager, parts: Sequence["Sum"]) -> "Sum":
+    def of(cls, averager: Averager, parts: Sequence["PartialSum"]) -> "PartialSum":
         """Parts added in the order given, begun with 0."""
         held, total = sum(part.held for part in parts), averager.mean([part.vector for part in parts], 1)
         return cls(held, total if is_few(held, total.dim) or isinstance(total, Dense) else Dense(total.dense()))
@@ -83,7 +83,7 @@ class Sum:
         return Message(np.concatenate([part.view(np.uint8) for part in (np.array([held], np.int64), *parts)]))
 
     @classmethod
-    def read(cls, data: Message, dim: int) -> "Sum":
+    def read(cls, data: Message, dim: int) -> "PartialSum":
         """What `message` wrote; CorruptMessage for other bytes."""
         size = data.data.size - _HEAD
         held = int(data.data[:_HEAD].copy().view(np.int64)[0]) if size >= 0 else _DENSE
@@ -98,7 +98,7 @@ class Sum:
         return cls(held, Sparse(dim, indices, values))
 
 
-Piece = Message | Sum | None
+Piece = Message | PartialSum | None
 """A worker's message, as it was sent; a node's sum, or a message with it; None: a message of the node's workers is not finite."""
 
 
@@ -121,7 +121,7 @@ class TreeAdder:
         found = self._sum(range(self.tree.n), 0, 0, pieces, link)
         return None if found is None else found.vector
 
-    def _sum(self, wanted: range, level: int, a: int, pieces: Mapping[range, Piece], link: Link) -> Sum | None:
+    def _sum(self, wanted: range, level: int, a: int, pieces: Mapping[range, Piece], link: Link) -> PartialSum | None:
         """The sum of the node with the wanted workers, below or at this node."""
         node = self.tree.node(level, a)
         if node != wanted:
@@ -130,7 +130,7 @@ class TreeAdder:
         if len(node) > 1 and node in pieces:
             piece = pieces[node]
             if isinstance(piece, Message):
-                return None if piece.is_refused else Sum.read(piece, link.dim)
+                return None if piece.is_refused else PartialSum.read(piece, link.dim)
             return piece
         if level == self.tree.height:
             parts = [_decoded(pieces[range(i, i + 1)], link) for i in node]
@@ -138,21 +138,21 @@ class TreeAdder:
             children = [self.tree.node(level + 1, 2 * a + b) for b in (0, 1)]
             parts = [self._sum(child, level + 1, 2 * a + b, pieces, link) for b, child in enumerate(children)]
         found = [part for part in parts if part is not None]
-        return Sum.of(self._averager, found) if len(found) == len(parts) else None
+        return PartialSum.of(self._averager, found) if len(found) == len(parts) else None
 
 
-def _decoded(piece: Piece, link: Link) -> Sum | None:
+def _decoded(piece: Piece, link: Link) -> PartialSum | None:
     """A worker's vector, once its message is decoded; None if it is not finite."""
     assert isinstance(piece, Message)
     content = piece.content or (None if piece.is_refused else link.unpack(piece))
     if content is None or not content.is_finite():
         return None
     sparse = content.sparse()
-    return Sum(content.dim if sparse is None else sparse.indices.size, content)
+    return PartialSum(content.dim if sparse is None else sparse.indices.size, content)
 
 
 def as_message(piece: Piece) -> Message:
     """A piece as it is sent."""
-    if isinstance(piece, Sum):
+    if isinstance(piece, PartialSum):
         return piece.message()
     return Message(REFUSED) if piece is None else piece

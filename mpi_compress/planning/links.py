@@ -44,7 +44,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkTimes:
     """The measured times, and the cost models fitted to them."""
 
     bits: NDArray[np.float64]  # (m,) sizes of messages up
@@ -91,7 +91,7 @@ class LinkCosts:
         return 2.0 * self.c0 + self.c1 * (up + ranks * down) + 2.0 * self.message * (ranks - 1) if ranks else 0.0
 
 
-def measure(ranks: Ranks, repeats: int, largest: float) -> Link | None:
+def measure(ranks: Ranks, repeats: int, largest: float) -> LinkTimes | None:
     """Time messages from a worker on rank 1 to the master on rank 0, and fit; the result is at rank 0.
 
     A trip is a message of 8 bytes down, and one of P bits up once that is there. The time of the message up is the trip's time less
@@ -137,7 +137,7 @@ def seconds_a_nonzero() -> float:
     return float(np.median(times[1:])) / f.rows.nonzeros
 
 
-def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
+def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> LinkTimes:
     """Fit cost models to measured times of messages of these sizes (with the same fixed time in each)."""
     medians = np.array([np.median(t) for t in times])
     spread = np.array([1.4826 * np.median(np.abs(t - np.median(t))) for t in times])
@@ -146,7 +146,7 @@ def fitted(bits: NDArray[np.float64], times: list[NDArray[np.float64]]) -> Link:
         outliers += [(float(size), float(t)) for t in ts[np.abs(ts - median) > _FAR_OUT * width]]
     trip = medians[0]  # two small messages, one after the other
     seconds = np.maximum(medians - trip / 2, 1e-9)
-    return Link(bits, seconds, spread, outliers, affine_fit(bits, seconds), packet_fit(bits, seconds))
+    return LinkTimes(bits, seconds, spread, outliers, affine_fit(bits, seconds), packet_fit(bits, seconds))
 
 
 def affine_fit(bits: NDArray[np.float64], seconds: NDArray[np.float64]) -> Fit:
@@ -178,7 +178,7 @@ def _judged(values: Mapping[str, float], model: NDArray[np.float64], seconds: ND
     return Fit(values, float(r2), float(np.median(np.abs(model / seconds - 1.0))))
 
 
-def write(link: Link, file: Path, remark: str) -> list[Path]:
+def write(link: LinkTimes, file: Path, remark: str) -> list[Path]:
     """Write the table and its plot, each whole or not at all, and return both files; UserError if they cannot be written."""
     with writing(file):
         replace(file, lambda part: part.write_text(link.toml(remark)))
@@ -186,7 +186,7 @@ def write(link: Link, file: Path, remark: str) -> list[Path]:
     return [file, figure]
 
 
-def draw(link: Link, file: Path) -> None:
+def draw(link: LinkTimes, file: Path) -> None:
     """Draw times and fits against size."""
     import matplotlib.pyplot as plt
 
@@ -203,7 +203,7 @@ def draw(link: Link, file: Path) -> None:
     figures.save(ax, file)
 
 
-def lines_about(link: Link) -> list[str]:
+def lines_about(link: LinkTimes) -> list[str]:
     """The fits and the outliers, for the user."""
     a, p = link.affine.values, link.packet.values
     lines = [

@@ -21,16 +21,16 @@ from mpi_compress.core.streams import Streams
 from mpi_compress.engine import rounds
 from mpi_compress.engine.evaluation import Evaluator
 from mpi_compress.engine.hosting import objectives_of, rehearse
-from mpi_compress.engine.observer import Log, Observer
+from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.job.byzantine import Lies
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.tables import Stop, Verdict
+from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.kinds import Dense
 from mpi_compress.messages.link import Message
 from mpi_compress.messages.mean import Averager
-from mpi_compress.messages.tree import Sum, Tree
+from mpi_compress.messages.tree import PartialSum, Tree
 from mpi_compress.preparing.needs import algorithm_of
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
@@ -128,7 +128,7 @@ class PartTimer:
         rows = data.read(0, min(data.n_samples, max(most, _WORKERS)))
         rehearse(p, rows.cut(0, 1))
         many = max(1, min(_WORKERS, len(rows), _COORDINATES // p.problem.dim))
-        plays = [_Play(p, rows, m) for m in sorted({1, max(1, many // 4), many})]
+        plays = [_TimedRound(p, rows, m) for m in sorted({1, max(1, many // 4), many})]
         for _ in range(_TURNS):
             for play in plays:
                 play.turn()
@@ -157,7 +157,7 @@ class _Stopwatch(Observer):
         self.readings: list[list[float]] = []
         self._begun = time.perf_counter()
 
-    def look(self, k: int, algorithm: Any, node: Any, workers: Any, finite: bool) -> Verdict:
+    def look(self, k: int, algorithm: Any, node: Any, workers: Any, finite: bool) -> Ending:
         fs, c = self.objectives.values(), self.counters
         gradient = sum(f.seconds for f in fs)
         nonzeros = sum(f.samples * f.rows.nonzeros / max(1, len(f.rows)) for f in fs)
@@ -165,10 +165,10 @@ class _Stopwatch(Observer):
         counts = [c.trace[name] for name in ("wire_bits_up", "wire_bits_down", "elements_up")]
         self.readings.append([*times, sum(f.samples for f in fs), nonzeros, *counts])
         over = k >= _LEAST and time.perf_counter() - self._begun > _SECONDS
-        return Verdict.DIVERGED if not finite else Verdict.COMPLETE if over or k >= _MOST else Verdict.GO_ON
+        return Ending.DIVERGED if not finite else Ending.COMPLETE if over or k >= _MOST else Ending.GO_ON
 
 
-class _Play:
+class _TimedRound:
     """A usual round of m workers that share these rows: seconds, samples, nonzeros and bits, of all of them together."""
 
     def __init__(self, p: Prepared, rows: Rows, m: int):
@@ -184,9 +184,9 @@ class _Play:
         p, spec, exchange = self._prepared, self._prepared.spec, _Apart(self.m)
         exchange.tree = Tree(self.m) if spec.workers.fold == "tree" else None
         evaluator = Evaluator(exchange, objectives_of(p, self._shards), p.algorithm.setting.mu_apart)
-        watch = _Stopwatch(evaluator, spec.cost, spec.stop, Log(p.problem.data.n_samples))
+        watch = _Stopwatch(evaluator, spec.cost, spec.stop, LogSettings(p.problem.data.n_samples))
         verdict, _ = rounds.run(p.algorithm, Streams(spec.seed), p.x0, watch)
-        readings = watch.readings[1 : -1 if verdict is Verdict.DIVERGED else None]
+        readings = watch.readings[1 : -1 if verdict is Ending.DIVERGED else None]
         if len(readings) < 2:
             raise UserError(f"{spec.where}its first rounds are not finite, so that their parts cannot be timed")
         self._rounds.append(np.diff(readings, axis=0))
@@ -195,7 +195,7 @@ class _Play:
         self.samples, self.nonzeros, self.bits_up, self.bits_down, self.elements = map(float, np.median(each[:, 3:], axis=0))
 
 
-def _fitted(p: Prepared, plays: Sequence[_Play]) -> PartCosts:
+def _fitted(p: Prepared, plays: Sequence[_TimedRound]) -> PartCosts:
     """The parts' costs that explain the plays."""
     last, data, workers, dim = plays[-1], p.problem.data, p.spec.workers, p.problem.dim
     nonzero, worker = _least([(play.nonzeros, play.m) for play in plays], [play.gradient for play in plays])
@@ -233,10 +233,10 @@ def _rising(points: Sequence[tuple[int, float]]) -> Curve:
 def _merging(dim: int) -> float:
     """Seconds in which a rank reads a sum of dim floats and adds it to another."""
     averager, took = Averager(dim), []
-    own = Sum(dim, Dense(np.ones(dim)))
+    own = PartialSum(dim, Dense(np.ones(dim)))
     message = own.message()
     for _ in range(9):
         start = time.perf_counter()
-        Sum.of(averager, [own, Sum.read(message, dim)])
+        PartialSum.of(averager, [own, PartialSum.read(message, dim)])
         took.append(time.perf_counter() - start)
     return float(np.quantile(took, _UNDISTURBED))

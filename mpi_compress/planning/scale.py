@@ -27,7 +27,7 @@ MOST_WORKERS, MOST_PANELS = 1_000_000, 12
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundTimes:
     """A round of n workers: seconds of its parts, one after another, and bits on the wire as a run counts them."""
 
     n: int
@@ -49,7 +49,7 @@ class Round:
         return max(PARTS, key=lambda part: getattr(self, part))
 
 
-Modelled = Mapping[str, Mapping[Way, Sequence[Round]]]
+Modelled = Mapping[str, Mapping[Way, Sequence[RoundTimes]]]
 """Rounds by label of the run, and by way."""
 
 
@@ -73,7 +73,7 @@ class Scale:
         costs = LinkCosts() if file is None else LinkCosts.of(Path(file))
         return cls(timer.of(spec), costs, ranks, _HOSTS[spec.workers.master], shard)
 
-    def round(self, way: Way, n: int) -> Round:
+    def round(self, way: Way, n: int) -> RoundTimes:
         """A round of n workers."""
         costs, link = self.costs, self.link
         beside = way == "allgather" or self.ranks == 1 or self.master_hosts  # the master's rank hosts workers
@@ -89,7 +89,7 @@ class Scale:
         elif way == "tree":
             fan_in, fold, exchange = self._climbed(n, hosts, beside, down)
         gradient = each * (costs.nonzero * nonzeros + costs.worker)
-        return Round(n, gradient, costs.packing(each), fold, exchange, up, n * down, fan_in)
+        return RoundTimes(n, gradient, costs.packing(each), fold, exchange, up, n * down, fan_in)
 
     def _climbed(self, n: int, hosts: int, beside: bool, down: float) -> tuple[int, float, float]:
         """How many ranks of the tree send to one at most, seconds of folding, and those of the exchange, the answer included.
@@ -184,7 +184,7 @@ def workers_of(text: str) -> list[int]:
     return sorted({*ends, *(m for m in round_ones if ends[0] < m < ends[-1])})
 
 
-def table(found: Sequence[Round]) -> list[str]:
+def table(found: Sequence[RoundTimes]) -> list[str]:
     """The rounds as a table of 80 columns."""
     heads = [f"{name:>9s}" for name in (*PARTS, "a round")]
     lines = [f"workers{''.join(heads)}   largest  bits up     down"]

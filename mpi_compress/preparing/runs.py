@@ -31,6 +31,7 @@ from mpi_compress.preparing.wanted import key_of
 from mpi_compress.problem.constants import eigenvalues_file, gradient_noise
 from mpi_compress.problem.datasets.store import open_data
 from mpi_compress.problem.partitions import refuse_idle_workers
+from mpi_compress.results.reader import LABEL
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def attributes_of(p: Prepared, exchange: Exchange, ranks: Ranks) -> Mapping[str,
     """Attributes from the job, the problem and the machine; `reason` is written when the run ends."""
     return {
         "job": p.spec.toml(),
-        "label": p.spec.label,
+        LABEL: p.spec.label,
         "run_id": p.run_id,
         "reason": "",
         **({"overridden": json.dumps(p.spec.overridden)} if p.spec.overridden else {}),

@@ -1,6 +1,5 @@
 """Checks of what users' losses, penalties and models return: wrong shapes and NaN are errors that name the part."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,13 +9,13 @@ from mpi_compress.core import arrays
 from mpi_compress.core.blame import place_of
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.global_draws import refusing
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.registry import Part, is_ours
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.penalties import Penalty
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Part)
 _WATCHED = 32  # first calls of a method, whose draws are looked at
 
 
@@ -40,10 +39,7 @@ def _watching(part: P, **checks: Callable[..., Any]) -> P:
     """A copy of a user's part whose methods return what a check makes of their results, called with the part and the arguments."""
     if is_ours(part):
         return part
-    watched = copy.copy(part)
-    for name, check in checks.items():
-        object.__setattr__(watched, name, _checked(part, name, check))
-    return watched
+    return part.bound_to(**{name: _checked(part, name, check) for name, check in checks.items()})
 
 
 def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ _LONG = 100.0  # seconds, from which on they are minutes
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodStatus:
     """Runs of a job that differ in their seed alone: how they ended, and the medians of their last rows."""
 
     name: str
@@ -59,7 +59,7 @@ class Ran:
     """A job and its methods."""
 
     outcome: Outcome
-    methods: Sequence[Method] = field(default_factory=list)
+    methods: Sequence[MethodStatus] = field(default_factory=list)
 
     @property
     def counts(self) -> Counter[str]:
@@ -67,13 +67,13 @@ class Ran:
         return Counter(state.shown for method in self.methods for state in method.states)
 
     @property
-    def whole(self) -> Method:
+    def whole(self) -> MethodStatus:
         """The job in one row: the least loss and gap of its methods, all their bits and seconds."""
         ends = [m.last for m in self.methods if m.look != "fails"]
         least = [_known(min, [getattr(last, name) for last in ends]) for name in _NUMBERS[:2]]
         sums = [_known(sum, [getattr(m.last, name) * len(m.states) for m in self.methods]) for name in _NUMBERS[2:]]
         every = [state for m in self.methods for state in m.states] or [State.TO_DO]
-        return Method(self.outcome.title, every, self.outcome.problem, LastRow(0, *least, *sums))
+        return MethodStatus(self.outcome.title, every, self.outcome.problem, LastRow(0, *least, *sums))
 
 
 def ran(found: Sequence[Outcome]) -> list[Ran]:
@@ -86,7 +86,7 @@ class Incomplete:
     """Methods of one job that did not complete, for one reason."""
 
     job: str  # its key
-    method: Method  # the first of them
+    method: MethodStatus  # the first of them
     names: Sequence[str]
 
     @property
@@ -98,7 +98,7 @@ class Incomplete:
 
 def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
     """What did not complete: first what diverged or failed, then what was stopped or is played, last what was not run."""
-    groups: dict[tuple[str, str, str], list[Method]] = {}
+    groups: dict[tuple[str, str, str], list[MethodStatus]] = {}
     for job in jobs:
         for method in job.methods:
             if method.look != "holds":
@@ -117,7 +117,7 @@ def sentence(jobs: Sequence[Ran]) -> str:
     return f"{count_text(len(jobs), 'job')}, {count_text(counts.total(), 'run')}{f': {states}' if states else ''}{others}."
 
 
-def _methods(o: Outcome) -> Iterator[Method]:
+def _methods(o: Outcome) -> Iterator[MethodStatus]:
     """The methods with rows, then those without."""
     if o.job is None:
         return
@@ -134,14 +134,14 @@ def _methods(o: Outcome) -> Iterator[Method]:
     for (id, label), status in known.items():
         if (id, label) not in begun:
             groups.setdefault((label, ", ".join(status.details)), []).append(status.state)
-    yield from (Method(label, each, why) for (label, why), each in groups.items())
+    yield from (MethodStatus(label, each, why) for (label, why), each in groups.items())
 
 
 def _key(run: Run) -> tuple[str, str]:
     return str(run.attrs.get("run_id")), run.label
 
 
-def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> Method:
+def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> MethodStatus:
     """Several seeds of one method; of a run that is begun its status is known."""
     each = [
         (status_of_run(run).state, why_ended(run)) if status is None else (status.state, ", ".join(status.details))
@@ -150,7 +150,7 @@ def _method(runs: Sequence[Run], known: Sequence[Status | None]) -> Method:
     last = [row for run in runs if (row := LastRow.of(run)) is not None]
     middle = LastRow(0, *(_known(np.median, [getattr(row, name) for row in last]) for name in _NUMBERS))
     whys = dict.fromkeys(why for _, why in each if why)
-    return Method(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), middle)
+    return MethodStatus(name_of(runs[0]), [state for state, _ in each], "; ".join([*whys][:3]), middle)
 
 
 def _known(take: Callable[[list[float]], Any], values: Sequence[float]) -> float:

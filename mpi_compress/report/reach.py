@@ -16,7 +16,7 @@ from mpi_compress.evidence import levels
 from mpi_compress.evidence.comparison import BY, Cell, Comparison, cells, compare
 from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import Outcome
-from mpi_compress.evidence.problems import Problem, by_problem
+from mpi_compress.evidence.problems import ProblemRuns, by_problem
 from mpi_compress.report.series import as_json
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -30,7 +30,7 @@ CELLS = 120_000  # all sliders together have no more, at about 30 bytes each, un
 
 
 @dataclass(frozen=True)
-class Column:
+class TargetColumn:
     """A column whose level can be the target, and fixed targets, from the easiest to the hardest."""
 
     name: str
@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodRuns:
     """A row of a table: runs of one job that differ in their seed alone."""
 
     name: str
@@ -57,8 +57,8 @@ class TargetTable:
     """What methods of one job or of several needed; the first of `columns` and of `by` is shown first."""
 
     id: str
-    methods: Sequence[Method]
-    columns: Sequence[Column]
+    methods: Sequence[MethodRuns]
+    columns: Sequence[TargetColumn]
     by: Sequence[str]
     comparison: Comparison  # what the methods took, in their order, to the first column's fixed targets
 
@@ -67,7 +67,7 @@ class TargetTable:
         return [run for method in self.methods for run in method.runs]
 
     @property
-    def rows(self) -> list[tuple[Method, list[str]]]:
+    def rows(self) -> list[tuple[MethodRuns, list[str]]]:
         """Each method with what it took to the fixed targets; the soonest first."""
         return [(own, list(map(str, each.cells))) for own, each in zip(self.methods, self.comparison.methods, strict=True)]
 
@@ -89,11 +89,11 @@ def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome]) -> Ta
     return TargetTable(id, list(_methods(comparison, jobs)), columns, by, comparison)
 
 
-def _methods(comparison: Comparison, jobs: dict[Path, str]) -> Iterator[Method]:
+def _methods(comparison: Comparison, jobs: dict[Path, str]) -> Iterator[MethodRuns]:
     """The methods by name; where one job has two of a name, by the settings in which they differ, too."""
     named = [(name_of(each.runs[0]), jobs[each.runs[0].file]) for each in comparison.methods]
     for each, (name, job) in zip(comparison.methods, named, strict=True):
-        yield Method(name if named.count((name, job)) == 1 else each.label, job, each.runs)
+        yield MethodRuns(name if named.count((name, job)) == 1 else each.label, job, each.runs)
 
 
 def _first_by(of: Sequence[Outcome]) -> list[str]:
@@ -110,11 +110,12 @@ def _wanted(of: Sequence[Outcome], runs: Sequence[Run]) -> list[str]:
     return [name for name in dict.fromkeys([*first, *_TARGETS]) if any(_is_known(run, name) for run in runs)]
 
 
-def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome]) -> Column:
+def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome]) -> TargetColumn:
     tables = [table for o in of if o.job is not None for table in (o.job.figure.to, o.job.figure.at)]
     asked = [float(table[name]) for table in tables if table and name in table]
     each, rising = [run.column(name) for run in runs if _is_known(run, name)], rises(name)
-    return Column(name, [Target(name, level, rising) for level in levels.round_targets(each, rising, column_of(name).falls, asked)])
+    found = levels.round_targets(each, rising, column_of(name).falls, asked)
+    return TargetColumn(name, [Target(name, level, rising) for level in found])
 
 
 def _is_known(run: Run, name: str) -> bool:
@@ -214,7 +215,7 @@ class Tables:
 
 
 def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> list[OfData]:
-    sets: dict[str, list[Problem]] = {}
+    sets: dict[str, list[ProblemRuns]] = {}
     for problem in by_problem(found):
         sets.setdefault(problem.data, []).append(problem)
     made: list[OfData] = []
@@ -228,5 +229,5 @@ def _of_data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> list[OfDat
     return made
 
 
-def _jobs(problem: Problem, ids: Mapping[Outcome, str]) -> list[tuple[str, str]]:
+def _jobs(problem: ProblemRuns, ids: Mapping[Outcome, str]) -> list[tuple[str, str]]:
     return [(ids[o], o.key) for o in problem.outcomes if o.key in problem.jobs]

@@ -33,7 +33,7 @@ def columns(run: Result) -> Mapping[str, NDArray]:
     for name, sent in (("payload_sent", "paper_bits_up"), ("cost_sent", "cost_up")):
         found[name] = np.full(T.size, run.trace[sent][-1] / messages)
     found["growth"] = growth(run)
-    if (table := Table.of(run)) is not None:
+    if (table := BoundsTable.of(run)) is not None:
         ways = np.array([table.best(gap).rounds for gap in run.trace["suboptimality"]]).T
         found |= zip(("table1_gd", "table1", "table1_worst_case"), ways, strict=True)
     return found
@@ -80,7 +80,7 @@ class TableRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class BoundsTable:
     """CAT table 1 for one run: its constants, and the rows of bounds."""
 
     run: Result
@@ -94,7 +94,7 @@ class Table:
     sigma2: float  # the largest σ²
 
     @classmethod
-    def of(cls, run: Result) -> "Table | None":
+    def of(cls, run: Result) -> "BoundsTable | None":
         """The table of a run; None where no lemma of CAT covers it."""
         a, t = run.attrs, run.theory
         gain = least(t["improvement"][:-1]) if len(t.get("improvement", ())) > 1 else math.nan
@@ -176,7 +176,7 @@ def summary(run: Result) -> Iterator[str]:
     if not np.all(np.isnan(needed := t["growth"])):
         shown = f"{np.nanmin(needed):.4g} to {np.nanmax(needed):.4g}"
         yield f"  growth    ρ estimated, E‖g‖²/2L(f − f*), L the largest L_i: from {shown}"
-    table = Table.of(run)
+    table = BoundsTable.of(run)
     if table is None:
         yield "  table 1   has no bound for this algorithm in this setting"
         return

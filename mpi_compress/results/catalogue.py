@@ -17,7 +17,7 @@ from mpi_compress.results import hdf5
 from mpi_compress.results.files import ASIDE, checkpoint_of, job_name, part_of, result_of, results_below
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import crashes
-from mpi_compress.results.reader import read
+from mpi_compress.results.reader import LABEL, read
 from mpi_compress.results.status import State, state_of
 
 
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        label = str(self._seen[0].get("label", self.result.stem))
+        label = str(self._seen[0].get(LABEL, self.result.stem))
         return f"{label} (set aside)" if self.result.suffix == ASIDE else label
 
     @property

@@ -21,11 +21,12 @@ from mpi_compress.results import bounds, checksums, hdf5, summary
 from mpi_compress.results.columns import LEFT_OUT, column_of, named
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.probing import complaint_of, is_doubtful
-from mpi_compress.results.targets import Columns, Row, Target
+from mpi_compress.results.targets import Columns, ResultRow, Target
 
 FORMAT = "mpi-compress/1"
 _TRIES = 5
-_NEEDED = ("label", "status")
+LABEL = "label"  # the attribute of a file that holds the label of its run
+_NEEDED = (LABEL, "status")
 _OTHERS = {".toml": "a job; `plan` and `table` take it", ".ckpt": "a checkpoint, from which `run` goes on"}
 TABLES = ("trace", "workers", "timing", "theory")
 TIGHTEST = 1100  # no filter of HDF5 packs bytes more tightly
@@ -57,7 +58,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        return str(self.attrs["label"])
+        return str(self.attrs[LABEL])
 
     @property
     def tuned(self) -> Mapping[str, Any] | None:
@@ -130,7 +131,7 @@ class Run:
         except UserError:  # of another column, from which it would follow
             return False
 
-    def to(self, column: str, level: float, rising: bool | None = None) -> Row | None:
+    def to(self, column: str, level: float, rising: bool | None = None) -> ResultRow | None:
         """The first row at which a column is at or below a level; None if there is none. `run.to("loss", 0.4)["wire_bits_up"]`
 
         Args:
@@ -139,8 +140,8 @@ class Run:
         Raises:
             UserError: there is no such column, or it counts what grows in every run, such as bits.
         """
-        number = Target(column, level, rising).row_of(self)
-        return None if number is None else Row(self, number)
+        number = Target.of(column, level, rising).row_of(self)
+        return None if number is None else ResultRow(self, number)
 
     def to_csv(self) -> Iterator[str]:
         """/trace and the algorithm's seconds as lines of CSV, of which the first names the columns; numbers lose no digit."""
@@ -172,12 +173,10 @@ class Runs(list[Run]):
 
 def attributes(file: Path) -> dict[str, Any]:
     """A result's attributes alone, unchecked; {} if they cannot be read, which `read` then reports."""
-    try:
+    with suppress(Exception):  # HDF5 raises errors of many types
         if seals.holds(file) is not False:  # a damaged file can crash HDF5
             with h5py.File(file, "r", locking=False) as h5:
                 return dict(h5.attrs)
-    except Exception:  # HDF5 raises errors of many types
-        pass
     return {}
 
 

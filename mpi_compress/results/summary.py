@@ -13,7 +13,7 @@ def line(run: Result) -> str:
     numbers = (
         "no rows" if not run.rows else ", ".join(f"{name} {value}" for name, value in _last(run) if name in ("round", "loss"))
     )
-    return f"Run({run.attrs['label']!r}, {run.attrs['status']}, {numbers}, {run.file})"
+    return f"Run({run.label!r}, {run.attrs['status']}, {numbers}, {run.file})"
 
 
 def why_ended(run: Result) -> str:
@@ -43,7 +43,7 @@ def html(run: Result) -> str:
     shown = {"status": f"{run.attrs['status']}{f': {reason}' if reason else ''}", "data": run.attrs.get("data", "")}
     shown |= {"workers, d": f"{run.attrs['n_workers']}, {run.attrs['dim']}"} if "dim" in run.attrs else {}
     shown |= {f"{name}, last of {run.rows} rows" if name == "round" else name: value for name, value in _last(run)}
-    return tables.html((), [[name, str(value)] for name, value in (shown | file).items()], str(run.attrs["label"]))
+    return tables.html((), [[name, str(value)] for name, value in (shown | file).items()], run.label)
 
 
 def html_of_many(runs: Sequence[Result]) -> str:
@@ -52,7 +52,7 @@ def html_of_many(runs: Sequence[Result]) -> str:
     for run in runs:
         last = dict(_last(run))
         numbers = [last.get(name, "–") for name in ("round", *_SHOWN, "seconds")]
-        rows.append([str(run.attrs["label"]), str(run.attrs["status"]), *numbers, str(run.file)])
+        rows.append([run.label, str(run.attrs["status"]), *numbers, str(run.file)])
     return tables.html(("label", "status", "round", *_SHOWN, "seconds", "file"), rows)
 
 

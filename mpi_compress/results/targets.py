@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,11 +55,14 @@ class Target:
 
     column: str
     level: float
-    rising: bool | None = None  # left out: as `rises` says
+    rising: bool
+
+    @classmethod
+    def of(cls, column: str, level: float, rising: bool | None = None) -> Self:
+        """A target in the direction of its column, if no other is given."""
+        return cls(column, level, column in _RISING if rising is None else rising)
 
     def __post_init__(self) -> None:
-        if self.rising is None:
-            object.__setattr__(self, "rising", self.column in _RISING)
         if self.column in _GROWING:
             raise UserError(f"{self}: {self.column} grows in every run; a target is a level of loss, suboptimality or the like")
         if not math.isfinite(self.level):
@@ -84,7 +87,7 @@ class Target:
         Raises:
             UserError: the run has no such column.
         """
-        return first_row(run.column(self.column), self.level, bool(self.rising))
+        return first_row(run.column(self.column), self.level, self.rising)
 
     def is_unknown(self, run: Result) -> bool:
         """True if no row has a number in that column, as that of the suboptimality where f* is not known."""
@@ -107,7 +110,7 @@ def target_of(text: str, where: str = "--to ") -> Target:
     found = re.fullmatch(r"\s*(\w+)\s*(<=|>=|=)\s*(\S+)\s*", text)
     try:
         if found:
-            return Target(_ALSO.get(found[1], found[1]), float(found[3]), {"<=": False, ">=": True}.get(found[2]))
+            return Target.of(_ALSO.get(found[1], found[1]), float(found[3]), {"<=": False, ">=": True}.get(found[2]))
     except UserError as error:
         raise UserError(f"{where}{error}") from None
     except ValueError:
@@ -117,12 +120,12 @@ def target_of(text: str, where: str = "--to ") -> Target:
     )
 
 
-class Row(dict[str, Any]):
+class ResultRow(dict[str, Any]):
     """One row of a result by column: `label`, the columns of the trace, `seconds`; and derived ones, as row["wire_bits"]."""
 
     def __init__(self, run: Result, number: int):
         columns = {**run.trace, "seconds": run.timing["seconds"]}
-        super().__init__({"label": run.attrs["label"], **{name: values[number].item() for name, values in columns.items()}})
+        super().__init__({"label": run.label, **{name: values[number].item() for name, values in columns.items()}})
         self._run, self._number = run, number
 
     def __missing__(self, name: str) -> Any:

@@ -14,7 +14,7 @@ from mpi_compress.algorithms.double_encoding import rounded_up, xi
 from mpi_compress.algorithms.papers.iade import AIADE, DQGD, IADE, IADESGD
 from mpi_compress.cli.show import summary
 from mpi_compress.core.errors import UserError
-from mpi_compress.job.tables import Verdict
+from mpi_compress.job.tables import Ending
 
 SENT, BOUND = {"name": "lattice"}, {"name": "lattice", "range": "bound"}
 HEADER = 64 + 32 + 64  # the coder's few bits, the length, M
@@ -59,7 +59,7 @@ def test_the_theorems_hold_down_to_the_floor_of_floats_where_the_run_ends(algori
     p = problem(count, mu=0.05)
     x_star, _ = optimum(p)
     run = watched(p, algorithm, rounds=100_000)
-    assert run.verdict is Verdict.COMPLETE
+    assert run.verdict is Ending.COMPLETE
     assert "finer than floats" in run.reason
     assert np.all(run.trace["gap"][1:] <= 1)
     assert np.all(run.distance <= run.trace["bound"] + 1e-13)
@@ -151,7 +151,7 @@ def test_a_step_that_no_theorem_covers_has_no_bound():
 
 def test_a_run_that_diverges_is_not_taken_for_one_that_is_done():
     run = play(problem(4, "least-squares"), {"name": "iade", "step": "4/L", "rate": 0.999}, SENT, 5000, down=SENT)
-    assert run.verdict is Verdict.DIVERGED
+    assert run.verdict is Ending.DIVERGED
     assert run.trace["loss"][-1] > run.trace["loss"][0]
 
 
@@ -307,7 +307,7 @@ def test_a_run_from_its_optimum_ends_where_its_budget_underflows(algorithm, q):
         p = mirrored()
     down = {"name": "identity"} if algorithm == "dqgd" else q
     run = play(p, {"name": algorithm, "level": 1.0}, q, 20_000, x0=np.zeros(3), down=down)
-    assert run.verdict is Verdict.COMPLETE
+    assert run.verdict is Ending.COMPLETE
     assert "finer than floats" in run.reason
     assert np.all(run.trace["gap"][1:] == 0)
     assert np.all(run.x == 0)

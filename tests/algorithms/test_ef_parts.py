@@ -13,7 +13,7 @@ from mpi_compress.algorithms.regimes import Regime
 from mpi_compress.algorithms.sampling import Batches
 from mpi_compress.algorithms.steps import bind
 from mpi_compress.core.streams import Role, Round, Streams
-from mpi_compress.job.tables import Verdict
+from mpi_compress.job.tables import Ending
 from mpi_compress.messages.compressors.accordion import Accordion
 from mpi_compress.messages.kinds import Dense
 from mpi_compress.problem.constants import gradient_noise
@@ -369,7 +369,7 @@ def test_a_step_that_falls_by_more_than_floats_can_square_ends_a_run_and_not_the
     steps, up = [[0, 1e160], [5, 1e-10]], {"name": "hard-threshold", "threshold": 1e30}
     with np.errstate(over="ignore", invalid="ignore"):
         run = play(problem(), {**algorithm, "step": steps}, up, 20, x_star=np.zeros(30))
-    assert run.verdict is Verdict.DIVERGED
+    assert run.verdict is Ending.DIVERGED
 
 
 def test_a_regime_compares_one_epoch_with_another():

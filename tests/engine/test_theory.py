@@ -78,7 +78,7 @@ def test_columns_follow_from_the_least_over_rounds(runs):
 @pytest.mark.parametrize("name", RUNS)
 def test_no_run_needs_more_rounds_than_table_1_says(name, runs):
     run = runs[name]
-    table = bounds.Table.of(run)
+    table = bounds.BoundsTable.of(run)
     assert table.gain >= table.worst_gain * (1 - 1e-12)
     needed, gaps, squares = run.trace["round"], run.trace["suboptimality"], run.trace["grad_norm"] ** 2
     reached = np.minimum.accumulate(gaps), np.minimum.accumulate(squares)
@@ -101,7 +101,7 @@ def test_what_has_no_lemma_has_no_bound(tmp_path):
     for algorithm, compressor, count in refused:
         (run,) = mc.run(described(tmp_path, algorithm, compressor, count, rounds=3), out=tmp_path)
         assert np.all(np.isnan(run.theory["improvement"]))
-        assert bounds.Table.of(run) is None
+        assert bounds.BoundsTable.of(run) is None
         assert any("has no bound" in line for line in summary(run))
     (run,) = mc.run(described(tmp_path, {"name": "cat"}, {"name": "stochastic"}, 3, rounds=3), out=tmp_path)
     assert np.all(run.theory["improvement"] > 0)

@@ -51,12 +51,12 @@ def test_a_derived_column_asked_of_the_trace_is_named(tmp_path):
 def test_a_table_says_how_fine_the_grids_of_tuned_steps_were(tmp_path, values, said):
     tune = {"parameter": "algorithm.step", "values": values, "to": {"squared_grad_norm": 1e-3}}
     run = run_of(tmp_path, {"name": "gd", "step": "theory"}, rounds=40, tune=tune)
-    (note,) = compare([run], [Target("squared_grad_norm", 1e-3)]).notes[-1:]
+    (note,) = compare([run], [Target.of("squared_grad_norm", 1e-3)]).notes[-1:]
     assert note.startswith(f"tuned by {said}")
 
 
 def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_down_last(runs):
-    table = compare(runs, [Target("loss", 0.4), Target("loss", 0.75)])
+    table = compare(runs, [Target.of("loss", 0.4), Target.of("loss", 0.75)])
     assert table.cells == [
         ["fast", "1.5 kbit (1 kbit … 2 kbit)", "1 kbit"],
         ["slow", "3 kbit", "3 kbit"],
@@ -64,21 +64,21 @@ def test_methods_come_in_the_order_of_what_they_took_and_those_that_do_not_come_
         ["wild", "not reached (diverged in round 2)", "not reached (diverged in round 2)"],
     ]
     assert table.caption == "bits sent up, on the wire, over all workers; median (range) over 2 seeds"
-    assert [cells[1] for cells in compare(runs, [Target("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
-    assert compare(runs, [Target("loss", 0.4)], "round").cells[1] == ["slow", "3"]
-    assert compare(runs, [Target("grad_norm", 5.0, rising=True)]).methods[0].label == "wild"
+    assert [cells[1] for cells in compare(runs, [Target.of("loss", 0.4)], "seconds").cells[:2]] == ["3 s (2 s … 4 s)", "6 s"]
+    assert compare(runs, [Target.of("loss", 0.4)], "round").cells[1] == ["slow", "3"]
+    assert compare(runs, [Target.of("grad_norm", 5.0, rising=True)]).methods[0].label == "wild"
 
 
 def test_a_target_that_some_seeds_reach_says_how_many(tmp_path):
     runs = [written(tmp_path, "a", losses, seed) for seed, losses in enumerate(([1.0, 0.3], [1.0, 0.9], [1.0, 0.2]))]
-    assert compare(runs, [Target("loss", 0.4)]).cells == [
+    assert compare(runs, [Target.of("loss", 0.4)]).cells == [
         ["a", "median 1 kbit, 1 kbit with 2 of 3 seeds; not reached by 1 seed in 1 kbit (0.9 at the end)"]
     ]
 
 
 def test_a_gap_to_an_unknown_optimum_is_not_a_gap_that_is_not_reached(tmp_path):
     run = written(tmp_path, "a", [1.0, 0.3], gap=False)
-    assert compare([run], [Target("suboptimality", 0.4)]).cells == [["a", "f* is not known"]]
+    assert compare([run], [Target.of("suboptimality", 0.4)]).cells == [["a", "f* is not known"]]
     assert endings([run])[0][3] == "–"
 
 
@@ -92,7 +92,7 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(tmp_path):
 
 def test_tables_in_three_formats(runs, tmp_path):
     runs.append(written(tmp_path, "50 % | x_1", [0.1]))
-    table = compare(runs, [Target("loss", 0.4)])
+    table = compare(runs, [Target.of("loss", 0.4)])
     assert markdown(table.heads, table.cells, table.caption).splitlines()[2:6] == [
         "| method | loss ≤ 0.4 |", "| --- | --- |", "| 50 % \\| x_1 | 0 bit |", "| fast | 1.5 kbit (1 kbit … 2 kbit) |",
     ]  # fmt: skip
@@ -113,8 +113,8 @@ def test_what_is_no_target_is_refused(text):
 
 
 def test_a_target_as_it_is_typed():
-    assert target_of("loss=4e-1") == target_of(" loss <= 0.4") == Target("loss", 0.4)
-    assert target_of("test_accuracy>=0.9") == Target("test_accuracy", 0.9, rising=True)
+    assert target_of("loss=4e-1") == target_of(" loss <= 0.4") == Target.of("loss", 0.4)
+    assert target_of("test_accuracy>=0.9") == Target.of("test_accuracy", 0.9, rising=True)
 
 
 def test_why_a_run_ended(tmp_path):
@@ -152,7 +152,7 @@ def test_what_is_set_from_outside_is_in_names_and_in_what_show_prints(tmp_path, 
 def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_path):
     run = run_of(tmp_path, {"name": "gd"}, rounds=40, log={"every": 10})
     squares = run.column("squared_grad_norm")
-    targets = [Target("squared_grad_norm", float(squares[2])), Target("squared_grad_norm", 1e-30)]
+    targets = [Target.of("squared_grad_norm", float(squares[2])), Target.of("squared_grad_norm", 1e-30)]
     found = compare([run], targets)
     heads, ((_, first, second),), notes = found.in_paper
     assert heads[2] == "‖∇f(x)‖² ≤ 10⁻³⁰"
@@ -166,7 +166,7 @@ def test_a_paper_has_signs_for_heads_and_what_was_not_reached_at_its_foot(tmp_pa
 
 def test_several_numbers_of_workers_stand_in_groups(tmp_path):
     runs = [run_of(tmp_path, {"name": "gd", "step": step}, rounds=20, count=n) for n in (4, 2) for step in ("0.1/L", "1/L")]
-    found = compare(runs, [Target("loss", float(runs[0].trace["loss"][10]))])
+    found = compare(runs, [Target.of("loss", float(runs[0].trace["loss"][10]))])
     assert [method.runs[0].attrs["n_workers"] for method in found.methods] == [2, 2, 4, 4]
 
 

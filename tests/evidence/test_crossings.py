@@ -4,9 +4,9 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.evidence.crossings import Need, crossing
+from mpi_compress.evidence.crossings import TimeToTarget, crossing
 
-DENSE, TOP = Need("dense", 1.0, 0.5, 20e6, False), Need("top-10", 2.0, 1.0, 1e6, False)
+DENSE, TOP = TimeToTarget("dense", 1.0, 0.5, 20e6, False), TimeToTarget("top-10", 2.0, 1.0, 1e6, False)
 JOB = """
 data = { generator = "gspar", samples = 60, dim = 200 }
 objective.mu = "1e-2 L"
@@ -34,7 +34,7 @@ def test_the_crossing_is_where_both_take_the_same():
     assert DENSE.on(38e6) == pytest.approx(TOP.on(38e6))
     assert TOP.on(30e6) < DENSE.on(30e6)
     assert TOP.on(50e6) > DENSE.on(50e6)
-    assert crossing(DENSE, Need("worse", 9.0, 0.6, 21e6, False)) is None
+    assert crossing(DENSE, TimeToTarget("worse", 9.0, 0.6, 21e6, False)) is None
     assert crossing(DENSE, DENSE) is None
 
 

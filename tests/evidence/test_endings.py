@@ -11,7 +11,7 @@ from mpi_compress.evidence.endings import Tail, comes_nearer, ending, still_fall
 from mpi_compress.results.targets import Target
 
 K = np.arange(201)
-GRADIENT = Target("squared_grad_norm", 1e-4)
+GRADIENT = Target.of("squared_grad_norm", 1e-4)
 NOISE = np.random.default_rng(0).uniform(0.7, 1.3, K.size)
 
 
@@ -42,11 +42,11 @@ def test_slow_is_still_falling_and_flat_is_a_floor(values, still):
 def test_a_column_that_does_not_fall_to_zero_is_judged_by_what_is_left_to_the_level():
     """f falls to its least value, 0.3: a level above it comes nearer, one below it does not."""
     loss = 0.3 + 0.95**K
-    assert falls(loss, Target("loss", 0.3)) == 1.0
-    assert falls(loss, Target("loss", 0.2)) == 0.0
+    assert falls(loss, Target.of("loss", 0.3)) == 1.0
+    assert falls(loss, Target.of("loss", 0.2)) == 0.0
     accuracy = 0.8 - 0.5 * 0.95**K
-    assert falls(accuracy, Target("test_accuracy", 0.8, rising=True)) == 1.0
-    assert falls(accuracy, Target("test_accuracy", 0.9, rising=True)) == 0.0
+    assert falls(accuracy, Target.of("test_accuracy", 0.8, rising=True)) == 1.0
+    assert falls(accuracy, Target.of("test_accuracy", 0.9, rising=True)) == 0.0
 
 
 def test_several_seeds_are_judged_by_most_of_them():
@@ -62,7 +62,7 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
         written(tmp_path, "cut off", list(0.95**k)), written(tmp_path, "floor", list(np.maximum(0.7**k, 0.05))),
         written(tmp_path, "wild", [1.0, 9.0], status="diverged"),
     ]  # fmt: skip
-    target = Target("grad_norm", 1e-3)
+    target = Target.of("grad_norm", 1e-3)
     cells = dict(compare(runs, [target]).cells)
     assert cells == {
         "cut off": "not reached in 40 kbit (0.1285, still falling)", "floor": "not reached (floors at 0.05)",
@@ -71,13 +71,13 @@ def test_a_table_tells_runs_that_were_cut_off_from_floors_and_from_runs_that_div
     assert compare(runs[:1], [target], "round").cells[0][1] == "not reached in 40 rounds (0.1285, still falling)"
     assert compare(runs[:1], [target], "seconds").cells[0][1] == "not reached in 80 s (0.1285, still falling)"
     rising = written(tmp_path, "up", list(1 - 0.95**k))
-    assert compare([rising], [Target("loss", 1.0, rising=True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
+    assert compare([rising], [Target.of("loss", 1.0, rising=True)]).cells[0][1] == "not reached in 40 kbit (0.8715, still rising)"
 
 
 def test_a_run_that_goes_on_leaves_all_of_its_method_open(tmp_path):
     k = np.arange(41)
     over, open_ = (written(tmp_path, "a", list(0.95**k), seed, status) for seed, status in enumerate(("complete", "stopped")))
-    target = Target("grad_norm", 1e-3)
+    target = Target.of("grad_norm", 1e-3)
     assert ending([over, open_], target).startswith("(0.1285 so far, stopped")
     assert ending([open_, over], target).startswith("(0.1285 so far, ")
     wild = written(tmp_path, "a", [1.0, 0.1285], 2, "diverged")

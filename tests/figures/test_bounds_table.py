@@ -6,7 +6,7 @@ import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.figures.of_run import draw_bounds
 from mpi_compress.job.loading import parse_job
-from mpi_compress.results.bounds import HEADS, Table
+from mpi_compress.results.bounds import HEADS, BoundsTable
 
 
 def played(tmp_path, theory):
@@ -25,7 +25,7 @@ def test_its_cells_are_the_bounds_and_the_rounds_that_were_needed(tmp_path, caps
     (drawn,) = draw_bounds(run).axes[0].tables
     cells = {place: cell.get_text().get_text() for place, cell in drawn.get_celld().items()}
     assert [cells[0, column] for column in range(6)] == [*HEADS]
-    table = Table.of(run)
+    table = BoundsTable.of(run)
     rows = list(table.rows())
     assert {row.kind for row in rows} == {"µ-convex", "convex", "non-convex"}
     for i, (kind, eps, needed, bound) in enumerate(rows, 1):

@@ -16,7 +16,7 @@ from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.kinds import Compressed, Dense, Sparse
 from mpi_compress.messages.link import REFUSED, SILENT, Link, Message
 from mpi_compress.messages.mean import Averager, Folded
-from mpi_compress.messages.tree import LEAF, Sum, Tree, TreeAdder, as_message
+from mpi_compress.messages.tree import LEAF, PartialSum, Tree, TreeAdder, as_message
 
 
 def link(dim: int, kind: str = "identity") -> Link:
@@ -142,23 +142,23 @@ def test_messages_that_are_refused_or_not_finite_have_no_sum():
 
 
 def test_a_sum_is_written_in_12_bytes_a_coordinate_or_8_for_each_of_d():
-    sparse = Sum(7, Sparse(90, np.array([3, 88], np.uint32), np.array([0.1, -2.0])))
-    dense = Sum(40, Dense(np.arange(5.0)))
+    sparse = PartialSum(7, Sparse(90, np.array([3, 88], np.uint32), np.array([0.1, -2.0])))
+    dense = PartialSum(40, Dense(np.arange(5.0)))
     for given_sum, dim, size in ((sparse, 90, 8 + 24), (dense, 5, 8 + 40)):
         message = given_sum.message()
         assert message.data.size == size
-        again = Sum.read(Message(message.data), dim)
+        again = PartialSum.read(Message(message.data), dim)
         assert type(again.vector) is type(given_sum.vector)
         assert again.vector.dense().tobytes() == given_sum.vector.dense().tobytes()
         for wrong in (message.data[:-1], message.data[:3]):
             with pytest.raises(CorruptMessage):
-                Sum.read(Message(wrong.copy()), dim)
-    assert Sum.read(sparse.message(), 90).held == 7
+                PartialSum.read(Message(wrong.copy()), dim)
+    assert PartialSum.read(sparse.message(), 90).held == 7
     for at, index in ((-4, 90), (-4, 0), (-8, 2**32 - 1)):  # beyond d, or not increasing
         data = sparse.message().data.copy()
         data[data.size + at :][:4] = np.array([index], np.uint32).view(np.uint8)
         with pytest.raises(CorruptMessage, match="no increasing ones below 90"):
-            Sum.read(Message(data), 90)
+            PartialSum.read(Message(data), 90)
 
 
 def test_a_master_that_asks_for_single_messages_is_told_so():

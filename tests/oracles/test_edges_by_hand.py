@@ -30,7 +30,7 @@ from mpi_compress.messages.kinds import Dense, Projections, SignSparse, WithScal
 from mpi_compress.planning.pool import measures_seconds
 from mpi_compress.problem.models.deep.network import Network
 from mpi_compress.problem.own_parts import _of_x, _value
-from mpi_compress.results.bounds import Table
+from mpi_compress.results.bounds import BoundsTable
 from mpi_compress.results.files import job_name
 from mpi_compress.results.targets import Target
 from mpi_compress.results.tidy import _job_of
@@ -138,7 +138,7 @@ def test_table_1_is_shown_for_powers_of_ten_below_the_first_square_of_the_gradie
     trace = {"round": np.arange(rows), "loss": np.ones(rows), "suboptimality": np.ones(rows), "grad_norm": np.array([4.0, 2.0, 1.0, 0.1])}
     trace |= {"distance": np.ones(rows), "elements_up": np.arange(rows)}
     attrs = {"label": "x", "status": "complete", "L": 2.0, "mu": 0.0, "f_star": 0.0, "curve": "alpha", "dim": 50, "n_workers": 1}
-    table = Table.of(mc.Run(Path("x.h5"), attrs, trace, {}, {"seconds": np.zeros(rows)}, None, theory))
+    table = BoundsTable.of(mc.Run(Path("x.h5"), attrs, trace, {}, {"seconds": np.zeros(rows)}, None, theory))
     assert [(row.kind, row.eps, row.needed) for row in table.rows()] == [("non-convex", pytest.approx(16 * 10.0**-k), need) for k, need in ((1, 2), (2, 3), (3, 3))]
 
 
@@ -184,8 +184,8 @@ def test_a_sample_of_one_row_is_the_least():
 
 def test_a_shorter_trial_may_spend_its_share_of_all_budgets_and_rounds_are_whole():
     stop = {"rounds": 100, "seconds": "1 min", "wire_bits_up": 900.0}
-    assert _shortened(stop, 1 / 3, Target("loss", 0.5)) == {"rounds": 34, "seconds": pytest.approx(20), "wire_bits_up": pytest.approx(300), "loss": 0.5}
-    assert _shortened({"rounds": 2, "loss": 0.7}, 1 / 9, Target("loss", 0.5)) == {"rounds": 1, "loss": 0.7}
+    assert _shortened(stop, 1 / 3, Target.of("loss", 0.5)) == {"rounds": 34, "seconds": pytest.approx(20), "wire_bits_up": pytest.approx(300), "loss": 0.5}
+    assert _shortened({"rounds": 2, "loss": 0.7}, 1 / 9, Target.of("loss", 0.5)) == {"rounds": 1, "loss": 0.7}
 
 
 @pytest.mark.parametrize(("shape", "m"), [((5, 7), 5), ((3, 3, 4, 8), 36), ((1, 6), 1)])

@@ -46,13 +46,13 @@ def test_methods_that_reach_a_rising_target_come_first_and_of_the_others_the_nea
         run("far", test_accuracy=[0.1, 0.2, 0.3], wire_bits_up=bits), run("near", test_accuracy=[0.1, 0.5, 0.8], wire_bits_up=bits),
         run("late", test_accuracy=[0.1, 0.5, 0.9], wire_bits_up=bits), run("soon", test_accuracy=[0.1, 0.95, 0.9], wire_bits_up=bits),
     ]  # fmt: skip
-    assert order(runs, Target("test_accuracy", 0.9, rising=True)) == ["soon", "late", "near", "far"]
+    assert order(runs, Target.of("test_accuracy", 0.9, rising=True)) == ["soon", "late", "near", "far"]
     falling = [run(r.label, test_loss=1 - r.trace["test_accuracy"], wire_bits_up=bits) for r in runs]
-    assert order(falling, Target("test_loss", 0.101)) == ["soon", "late", "near", "far"]
+    assert order(falling, Target.of("test_loss", 0.101)) == ["soon", "late", "near", "far"]
 
 
 def test_what_a_method_took_is_the_median_over_its_seeds_and_infinite_where_half_of_them_miss():
-    level, bits = Target("loss", 0.5), [0, 10, 20, 30]
+    level, bits = Target.of("loss", 0.5), [0, 10, 20, 30]
     falls = {1: [1, 0.5, 0, 0], 2: [1, 1, 0.5, 0], 3: [1, 1, 1, 0.5], 0: [1, 1, 1, 0.9]}
 
     def method(name, *ends):
@@ -66,7 +66,7 @@ def test_what_a_method_took_is_the_median_over_its_seeds_and_infinite_where_half
 
 def test_a_level_cannot_be_said_only_where_no_seed_knows_it():
     """f* may be known late, or with one seed alone: its rows count."""
-    level, bits = Target("suboptimality", 0.5), [0, 10, 20]
+    level, bits = Target.of("suboptimality", 0.5), [0, 10, 20]
     known, late, unknown = (
         run("GD", seed, suboptimality=values, wire_bits_up=bits)
         for seed, values in enumerate(([1, 1, 0.4], [nan, 0.5, 0.4], [nan, nan, nan]))
@@ -100,7 +100,7 @@ def test_a_crossing_is_that_of_the_medians_over_seeds():
         run(label, seed, links="1 Mbit/s", loss=[1, 0.5], **{c: [0, share * v] for c, v in zip(("model_seconds", "model_fixed", "model_bits"), own, strict=True)})
         for label, own in medians.items() for seed, share in enumerate((1, 0.01, 50))
     ]  # fmt: skip
-    first, second = statements(runs, Target("loss", 0.5))
+    first, second = statements(runs, Target.of("loss", 0.5))
     assert first == "on links of 1 Mbit/s, by the model: dense is fastest to loss ≤ 0.5, in 3 s"
     assert second == "  sparse takes 5 s; it wins below 333.3 kbit/s, against dense"
 

@@ -211,7 +211,7 @@ def seconds_of(run: mc.Run) -> float:
     return float(np.quantile(np.diff(run.timing["seconds"]) / np.diff(run.trace["round"]), 0.25))
 
 
-def told(name: str, r: scale.Round, real: float) -> float:
+def told(name: str, r: scale.RoundTimes, real: float) -> float:
     """The ratio of a modelled round and a real one, which `pytest -s` shows."""
     parts = ", ".join(f"{part} {scale.time_text(getattr(r, part))}" for part in scale.PARTS)
     print(f"\n{name}, {r.n} workers: {scale.time_text(r.seconds)} modelled ({parts}), {scale.time_text(real)} played: {r.seconds / real:.2f}")

@@ -13,7 +13,7 @@ import pytest
 import mpi_compress as mc
 from mpi_compress.cli.main import main
 from mpi_compress.problem.datasets import download, libsvm
-from mpi_compress.problem.datasets.known import KNOWN, Known
+from mpi_compress.problem.datasets.known import KNOWN, LibsvmSet
 
 TEXT = "".join(f"{1 - 2 * (i % 2)} {i % 7 + 1}:{i}.25 {i % 7 + 9}:1\n" for i in range(5000)).encode()  # N = 5000, d = 15
 PACKED = bz2.compress(TEXT)
@@ -80,9 +80,9 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setenv("MPI_COMPRESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MPI_COMPRESS_DATA", raising=False)
     monkeypatch.setattr(download, "_WAIT", 0.0)
-    monkeypatch.setitem(KNOWN, "tiny", Known(5000, 15, ("tiny",), nonzeros=10000))
-    monkeypatch.setitem(KNOWN, "packed", Known(5000, 15, ("tiny.bz2",), nonzeros=10000))
-    monkeypatch.setitem(KNOWN, "joined", Known(10000, 15, ("one.bz2", "two.bz2"), nonzeros=20000))
+    monkeypatch.setitem(KNOWN, "tiny", LibsvmSet(5000, 15, ("tiny",), nonzeros=10000))
+    monkeypatch.setitem(KNOWN, "packed", LibsvmSet(5000, 15, ("tiny.bz2",), nonzeros=10000))
+    monkeypatch.setitem(KNOWN, "joined", LibsvmSet(10000, 15, ("one.bz2", "two.bz2"), nonzeros=20000))
     yield server.site
     server.shutdown()
     server.server_close()

@@ -212,6 +212,6 @@ def test_what_sliders_need_has_fewer_levels_where_it_would_be_too_large(found, m
 
 def test_costs_in_bits_are_written_as_bits(found):
     run = found[0].runs[0]
-    (cells,) = compare([run], [Target("loss", 0.68)], "cost_up").cells
+    (cells,) = compare([run], [Target.of("loss", 0.68)], "cost_up").cells
     assert re.fullmatch(r"[\d.]+ k?bit", cells[1])
     assert math.isfinite(run.trace["cost_up"][-1])

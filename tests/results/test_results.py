@@ -21,9 +21,10 @@ from mpi_compress import UserError
 from mpi_compress.cli.main import main
 from mpi_compress.evidence.lines import by_seed, last_points, levels, lines
 from mpi_compress.figures import plotting as figures
-from mpi_compress.results import trying
+from mpi_compress.results import reader, summary, trying
 from mpi_compress.results.difference import difference
 from mpi_compress.results.locks import is_being_written
+from mpi_compress.results.targets import ResultRow
 from mpi_compress.results.writer import Recorder, Row, part_of
 
 
@@ -43,6 +44,17 @@ def test_rows_come_back_as_they_were_written(tmp_path):
     assert (run.label, run.status, run.attrs["extra"]) == ("a", "complete", 5)
     assert run.x.tolist() == [0.0, 1.0, 2.0]
     assert not file.with_name("a.h5.part").exists()
+
+
+def test_run_label_alone_knows_how_a_label_is_stored(tmp_path, monkeypatch):
+    def everywhere(run):
+        return repr(run), run._repr_html_(), summary.html_of_many([run]), ResultRow(run, 0)["label"]
+
+    (run,) = results_with(tmp_path, ["a, b"])
+    shown = everywhere(run)
+    elsewhere = replace(run, attrs={"called" if name == reader.LABEL else name: value for name, value in run.attrs.items()})
+    monkeypatch.setattr(reader.Run, "label", property(lambda run: run.attrs["called"]))
+    assert everywhere(elsewhere) == shown
 
 
 def test_a_short_run_makes_a_small_file(small_job, tmp_path):

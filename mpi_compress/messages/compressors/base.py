@@ -162,7 +162,10 @@ class AmongWorkers(Compressor):
 class Composed(Compressor):
     """A compressor of blocks: another one, `each`, is applied to each of them."""
 
-    each: Compressor
+    @property
+    @abstractmethod
+    def each(self) -> Compressor:
+        """The compressor of a block."""
 
     @abstractmethod
     def within_model(self, sizes: Sequence[int]) -> "Composed":

@@ -1,10 +1,10 @@
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.registry import fact, is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors.base import AmongWorkers, Composed, Compressor, compressors, one_of
@@ -24,56 +24,52 @@ class BlockWise(AmongWorkers, Composed):
     sizes: list[int] | Literal["model"] | None = None  # coordinates of each block, d in all; "model": the model's own blocks
     codec_of_block: str = ""  # the codec of each block; left out: the one that the block's compressor counts
     joined: bool = False  # true: coordinates that blocks send are one message of the whole vector, for a codec of the whole
-    makes = Blocks
-    codec = "blocks"
     paper = "dist-EF-SGD (Zheng, Huang, Kwok 2019) §4; HT §C.5"
-    each: Compressor = field(init=False, repr=False, compare=False)
+
+    @cached_property
+    def each(self) -> Compressor:
+        return compressors.build(self.of, "of")
+
+    @fact
+    def makes(self) -> type[Compressed]:
+        return Sparse if self.joined else Blocks
+
+    @fact
+    def codec(self) -> str:
+        return self.each.codec if self.joined else "blocks"
 
     def __post_init__(self) -> None:
         one_of(slices=self.slices, sizes=self.sizes)
         if self.sizes != "model" and min(self.sizes or [self.slices or 0]) < 1:
             raise ValueError("slices and sizes should be at least 1")
-        each = compressors.build(self.of, "of")
+        each = self.each
         if each.has_state or each.follows == "step" or each.needs_noise:
             raise ValueError(f"{each.name} follows the run, which no block can: blocks are for compressors that do not")
-        codec = self.codec_of_block or each.codec
+        codec = self._codec
         if not (codec in codecs and codecs[codec]().writes(each.makes)):
             raise ValueError(f"codec_of_block = '{codec}' cannot write what '{each.name}' makes")
-        if self.joined:
-            self._join(each)
-        object.__setattr__(self, "each", each)
-
-    def _join(self, each: Compressor) -> None:
-        if self.codec_of_block:
+        if self.joined and self.codec_of_block:
             raise ValueError("joined = true leaves one message, so codec_of_block has no use: leave it out, and choose [up] codec")
-        if each.makes is not Sparse:
+        if self.joined and each.makes is not Sparse:
             raise ValueError(f"joined = true is for compressors that send coordinates with their values, and not '{each.name}'")
-        object.__setattr__(self, "makes", Sparse)
-        object.__setattr__(self, "codec", each.codec)
 
-    def among(self, n: int) -> "BlockWise":
-        return self._with(each=self.each.among(n)) if isinstance(self.each, AmongWorkers) else self
+    def among(self, n: int) -> Self:
+        return self.bound_to(each=self.each.among(n)) if isinstance(self.each, AmongWorkers) else self
 
-    def within_model(self, sizes: Sequence[int]) -> "BlockWise":
+    def within_model(self, sizes: Sequence[int]) -> Self:
         if self.sizes != "model":
             return self
         held = [size for size in sizes if size > 0]
         if not held:
             raise ValueError('sizes = "model" takes the blocks of a model, and a loss of a margin has none; give slices or sizes')
-        return self._with(sizes=held)
-
-    def _with(self, each: Compressor | None = None, sizes: list[int] | None = None) -> "BlockWise":
-        """This compressor with other compressors of its blocks, or with settled sizes."""
-        known = replace(self, sizes=sizes or self.sizes)
-        object.__setattr__(known, "each", each or self.each)
-        return known
+        return self.bound_to(each=self.each, sizes=held)
 
     @property
     def follows(self) -> Literal["", "step", "regime"]:
         return self.each.follows
 
-    def in_round(self, dim: int, step: float, critical: bool) -> "BlockWise":
-        return self._with(each=self.each.in_round(dim, step, critical)) if self.follows else self
+    def in_round(self, dim: int, step: float, critical: bool) -> Self:
+        return self.bound_to(each=self.each.in_round(dim, step, critical)) if self.follows else self
 
     def lengths(self, dim: int) -> list[int]:
         """The number of coordinates of each block."""

@@ -1,7 +1,7 @@
-from dataclasses import field
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
-from mpi_compress.core.registry import is_ours
+from mpi_compress.core.registry import fact, is_ours
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.codecs.base import FieldCodec
@@ -33,12 +33,22 @@ class Chain(AmongWorkers):
     makes = Chained
     codec = "chain"
     paper = "Qsparse-local-SGD (Basu et al. 2019) §2; not checked against the paper"
-    outer: Compressor = field(init=False, repr=False, compare=False)
-    inner: Compressor = field(init=False, repr=False, compare=False)
+
+    @cached_property
+    def outer(self) -> Compressor:
+        return compressors.build(self.first, "first")
+
+    @cached_property
+    def inner(self) -> Compressor:
+        return compressors.build(self.then, "then")
+
+    @fact
+    def draws_indices(self) -> bool:
+        return self.outer.draws_indices
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        outer, inner = compressors.build(self.first, "first"), compressors.build(self.then, "then")
+        outer, inner = self.outer, self.inner
         for each in (outer, inner):
             if each.has_state or each.follows or each.needs_noise or each.bounds_range:
                 raise ValueError(f"{each.name} follows the run, which no part of a chain can")
@@ -46,30 +56,21 @@ class Chain(AmongWorkers):
             raise ValueError(f"first = '{outer.name}' sends no value of its own for each coordinate; try top-k or random-k")
         if not issubclass(inner.makes, Whole):
             raise ValueError(f"then = '{inner.name}' does not send all values; try dithering or natural")
-        self._check_codecs(outer, inner)
-        self._hold(outer, inner)
-
-    def _check_codecs(self, outer: Compressor, inner: Compressor) -> None:
         of_first = IndexCodec if outer.makes is Sparse else FieldCodec
         for key, name, kind, base in (
-            ("codec_of_first", self._codecs(outer, inner)[0], outer.makes, of_first),
-            ("codec_of_then", self._codecs(outer, inner)[1], inner.makes, Codec),
+            ("codec_of_first", self._codecs[0], outer.makes, of_first),
+            ("codec_of_then", self._codecs[1], inner.makes, Codec),
         ):
             if not (name in codecs and issubclass(codecs[name], base) and codecs[name]().writes(kind)):
                 raise ValueError(f"{key} = '{name}' cannot write what is sent there")
 
-    def _codecs(self, outer: Compressor, inner: Compressor) -> tuple[str, str]:
-        return self.codec_of_first or outer.codec, self.codec_of_then or inner.codec
+    @property
+    def _codecs(self) -> tuple[str, str]:
+        return self.codec_of_first or self.outer.codec, self.codec_of_then or self.inner.codec
 
-    def _hold(self, outer: Compressor, inner: Compressor) -> None:
-        object.__setattr__(self, "outer", outer)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "draws_indices", outer.draws_indices)
-
-    def among(self, n: int) -> "Chain":
-        known = type(self)(self.first, self.then, self.codec_of_first, self.codec_of_then, self.shrunk)
-        known._hold(self.outer.among(n) if isinstance(self.outer, AmongWorkers) else self.outer, self.inner)
-        return known
+    def among(self, n: int) -> Self:
+        outer = self.outer.among(n) if isinstance(self.outer, AmongWorkers) else self.outer
+        return self.bound_to(outer=outer, inner=self.inner)
 
     def _most(self, dim: int) -> int:
         """The number of values, or d where it varies."""
@@ -88,7 +89,7 @@ class Chain(AmongWorkers):
         if not is_ours(self.outer):
             placed = placed.checked(v.size)
         values = self.inner.compress(placed.values, t) if placed.elements else no_coordinates(0)
-        return Chained(placed, values, self._codecs(self.outer, self.inner), self._scale(values.dim))
+        return Chained(placed, values, self._codecs, self._scale(values.dim))
 
     def _scale(self, T: int) -> float:
         """What T values are multiplied by."""
@@ -96,7 +97,7 @@ class Chain(AmongWorkers):
 
     def known(self, dim: int) -> Known:
         first, then = (self.outer.makes, self.outer.known(dim)), (self.inner.makes, self.inner.known)
-        return {"codecs": self._codecs(self.outer, self.inner), "first": first, "then": then, "scale": self._scale}
+        return {"codecs": self._codecs, "first": first, "then": then, "scale": self._scale}
 
     def omega(self, dim: int) -> float | None:
         first, then = self.outer.omega(dim), self.inner.omega(self._most(dim))

@@ -36,7 +36,7 @@ class GSpar(Compressor):
         indices, drawn = found[certain], found[~certain]
         return Hybrid(v.size, indices, v[indices].astype(np.float64, copy=False), drawn, v[drawn] < 0, m)
 
-    def level(self, v: Vector, size: probabilities.Size) -> float:
+    def level(self, v: Vector, size: probabilities.VectorSize) -> float:
         """1/λ, times the scale of `size`."""
         if self.epsilon is not None:
             return probabilities.level_of_variance(v, size, self.epsilon)

@@ -35,7 +35,7 @@ class LQ(Compressor):
         return (sqrt(dim) - 1) / 2 if self.q == inf else dim ** max(1 / self.q, 0.5) - 1
 
 
-def scaled_norm(v: Vector, size: probabilities.Size, q: float) -> float:
+def scaled_norm(v: Vector, size: probabilities.VectorSize, q: float) -> float:
     """‖v‖_q of v (d,), times the scale of `size`."""
     peak = size.peak * size.scale
     if not 0 < peak < inf or q == inf:

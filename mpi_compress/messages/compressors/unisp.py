@@ -1,6 +1,7 @@
 import numpy as np
 
 from mpi_compress.core.fields import Share
+from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.vectors import taken
 from mpi_compress.messages.compressors.base import Compressor, compressors
@@ -19,10 +20,9 @@ class UniSp(Compressor):
     paper = "GSpar §4"
     draws_indices = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.shared_seed:
-            object.__setattr__(self, "makes", Drawn)
+    @fact
+    def makes(self) -> type[Compressed]:
+        return Drawn if self.shared_seed else Sparse
 
     def compress(self, v: Vector, t: Round) -> Compressed:
         if self.shared_seed:

@@ -1,6 +1,6 @@
 import sys
 import tomllib
-from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,9 +20,16 @@ class Table(CostModel):
     unit = "s"
     file: str  # path of the table, here or beside the job
     fit: Literal["affine", "packet", "points"] = "affine"  # the affine model, the packet model, or straight lines between points
-    _of: dict[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        (c0, c1), packet, (bits, seconds) = self._models
+        rises = bits.size == seconds.size > 0 and np.all(np.diff(bits) > 0)
+        if not (rises and c0 + c1 > 0 and min(c0, c1, *packet) >= 0 and packet[2] > 0):
+            raise ValueError(f"file = '{self.file}': costs must be 0 or more and sizes must rise")
+
+    @cached_property
+    def _models(self) -> Any:
+        """The affine model (c0, c1), the packet model (p0, p1, pmax), and points (bits, seconds) whose seconds do not fall."""
         try:
             link = tomllib.loads(Path(self.file).read_text(encoding="utf-8"))
             c0, c1, *packet = (_finite(link, key) for key in ("affine.c0", "affine.c1", "packet.c0", "packet.c1", "packet.pmax"))
@@ -35,20 +42,14 @@ class Table(CostModel):
         except ValueError as error:
             no_toml = "it is no TOML: " if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError) else ""
             raise ValueError(f"file = '{self.file}' is no table that `mpi-compress calibrate` made: {no_toml}{error}") from None
-        rises = bits.size == seconds.size > 0 and np.all(np.diff(bits) > 0)
-        if not (rises and c0 + c1 > 0 and min(c0, c1, *packet) >= 0 and packet[2] > 0):
-            raise ValueError(f"file = '{self.file}': costs must be 0 or more and sizes must rise")
-        rising = np.maximum.accumulate(seconds)
-        object.__setattr__(self, "_of", {"affine": (c0, c1), "packet": packet, "points": (bits, rising)})
+        return (c0, c1), packet, (bits, np.maximum.accumulate(seconds))
 
     def cost(self, payload: Any) -> Any:
-        c0, c1 = self._of["affine"]
+        (c0, c1), (p0, p1, pmax), (bits, seconds) = self._models
         if self.fit == "affine":
             return c1 * payload + c0
         if self.fit == "packet":
-            p0, p1, pmax = self._of["packet"]
             return p1 * np.ceil(payload / pmax) + p0
-        bits, seconds = self._of["points"]
         return np.interp(payload, bits, seconds) + c1 * np.maximum(0.0, payload - bits[-1])
 
 

@@ -1,7 +1,7 @@
 import csv
 import tomllib
 from bisect import bisect_right
-from dataclasses import field
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -41,23 +41,29 @@ class Trace(Clocked):
     file: str | None = None  # path of a CSV file with columns second, latency, bandwidth, and worker (0, 1, …) if they differ
     period: Time | None = None  # after which the tables begin again; left out: their last rows stay
     compute: Annotated[float | str, Checked(_compute)] = 0.0  # a gradient's time a nonzero ("2 ns"), or a table of calibrate
-    _tables: tuple[tuple[Row, ...], ...] = field(init=False, repr=False, compare=False)
-    _capacities: tuple[float, ...] = field(init=False, repr=False, compare=False)  # the bits that each table lets pass in a period
-    _pace: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = [name for name in ("rows", "of_workers", "file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"one of rows, of_workers and file is needed, and {' and '.join(given) or 'none'} was given")
-        tables = _read(Path(self.file)) if self.file is not None else self.of_workers or [self.rows or []]
-        object.__setattr__(self, "_tables", tuple(_checked(table) for table in tables))
         if self.period is not None and not float(self.period) > (last := max(table[-1][0] for table in self._tables)):
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
-        object.__setattr__(self, "_capacities", tuple(map(self._capacity, self._tables)))
-        pace = self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
-        if not 0 <= pace < inf:
+        if not 0 <= self._pace < inf:
             raise ValueError(f"compute = {self.compute} should be 0 or more, and finite")
-        object.__setattr__(self, "_pace", pace)
+
+    @cached_property
+    def _tables(self) -> tuple[tuple[Row, ...], ...]:
+        tables = _read(Path(self.file)) if self.file is not None else self.of_workers or [self.rows or []]
+        return tuple(_checked(table) for table in tables)
+
+    @cached_property
+    def _capacities(self) -> tuple[float, ...]:
+        """The bits that each table lets pass in a period; infinite without one."""
+        return tuple(added((self._end(t, i) - row[0]) * row[2] for i, row in enumerate(t)) for t in self._tables)
+
+    @cached_property
+    def _pace(self) -> float:
+        return self.compute if isinstance(self.compute, float) else _calibrated(self.compute)
 
     @property
     def files(self) -> list[str]:
@@ -96,10 +102,6 @@ class Trace(Clocked):
         within = second if self.period is None else second % float(self.period)
         row = bisect_right(table, within, key=lambda row: row[0]) - 1
         return table, row, self._end(table, row) - within
-
-    def _capacity(self, table: tuple[Row, ...]) -> float:
-        """The bits that a table lets pass in a period; infinite without one."""
-        return added((self._end(table, i) - row[0]) * row[2] for i, row in enumerate(table))
 
     def _end(self, table: tuple[Row, ...], row: int) -> float:
         """The second at which a row ends."""

@@ -1,4 +1,4 @@
-from dataclasses import field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -17,16 +17,18 @@ class NearestNeighbourMixing(OfByzantine):
     then: str | dict[str, Any] = "median"  # the robust mean of the mixed vectors
     count: int | None = None  # f, vectors left out of each mean; left out: as many as [workers] calls byzantine
     paper = "Allouah, Farhadkhani, Guerraoui, Gupta, Pinot, Stephan (AISTATS 2023); not checked against the paper"
-    after: RobustMean = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "after", robust_means.build(self.then, "then"))
+        self.after  # noqa: B018 - refuses what is none
+
+    @cached_property
+    def after(self) -> RobustMean:
+        return robust_means.build(self.then, "then")
 
     def among(self, n: int, f: int | None) -> Self:
         known = super().among(n, f)
-        object.__setattr__(known, "after", self.after.among(n, known.count))
-        return known
+        return known.bound_to(after=self.after.among(n, known.count))
 
     def of(self, vs: Vectors) -> Vector:
         kept = len(vs) - (self.count or 0)

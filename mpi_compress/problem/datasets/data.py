@@ -72,7 +72,7 @@ _MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")  # how a cell says
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """A CSV file as samples and labels."""
 
     X: Any  # (N, d) CSR matrix
@@ -83,7 +83,7 @@ class Table:
     remarks: Sequence[str]  # one for each column of words most of whose cells are numbers
 
 
-def read_csv(path: Path, label: str | int = -1) -> Table:
+def read_csv(path: Path, label: str | int = -1) -> CsvTable:
     """The rows of a CSV file. A column of numbers is a feature; one with words has a feature of 0 and 1 for each different word.
 
     Args:
@@ -118,7 +118,7 @@ def read_csv(path: Path, label: str | int = -1) -> Table:
             features += [f"{name}={word}" for word in words]
             entries = np.ones(len(cells)), (np.arange(len(cells)), which)
             blocks.append(scipy.sparse.csr_matrix(entries, shape=(len(cells), words.size)))
-    return Table(scipy.sparse.hstack(blocks, format="csr"), y, head[at], features, classes, remarks)
+    return CsvTable(scipy.sparse.hstack(blocks, format="csr"), y, head[at], features, classes, remarks)
 
 
 def _cells(path: Path) -> tuple[list[str], list[list[str]]]:

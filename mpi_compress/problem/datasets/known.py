@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mpi_compress.problem.datasets.libsvm import SUFFIXES
 
 
-class Known(NamedTuple):
+class LibsvmSet(NamedTuple):
     """N samples and d features as published; None for a set that is a part of another, of no fixed size."""
 
     samples: int | None
@@ -24,32 +24,32 @@ class Known(NamedTuple):
 
 
 KNOWN = {
-    "a1a": Known(1605, 123, ("a1a",)),
-    "a5a": Known(6414, 123, ("a5a",)),
-    "a9a": Known(32561, 123, ("a9a",), nonzeros=451592),
-    "a9a.t": Known(16281, 123, ("a9a.t",)),
-    "census-income": Known(199_523, 510, nonzeros=7_031_753),
-    "covtype": Known(581012, 54, ("covtype.libsvm.binary.bz2",), nonzeros=6_940_438),
-    "gisette": Known(6000, 5000, ("gisette_scale.bz2",), nonzeros=29_729_997),
-    "gisette.t": Known(1000, 5000, ("gisette_scale.t.bz2",)),
-    "ijcnn1": Known(49990, 22, ("ijcnn1.bz2",)),
-    "ijcnn1.val": Known(14990, 22, nonzeros=194_870),
-    "madelon": Known(2000, 500, ("madelon",), nonzeros=999_999),
-    "madelon.t": Known(600, 500, ("madelon.t",)),
-    "mushrooms": Known(8124, 112, ("mushrooms",), nonzeros=170_604),
-    "news20": Known(15935, 62061),
-    "news20.binary": Known(19996, 1355191, ("news20.binary.bz2",), nonzeros=9_097_916),
-    "phishing": Known(11055, 68, ("phishing",), nonzeros=331_610),
-    "rcv1": Known(697641, 47236, ("rcv1_train.binary.bz2", "rcv1_test.binary.bz2"), nonzeros=51_055_210),
-    "rcv1_vw1000": Known(None, 47236),
-    "real-sim": Known(72309, 20958, ("real-sim.bz2",), nonzeros=3_709_083),
-    "sector.scale": Known(6412, 55197),
-    "url": Known(2396130, 3231961, ("url_combined.bz2",), nonzeros=277_058_644),
-    "url_Day45": Known(None, 3231961),
-    "url_sub2000": Known(None, 3231961),
-    "w1a": Known(2477, 300, ("w1a",)),
-    "w8a": Known(49749, 300, ("w8a",), nonzeros=579_586),
-    "w8a.t": Known(14951, 300, ("w8a.t",)),
+    "a1a": LibsvmSet(1605, 123, ("a1a",)),
+    "a5a": LibsvmSet(6414, 123, ("a5a",)),
+    "a9a": LibsvmSet(32561, 123, ("a9a",), nonzeros=451592),
+    "a9a.t": LibsvmSet(16281, 123, ("a9a.t",)),
+    "census-income": LibsvmSet(199_523, 510, nonzeros=7_031_753),
+    "covtype": LibsvmSet(581012, 54, ("covtype.libsvm.binary.bz2",), nonzeros=6_940_438),
+    "gisette": LibsvmSet(6000, 5000, ("gisette_scale.bz2",), nonzeros=29_729_997),
+    "gisette.t": LibsvmSet(1000, 5000, ("gisette_scale.t.bz2",)),
+    "ijcnn1": LibsvmSet(49990, 22, ("ijcnn1.bz2",)),
+    "ijcnn1.val": LibsvmSet(14990, 22, nonzeros=194_870),
+    "madelon": LibsvmSet(2000, 500, ("madelon",), nonzeros=999_999),
+    "madelon.t": LibsvmSet(600, 500, ("madelon.t",)),
+    "mushrooms": LibsvmSet(8124, 112, ("mushrooms",), nonzeros=170_604),
+    "news20": LibsvmSet(15935, 62061),
+    "news20.binary": LibsvmSet(19996, 1355191, ("news20.binary.bz2",), nonzeros=9_097_916),
+    "phishing": LibsvmSet(11055, 68, ("phishing",), nonzeros=331_610),
+    "rcv1": LibsvmSet(697641, 47236, ("rcv1_train.binary.bz2", "rcv1_test.binary.bz2"), nonzeros=51_055_210),
+    "rcv1_vw1000": LibsvmSet(None, 47236),
+    "real-sim": LibsvmSet(72309, 20958, ("real-sim.bz2",), nonzeros=3_709_083),
+    "sector.scale": LibsvmSet(6412, 55197),
+    "url": LibsvmSet(2396130, 3231961, ("url_combined.bz2",), nonzeros=277_058_644),
+    "url_Day45": LibsvmSet(None, 3231961),
+    "url_sub2000": LibsvmSet(None, 3231961),
+    "w1a": LibsvmSet(2477, 300, ("w1a",)),
+    "w8a": LibsvmSet(49749, 300, ("w8a",), nonzeros=579_586),
+    "w8a.t": LibsvmSet(14951, 300, ("w8a.t",)),
 }
 
 

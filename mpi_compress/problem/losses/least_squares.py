@@ -3,7 +3,7 @@ from mpi_compress.problem.losses.base import Loss, losses
 
 
 @losses.register("least-squares")
-class LeastSquares(Loss):
+class SquaredError(Loss):
     """Half of the squared error, of real labels."""
 
     formula = "½ (m − y)²"

@@ -1,6 +1,5 @@
 """The contract of a model: a loss of rows in a flat x, a pure function of its arguments."""
 
-import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +43,7 @@ class Model(Part, ABC):
 
     def within(self, outline: Outline) -> Self:
         """This model for data of this outline; ValueError if it does not go with them."""
-        bound = copy.copy(self)
-        object.__setattr__(bound, "outline", outline)
+        bound = self.bound_to(outline=outline)
         bound.check()
         return bound
 

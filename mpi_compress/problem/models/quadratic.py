@@ -5,6 +5,7 @@ import numpy as np
 import scipy  # which loads linalg where it is first used
 from numpy.random import Generator
 
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, models
 from mpi_compress.problem.rows import Rows
@@ -29,8 +30,8 @@ class Quadratic(Model):
     convexity: float = 1e-6  # λ, the least eigenvalue of the mean of all A_i
     noise: float = 0.0  # σ, of the Gaussian noise on gradients: E‖noise‖² = σ²; 0: none
 
-    @property
-    def random(self) -> bool:  # type: ignore[override]
+    @fact
+    def random(self) -> bool:
         return self.noise > 0
 
     def check(self) -> None:

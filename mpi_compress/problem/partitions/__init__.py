@@ -1,10 +1,10 @@
 """Partitions: which rows each worker has."""
 
 from mpi_compress.core.registry import import_all
-from mpi_compress.problem.partitions.base import Partition, Sized, partitions
+from mpi_compress.problem.partitions.base import Partition, SizedPartition, partitions
 from mpi_compress.problem.partitions.split import Split, refuse_idle_workers
 
 register = partitions.register
 import_all(__name__)
 
-__all__ = ["Partition", "Sized", "Split", "partitions", "refuse_idle_workers", "register"]
+__all__ = ["Partition", "SizedPartition", "Split", "partitions", "refuse_idle_workers", "register"]

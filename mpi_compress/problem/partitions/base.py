@@ -68,7 +68,7 @@ class Partition(Part, ABC):
 
 
 @dataclass(frozen=True)
-class Sized(Partition):
+class SizedPartition(Partition):
     """A partition that cuts slices, which may be of unequal length."""
 
     sizes: list[float] | float | None = None  # shares, one a worker; or σ: sizes ∝ exp(σ ξ_i), ξ_i ~ N(0, 1); None: equal

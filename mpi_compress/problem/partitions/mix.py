@@ -6,11 +6,11 @@ from numpy.random import Generator
 
 from mpi_compress.core.fields import within
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.partitions.base import RowNumbers, Sized, partitions
+from mpi_compress.problem.partitions.base import RowNumbers, SizedPartition, partitions
 
 
 @partitions.register("mix")
-class Mix(Sized):
+class Mix(SizedPartition):
     """A share p̂ of the rows by label, the rest shuffled: between "shuffled" (p̂ = 0) and "by-label" (p̂ = 1).
 
     The seed draws which ⌊p̂N⌋ rows are sorted by label. Every worker has a slice of these and a slice of the others, in the same

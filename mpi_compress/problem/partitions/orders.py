@@ -5,11 +5,11 @@ from typing import Literal
 import numpy as np
 
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.partitions.base import RowNumbers, Sized, partitions
+from mpi_compress.problem.partitions.base import RowNumbers, SizedPartition, partitions
 
 
 @partitions.register("contiguous")
-class Contiguous(Sized):
+class Contiguous(SizedPartition):
     """Rows in the order of the file."""
 
     seeded = False
@@ -19,7 +19,7 @@ class Contiguous(Sized):
 
 
 @partitions.register("shuffled")
-class Shuffled(Sized):
+class Shuffled(SizedPartition):
     """Rows in an order that the seed draws."""
 
     def order(self, labels: Vector, seed: int) -> RowNumbers:
@@ -27,7 +27,7 @@ class Shuffled(Sized):
 
 
 @partitions.register("by-label")
-class ByLabel(Sized):
+class ByLabel(SizedPartition):
     """Rows by increasing label, so that most workers see one class only; rows of equal labels stay in the order of the file."""
 
     seeded = False

@@ -1,4 +1,3 @@
-import copy
 import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -29,9 +28,7 @@ class WeightDecay(Penalty):
         for pattern in (*self.blocks, *self.but):
             if not fnmatch.filter(blocks, pattern):
                 raise ValueError(f"no block of the model is called '{pattern}'; its blocks are {', '.join(blocks)}")
-        bound = copy.copy(self)
-        object.__setattr__(bound, "decays", tuple(self._places(blocks)))
-        return bound
+        return self.bound_to(decays=tuple(self._places(blocks)))
 
     def _places(self, blocks: Mapping[str, tuple[int, ...]]) -> Iterable[slice]:
         start = 0

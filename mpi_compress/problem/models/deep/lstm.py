@@ -5,6 +5,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
 from mpi_compress.problem.models.deep.framework import jax, jnp, lax
@@ -26,8 +27,8 @@ class LSTM(Network):
     layers: int = 3  # LSTM layers, one above the other
     dropout: float = 0.4  # of word vectors, between layers, and of the last layer's output
 
-    @property
-    def random(self) -> bool:  # type: ignore[override]
+    @fact
+    def random(self) -> bool:
         return self.dropout > 0
 
     def check(self) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import models
 from mpi_compress.problem.models.deep.framework import jax, jnp
@@ -27,8 +28,8 @@ class NCF(Network):
     layers: list[int] = field(default_factory=lambda: [256, 256, 128, 64], hash=False)  # widths, the first of both factors together
     dropout: float = 0.5  # after each layer
 
-    @property
-    def random(self) -> bool:  # type: ignore[override]
+    @fact
+    def random(self) -> bool:
         return self.dropout > 0
 
     def check(self) -> None:
