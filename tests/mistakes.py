@@ -243,7 +243,7 @@ ONCE_UNSEEN = (  # the suite did not notice these for long
     M("engine/theory.py", "8 * (LENGTH_BYTES + planned)", "8 * planned", ROWS + "the_wire_model_prices_the_length_and_all_that_a_codec_writes", "the length of a message is not priced"),
     M("algorithms/papers/iade.py", "self.s * self.c1 ** (k + 1) / 2)", "self.s * self.c1 ** (k + 1))", BOUNDS + "the_precision_of_iade_sgd_is_half_of_its_bound_on_the_square", "the whole budget for one direction"),
     M("algorithms/double_encoding.py", "node.past.moved, 3)", "node.past.moved, 2)", BOUNDS + "a_range_that_both_ends_know_is_what_the_gradient_moved_and_one_or_three_precisions", "a range of 2σ in place of 3σ"),
-    M("algorithms/double_encoding.py", "self.budget(node.past.k - 1)", "self.budget(node.past.k)", EDGES + "the_gap_of_double_encoding_is_what_the_direction_is_off_over_what_it_may_be", "the gap over the next budget"),
+    M("algorithms/double_encoding.py", "self.budget(k - 1) if k", "self.budget(k) if k", EDGES + "the_gap_of_double_encoding_is_what_the_direction_is_off_over_what_it_may_be", "the gap over the next budget"),
     M("algorithms/estimators/kimad.py", "(cost.computing(f.rows.nonzeros) if isinstance(cost, Clocked) else 0.0)", "0.0", LINKS + "kimad_leaves_a_gradient_its_time", "gradients take no time of the deadline"),
     M("algorithms/tuning/schemes.py", "return self.fpp + T * (self.index_bits + self.fpp)", "return T * (self.index_bits + self.fpp)", ROWS + "the_budget_of_a_stochastic_method_is_planned_with_the_scalar_in_its_payload", "the scalar costs nothing"),
     M("algorithms/tuning/schemes.py", "min(u.scalar for u in pairs)", "max(u.scalar for u in pairs)", EDGES + "the_mean_of_a_stochastic_method_is_times_the_least_of_the_scalars", "the largest scalar of all"),
