@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import mpi_compress as mc
-from mpi_compress.evidence.fewest import fewest
 from mpi_compress.evidence.outcomes import job_files, outcomes
+from mpi_compress.evidence.problems import fewest
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import Target

@@ -187,7 +187,7 @@ PICTURES = (
     M("evidence/verdicts.py", "if self.untested or math.isnan(self.median):", "if self.untested:", VERDICTS + "a_value_that_is_no_number_is_no_verdict", "no number is a verdict"),
     M("evidence/answers.py", "return float(run.column(q.name)[-1]), math.inf", "return answer, answer", VERDICTS + "a_run_that_is_cut_off_decides_only_what_its_further_rounds_cannot_change", "a run that was cut off counts as one that never comes down"),
     M("evidence/sentences.py", 'if tested - {"holds"} and "holds" in tested:', "if False:", "evidence/test_sentences.py", "a sentence holds if one of its rows does"),
-    M("evidence/outcomes.py", "each.outcome == outcome for each in judged", "each.outcome >= outcome for each in judged", REPORT + "the_summary_counts_sentences_and_all_rows", "claims of other outcomes are counted too"),
+    M("evidence/outcomes.py", "(n := counts[outcome])", "(n := counts.total())", REPORT + "the_summary_counts_sentences_and_all_rows", "claims of other outcomes are counted too"),
     M("report/series.py", '.replace("<", "\\\\u003c")', "", REPORT + "what_users_write_is_text_on_the_page_and_in_its_data", "a label can end the page's script"),
 )
 
@@ -257,7 +257,7 @@ ONCE_UNSEEN = (  # the suite did not notice these for long
     M("evidence/comparison.py", "* (-1.0 if target.rising else 1.0) if ends", "if ends", SEEDS + "methods_that_reach_a_rising_target_come_first_and_of_the_others_the_nearest", "the farthest from a rising target comes first"),
     M("results/targets.py", "bool(np.all(np.isnan(run.column(self.column))))", "bool(np.any(np.isnan(run.column(self.column))))", SEEDS + "a_level_cannot_be_said_only_where_no_seed_knows_it", "one row without f* makes a level unknown"),
     M("evidence/crossings.py", "(float(np.median(each)) for each in found)", "(float(np.min(each)) for each in found)", SEEDS + "a_crossing_is_that_of_the_medians_over_seeds", "the luckiest seed decides about a crossing"),
-    M("evidence/fewest.py", "if method.cells[0].median < math.inf]", "if min(method.cells[0].took) < math.inf]", SEEDS + "the_fewest_bits_are_those_of_methods_that_reach_the_target_with_more_than_half_of_their_seeds", "one seed is enough"),
+    M("evidence/problems.py", "if method.cells[0].median < math.inf]", "if min(method.cells[0].took) < math.inf]", SEEDS + "the_fewest_bits_are_those_of_methods_that_reach_the_target_with_more_than_half_of_their_seeds", "one seed is enough"),
     M("evidence/verdicts.py", "min(run.cores, ranks) < workers", "max(run.cores, ranks) < workers", SEEDS + "a_claim_about_workers_that_run_alone_takes_a_core_and_a_rank_for_each_of_them", "cores or ranks in place of both"),
     M("job/tables.py", "self.relative_distance * start", "self.relative_distance", ROWS + "a_run_ends_at_its_relative_distance", "the distance is not relative"),
     M("problem/metrics/hit_rate.py", "ordered[:, 1:] >= ordered[:, :1]", "ordered[:, 1:] > ordered[:, :1]", ROWS + "ties_count_against_the_hit_rate", "ties are hits"),

@@ -34,14 +34,12 @@ def _flag(name: str, help: str) -> Argument:
 
 
 def _positive(text: str) -> int:
-    """A whole number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text} was given; it should be a whole number from 1 on")
     return int(text)
 
 
 def _ends(text: str) -> list[float]:
-    """The ends of an axis."""
     try:
         low, high = map(float, text.split(":"))
         if not -math.inf < low < high < math.inf:
@@ -52,7 +50,6 @@ def _ends(text: str) -> list[float]:
 
 
 def _page(text: str) -> str:
-    """The name of a page."""
     if Path(text).suffix not in (".html", ".htm"):
         raise ArgumentTypeError(f"{text} was given; a report is a page, .html, which browsers print to PDF")
     return text
@@ -77,11 +74,8 @@ _CHOICE = [
     _take("--set", action="append", default=[], metavar="KEY=VALUE", help="such as stop.rounds=100"),
 ]
 _RUNS = [
-    *_CHOICE,
-    _take("--index", type=int, metavar="I", help="the run of this number in `plan`"),
-    _out("where results go"),
-    _FULL,
-]
+    *_CHOICE, _take("--index", type=int, metavar="I", help="the run of this number in `plan`"), _out("where results go"), _FULL,
+]  # fmt: skip
 _AXES = [
     _take("--x", metavar="COLUMN", help="of the figure, such as wire_bits_up, cost_up, round, epoch, seconds"),
     _take("--y", metavar="COLUMN", help="of the figure, such as loss, suboptimality, grad_norm, budget"),
@@ -185,8 +179,7 @@ _OF_RESULTS = {
         [_take("what", nargs="+", metavar=_SOME, help="names of jobs, or files"), _OUT, _YES],
     ),
     "gc": Command(
-        "remove the results that no job names any more",
-        [_take("what", nargs="*", metavar="JOB|FOLDER", help=_GC), _OUT, _YES],
+        "remove the results that no job names any more", [_take("what", nargs="*", metavar="JOB|FOLDER", help=_GC), _OUT, _YES]
     ),
     "mv": Command(
         "move a job's results, as its file was moved",

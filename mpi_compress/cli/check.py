@@ -21,8 +21,5 @@ def act(options: Namespace) -> int:
             raise UserError(f"{options.job}: no claim is about {' and '.join(map(repr, options.only))} alone; leave --only out")
     asked = frozenset[str]().union(*(spec.asked for spec in job.runs))
     verdicts = check(job, with_gaps(results_of(job, Path(options.out)), asked, job.runs))
-    for stand_in in job.stand_ins:
-        print(f"on {stand_in}:")
-    for verdict in verdicts:
-        print(verdict)
+    print(*(f"on {stand_in}:" for stand_in in job.stand_ins), *verdicts, sep="\n")
     return 1 if any(v.holds is False for v in verdicts) else 0

@@ -153,8 +153,7 @@ def act_solve(options: Namespace) -> int:
         key = (problem.data.file, repr(problem.loss), problem.mu)
         if key not in seen:
             seen.add(key)
-            for line in _solved(problem, best, time.perf_counter() - begun):
-                print(line)
+            print(*_solved(problem, best, time.perf_counter() - begun), sep="\n")
     return 0
 
 

@@ -53,16 +53,13 @@ def act(options: Namespace) -> int:
 
 
 def _listed(what: str, parts: dict[str, Mapping[str, Any]]) -> list[str]:
-    """The lines of a kind, or of the parts of a name."""
     listings = {"columns": columns, "claims": functions_of_claims}
     if what == "jobs":
         return ["jobs:", *_jobs()]
     if what in listings:
         return [f"{what}:", *listings[what]()]
-    if what in parts:
-        chosen = {what: parts[what]}
-    else:
-        chosen = {kind: {what: members[what]} for kind, members in parts.items() if what in members}
+    named = {kind: {what: members[what]} for kind, members in parts.items() if what in members}
+    chosen = {what: parts[what]} if what in parts else named
     if not chosen:
         names = {key for members in parts.values() for key in members}
         known = {*parts, *listings, "jobs", *names}
@@ -77,7 +74,6 @@ def _lines_of(kind: str, members: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_plugins(file: str) -> Iterator[str]:
-    """The lines of the parts of a job's plugins."""
     job = load_job(file)
     found = parts_of_plugins({name for spec in job.runs for name in spec.written.get("plugins", [])}, Path(file).parent)
     if not any(found.values()):
@@ -103,7 +99,6 @@ def _print_names(parts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _jobs() -> Iterator[str]:
-    """A line for each of the package's jobs: its name, its title, and its paper."""
     for name, file in shipped_jobs().items():
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         paper = tables.get("paper", "")
@@ -145,7 +140,6 @@ def _described(key: str, part: Any) -> Iterator[str]:
 
 
 def _default(field: Field[Any]) -> str:
-    """A parameter as a job would write it, with its default if it has one."""
     if field.default is None:
         return f"{field.name}, optional"
     if field.default_factory is not MISSING:

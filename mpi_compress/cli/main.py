@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     _add_commands(parser, COMMANDS)
     options = parser.parse_args(arguments)
-    status = run_to_the_end(lambda: _act(options))
+    command = f"mpi_compress.cli.{options.module.replace('-', '_')}"  # which takes a while to import
+    status = run_to_the_end(lambda: getattr(import_module(command), options.function)(options))
     if arguments is None:
         gc.freeze()  # Python's end would look for cycles among all that was imported, for a third of a second
     return status
@@ -58,26 +59,15 @@ def _add_commands(parser: ArgumentParser, commands: Mapping[str, Command], modul
             _add_commands(own, command.commands, name)
 
 
-def _act(options: Namespace) -> int:
-    """Import a command, which may take a while, and do it."""
-    return getattr(import_module(f"mpi_compress.cli.{options.module.replace('-', '_')}"), options.function)(options)
-
-
 class _Parser(ArgumentParser):
-    """A parser whose errors are one line, from one rank."""
+    """A parser whose errors are one line, from one rank; of a wrong choice it also says what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
+        if wrong := re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            message = f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
         if rank() == 0:
-            print_line(f"{self.prog}: {_with_nearest(message)}; `{self.prog} --help` explains")
+            print_line(f"{self.prog}: {message}; `{self.prog} --help` explains")
         sys.exit(EXIT_USER_ERROR)
-
-
-def _with_nearest(message: str) -> str:
-    """A message of argparse; of a wrong choice, one that also says what was probably meant."""
-    wrong = re.fullmatch(r"argument (.*): invalid choice: '(.*)' \(choose from (.*)\)", message)
-    if wrong is None:
-        return message
-    return f"{wrong[1]}: {nearest(wrong[2], wrong[3].replace(chr(39), '').split(', '), 'choice')}"
 
 
 class _Version(Action):

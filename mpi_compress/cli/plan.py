@@ -46,7 +46,6 @@ def act(options: Namespace) -> int:
 
 
 def _tell(job: Job, options: Namespace, shapes: Shapes) -> None:
-    """A line for each run of a job, and what comes before them."""
     rows: list[list[str]] = []
     left: list[RunSpec] = []
     several = Counter(spec.label for spec in job.runs)
@@ -61,20 +60,14 @@ def _tell(job: Job, options: Namespace, shapes: Shapes) -> None:
     print(*plain((), rows, "rlcll" if options.ranks else "rlcrl", (3, 0, 12, 8)), sep="\n")
     if any(row[3] == memory_needs.UNKNOWN for row in rows):
         print(f"{memory_needs.UNKNOWN}: not known before the data are parsed, which `mpi-compress run` does first")
-    _tell_trials(job, left, Path(options.out))
+    if first := trial_files(replace(job, runs=left), Path(options.out)):
+        stages = any(spec.tune and spec.tune.target for spec in left)
+        done = sum(file.exists() for file in first)
+        print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
     _warn_of_what_is_missing(left)
 
 
-def _tell_trials(job: Job, left: Sequence[RunSpec], out: Path) -> None:
-    """A line on the trials of [tune] that come before the runs that are left."""
-    if first := trial_files(replace(job, runs=[*left]), out):
-        done = sum(file.exists() for file in first)
-        stages = any(spec.tune and spec.tune.target for spec in left)
-        print(f"before them: {len(first)} trials of [tune]{' in the first stage' * stages}, {done} of them done")
-
-
 def _warn_of_what_is_missing(runs: Sequence[RunSpec]) -> None:
-    """A line for each thing that models of these runs need and that is not installed here, such as JAX."""
     missing: dict[str, str] = {}
     for spec in runs:
         try:

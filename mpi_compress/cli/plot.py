@@ -49,7 +49,6 @@ def _what(options: Namespace) -> tuple[list[Run], FigureTable, Path]:
 
 
 def _report_what_is_not_drawn(runs: Sequence[Run], figure: FigureTable) -> None:
-    """Print the runs that a figure of what it took to reach a level leaves out."""
     for column, level in (figure.at or {}).items():
         target = Target.of(column, level)
         if missing := [run.label for run in runs if run.has(column) and target.row_of(run) is None]:

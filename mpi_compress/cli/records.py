@@ -19,7 +19,7 @@ def act_check(options: Namespace) -> int:
     with Interrupts(None).caught() as interrupts:
         from mpi_compress.engine.playing import How
         from mpi_compress.engine.runner import run_as
-        from mpi_compress.evidence.records import check
+        from mpi_compress.evidence.verdicts import check_records
         from mpi_compress.exchange.ranks import launched
         from mpi_compress.preparing import compiling
 
@@ -29,7 +29,7 @@ def act_check(options: Namespace) -> int:
         how = How(ranks, options.fresh, options.quiet, False, interrupts, laps=Laps(BEGUN))
         with compiling.shown(not how.tells):
             runs = run_as(job, out, how)
-    found = ranks.on_root(lambda: [*check(job, runs)])
+    found = ranks.on_root(lambda: [*check_records(job, runs)])
     if ranks.is_root:
         print(*(line for _, line in found), sep="\n")
     if ranks.on_root(lambda: any(each.status not in ("complete", "stopped") for each in runs)):

@@ -15,7 +15,5 @@ def act(options: Namespace) -> int:
         report.write_table(found, Path(options.table), options.title or None)
     if options.gallery:
         report.write_gallery(found, Path(options.gallery), options.title or None)
-    for line in report.summary(found):
-        print(line)
-    print(options.page)
+    print(*report.summary(found), options.page, sep="\n")
     return 0

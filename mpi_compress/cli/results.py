@@ -11,7 +11,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import count_text, print_line
 from mpi_compress.core.tables import plain
 from mpi_compress.results.catalogue import Entry, entries, move, remove_empty_folders
-from mpi_compress.results.tidy import settings_in, varying
+from mpi_compress.results.tidy import settings_of, varying
 
 
 def act_ls(options: Namespace) -> int:
@@ -28,7 +28,7 @@ def act_ls(options: Namespace) -> int:
 
 def _rows(found: Sequence[Entry]) -> list[list[str]]:
     """A row for each result; settings are compared within a job."""
-    settings = {entry: settings_in(tables) if (tables := entry.tables) else {} for entry in found}
+    settings = {entry: settings_of(tables) if (tables := entry.tables) else {} for entry in found}
     keys = {job: varying([settings[e] for e in found if e.job == job and settings[e]]) for job in {e.job for e in found}}
     rows = []
     for entry in found:
@@ -44,8 +44,7 @@ def act_rm(options: Namespace) -> int:
 
 
 def act_gc(options: Namespace) -> int:
-    from mpi_compress.evidence.outcomes import job_files  # the other commands do not wait for what reads jobs
-    from mpi_compress.evidence.unnamed import unnamed
+    from mpi_compress.evidence.outcomes import job_files, unnamed  # the other commands do not wait for what reads jobs
 
     found = unnamed(job_files(options.what), Path(options.out))
     if not found:

@@ -32,13 +32,9 @@ def ask_for_results_alone(options: Namespace) -> None:
 
 
 def found(options: Namespace, columns: Collection[str] = ()) -> list[Run]:
-    """The results of jobs, or those in files. What has no result is one line on stderr.
+    """The results of jobs, or those in files; UserError without any, or with both kinds. What has no result is a line on stderr.
 
-    Args:
-        columns: what is asked of them; f* is computed for a gap that was left out.
-
-    Raises:
-        UserError: there are none, or both kinds are given.
+    `columns`: what is asked of them; f* is computed for a gap that was left out.
     """
     what, out = options.what, Path(options.out)
     jobs = [name for name in what if name.endswith(".toml")]
@@ -80,7 +76,6 @@ def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec
 
 
 def _tell(problems: Sequence[UserError], then: str = "") -> None:
-    """One line on stderr for each result that cannot be read."""
     for problem in problems:
         print_line(f"mpi-compress: {problem}{then}")
 

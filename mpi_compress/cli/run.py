@@ -59,11 +59,9 @@ def _compare(job: "Job", archived: Path, played: Path) -> bool:
     """Print where results that were played again part from those of an archive; True if they are equal."""
     from mpi_compress.report.archive import compared
 
-    equal = []
-    for is_equal, line in compared(job, archived, played):
-        equal.append(is_equal)
-        print(line)
-    return all(equal)
+    found = [*compared(job, archived, played)]
+    print(*(line for _, line in found), sep="\n")
+    return all(is_equal for is_equal, _ in found)
 
 
 def _verify(options: Namespace) -> int:
@@ -79,7 +77,6 @@ def _verify(options: Namespace) -> int:
 
 
 def _print_endings(runs: "list[Run]") -> None:
-    """A table of how each run ended, those that were done already too."""
     from mpi_compress.core.tables import plain
     from mpi_compress.evidence.comparison import ENDINGS, endings
 

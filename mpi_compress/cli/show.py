@@ -17,12 +17,11 @@ from mpi_compress.evidence.comparison import ENDINGS, amount, endings
 from mpi_compress.evidence.crossings import statements
 from mpi_compress.results import bounds, split
 from mpi_compress.results.columns import LEFT_OUT, named
-from mpi_compress.results.difference import difference
 from mpi_compress.results.reader import Run, read
 from mpi_compress.results.status import status_of_run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.targets import Target
-from mpi_compress.results.tidy import settings_of, varying
+from mpi_compress.results.tidy import difference, settings_of, varying
 from mpi_compress.results.tuning import caveat
 
 
@@ -42,29 +41,20 @@ def act(options: Namespace) -> int:
 
 def _compared(runs: Sequence[Run]) -> Iterator[str]:
     """The settings in which results differ, how each ended, and where two of them first differ."""
-    settings = [settings_of(run) for run in runs]
+    settings = [settings_of(run.written) for run in runs]
     if keys := varying(settings):
         heads = ["setting", *(run.label for run in runs)] if len(runs) == 2 else ["run", *keys]
-        by_key = [[key, *(_setting(each.get(key)) for each in settings)] for key in keys]
-        by_run = [[run.label, *(_setting(each.get(key)) for key in keys)] for run, each in zip(runs, settings, strict=True)]
+        by_key = [[key, *(str(each.get(key, "–")) for each in settings)] for key in keys]
+        by_run = [[run.label, *(str(each.get(key, "–")) for key in keys)] for run, each in zip(runs, settings, strict=True)]
         yield from plain(heads, by_key if len(runs) == 2 else by_run)
         yield ""
     if len(runs) > 2 or keys:
         yield from plain(ENDINGS, endings(runs))
-    yield from _fastest(runs)
+    ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
+    if len(ends) > 1:  # on links of a model with a clock: which is fastest to the lowest loss that all of them reach
+        yield from statements(runs, Target.of("loss", max(ends)))
     if len(runs) == 2:
         yield from difference(*runs)
-
-
-def _fastest(runs: Sequence[Run]) -> Iterator[str]:
-    """Says which run is fastest to the lowest loss that all of them reach, on links of a model with a clock."""
-    ends = [float(run.trace["loss"][-1]) for run in runs if run.has("model_seconds") and run.status != "diverged"]
-    if len(ends) > 1:
-        yield from statements(runs, Target.of("loss", max(ends)))
-
-
-def _setting(value: Any) -> str:
-    return "–" if value is None else str(value)
 
 
 def _draw(run: Run, options: Namespace) -> int:
@@ -88,25 +78,22 @@ def summary(run: Run) -> Iterator[str]:
     if not run.has_checksums:
         yield "  no checksums: an earlier version wrote this file, and damage to it may not show"
     yield f"  {run.label}: {status_of_run(run).state}" + (f" ({why})" if (why := why_ended(run)) else "")
-    yield from _aligned(_problem(run))
-    yield from _aligned(_settings(run))
+    yield from _aligned(_problem(run), _settings(run))
     yield from split.summary(run)
     if not run.rows:
         yield "  no rows yet"
         return
     last = {name: values[-1] for name, values in run.trace.items()}
-    yield from _aligned(_reached(run, last))
-    yield from _aligned(_found(run, last))
+    yield from _aligned(_reached(run, last), _found(run, last))
     yield from bounds.summary(run)
     yield from _aligned(_made(run))
 
 
-def _aligned(lines: Iterator[Line]) -> Iterator[str]:
-    return (f"  {name:9s} {text}" for name, text in lines)
+def _aligned(*each: Iterator[Line]) -> Iterator[str]:
+    return (f"  {name:9s} {text}" for lines in each for name, text in lines)
 
 
 def _problem(run: Run) -> Iterator[Line]:
-    """The data, and what is known of the problem."""
     a = run.attrs
     hosts = f"{count_text(a['n_workers'], 'worker')} on {count_text(a['n_ranks'], 'rank')}"
     hosts += f", {a['layout']}" if "layout" in a else ""
@@ -204,7 +191,6 @@ def _trials(tuned: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _made(run: Run) -> Iterator[Line]:
-    """Seconds, and what the run was made with and on."""
     a, seconds = run.attrs, {k: v[-1] for k, v in run.timing.items()}
     total = max(seconds.pop("seconds"), 1e-30)
     evaluate = seconds.pop("evaluate")

@@ -26,10 +26,7 @@ def act(options: Namespace) -> int:
         print("--to COLUMN=LEVEL compares what each method needed, such as", _example(runs))
         return 0
     table = comparison.compare(runs, targets, options.by)
-    print(f"{table.caption}:")
-    print(*plain(table.heads, table.cells), sep="\n")
-    for line in (*table.notes, *statements(runs, targets[0])):
-        print(line)
+    print(f"{table.caption}:", *plain(table.heads, table.cells), *table.notes, *statements(runs, targets[0]), sep="\n")
     if options.table:
         _write(table, Path(options.table))
     return 0

@@ -29,8 +29,7 @@ _NAP = 0.1  # seconds
 
 
 def act(options: Namespace) -> int:
-    from mpi_compress.figures.plotting import refuse_format
-    from mpi_compress.figures.redrawn import redraw
+    from mpi_compress.figures.plotting import redraw, refuse_format
 
     find, figure = _what(options)
     pause = time_of(options.every, "--every") if options.every else 2.0 if sys.stdout.isatty() else 60.0

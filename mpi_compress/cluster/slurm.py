@@ -79,15 +79,10 @@ class Queue:
 
 
 def submit(file: Path, array: Submitted, options: Sequence[str]) -> None:
-    """Hand an array of a script to SLURM, and set the number of its job; UserError if SLURM refuses.
+    """Hand an array of a script to SLURM, with `options` of sbatch besides the script's, and set the number of its job.
 
-    If SLURM gives no number, its queue is searched for the array: an answer that comes too late may have queued it.
-
-    Args:
-        options: of sbatch, besides those in the script.
-
-    Raises:
-        NotKnown: SLURM does not say whether it has queued the array.
+    If SLURM gives no number, its queue is searched for the array: an answer that comes too late may have queued it. UserError: it
+    is refused; NotKnown: SLURM does not say whether it has queued it.
     """
     folder = file.parents[2].absolute()
     line = ["sbatch", "--parsable", *options]
@@ -142,8 +137,7 @@ def ask() -> Queue:
 def tasks(name: str, out: Path) -> dict[str, Task]:
     """Key of a run → the task of its last submission, as `task_of` finds it; `out` is the folder of all results, `name` the job's.
 
-    Raises:
-        UserError: a note of what was submitted cannot be read.
+    UserError: a note of what was submitted cannot be read.
     """
     found: dict[str, Task] = {}
     queue: Queue | None = None
@@ -173,7 +167,6 @@ def _complete(note: Note, queue: Queue) -> None:
 
 
 def _task(job: str | None, number: int, queue: Queue, folder: Path) -> Task:
-    """A task, as the queue has it."""
     key = f"{job}_{number}" if job is not None else f"task {number} of a submission whose number was not noted"
     log = folder / f"slurm-{job}_{number}.out"
     if queue.silence:

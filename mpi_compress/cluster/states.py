@@ -20,11 +20,7 @@ _WHAT = {
 
 
 def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Status]:
-    """The status of every run of a job.
-
-    Args:
-        shapes: the sizes of data that are known already.
-    """
+    """The status of every run of a job; `shapes` has the sizes of data that are known already."""
     tasks, shapes = slurm.tasks(job.name, out), shapes or Shapes()
     for spec in job.runs:
         if spec.missing:
@@ -40,9 +36,7 @@ def statuses(job: Job, out: Path, shapes: Shapes | None = None) -> Iterator[Stat
 def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[int, Status]:
     """The status of each run, by its number, that is neither done, unless `fresh`, nor under way nor in SLURM's queue.
 
-    A run whose result cannot be read is not done.
-
-    If SLURM does not answer, a dry run takes the queue to be empty; otherwise it is a UserError.
+    A run whose result cannot be read is not done. If SLURM does not answer, a dry run takes the queue to be empty; else: UserError.
     """
     found = {spec.index: status for spec, status in zip(job.runs, statuses(job, out), strict=True)}
     silent = [status for status in found.values() if status.state is State.UNKNOWN]
@@ -53,7 +47,6 @@ def to_submit(job: Job, out: Path, dry_run: bool, fresh: bool = False) -> dict[i
 
 
 def _status(file: Path, task: slurm.Task | None) -> Status:
-    """The status of a run from its files and its task."""
     own, part = status_of(file, result_of_run), part_of(file)
     if task is None or file.exists():
         return own
@@ -65,7 +58,6 @@ def _status(file: Path, task: slurm.Task | None) -> Status:
 
 
 def _in_queue(task: slurm.Task, own: Status) -> Status:
-    """The status of a run whose task is in the queue, as far as SLURM answers."""
     at = replace(own, reason="", task=task.id)
     if task.state in ("PENDING", slurm.SILENT):
         return replace(at, state=State.QUEUED if task.state == "PENDING" else State.UNKNOWN, reason=task.reason)

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from mpi_compress.cluster import notes, slurm
@@ -32,21 +33,18 @@ class Submission:
         """The folder of the job's results."""
         return self.out / self.job.name
 
+    @cached_property
+    def parts(self) -> Sequence[Array]:
+        return arrays(self.todo, slurm.most_tasks(), self.options.pack)
+
     def text(self, frozen: Path | None = None) -> str:
         """The script, whose tasks play the job as it is frozen there, or as it is when they start."""
-        return self._text(arrays(self.todo, slurm.most_tasks(), self.options.pack), frozen)
-
-    def _text(self, parts: Sequence[Array], frozen: Path | None) -> str:
         ranks = max(spec.workers.count for spec in self.job.runs) + 1
         run = [*self.run, "--submitted", str(frozen.absolute())] if frozen else self.run
-        return script(self.job.name, self.folder, run, parts, ranks, self.options)
+        return script(self.job.name, self.folder, run, self.parts, ranks, self.options)
 
     def submit(self) -> list[str]:
-        """Submit the runs; the numbers of the jobs.
-
-        Raises:
-            UserError: SLURM is missing or refuses, or nothing can be written.
-        """
+        """Submit the runs; the numbers of the jobs. UserError: SLURM is missing or refuses, or nothing can be written."""
         if shutil.which("sbatch") is None:
             raise UserError("there is no sbatch here; --dry-run prints the script, to be submitted on a machine that has one")
         with notes.one_at_a_time(self.folder):
@@ -70,43 +68,37 @@ class Submission:
             print_line(f"mpi-compress: {spec.where}{why}it is kept as {kept}, and its run is submitted")
 
     def _submit(self) -> list[str]:
-        parts = arrays(self.todo, slurm.most_tasks(), self.options.pack)
         try:
             keys = {spec.index: notes.key_of(spec.run_id, spec.label) for spec in self.job.runs if spec.index in self.todo}
-            note = notes.new_note(self.folder, parts, keys)
+            note = notes.new_note(self.folder, self.parts, keys)
             place = note.file.parent
             freeze(self.file, self.job, place)
-            (place / "submit.sh").write_text(self._text(parts, place), encoding="utf-8", errors="surrogateescape")
+            (place / "submit.sh").write_text(self.text(place), encoding="utf-8", errors="surrogateescape")
             notes.write_list(place)
             note.write()
         except OSError as error:
             raise UserError(f"{self.folder}: what is submitted cannot be written there: {error.strerror}") from None
-        for k in range(len(parts)):
-            self._hand_over(note, parts, k)
+        for k in range(len(self.parts)):
+            self._hand_over(note, k)
         return [str(array.job) for array in note.arrays]
 
-    def _hand_over(self, note: notes.Note, parts: Sequence[Array], k: int) -> None:
-        """Submit one array, and note its number."""
-        array, before = note.arrays[k], str(note.arrays[k - 1].job)
-        file = note.file.parent / "submit.sh"
+    def _hand_over(self, note: notes.Note, k: int) -> None:
+        array, file = note.arrays[k], note.file.parent / "submit.sh"
+        waits = of_array(self.parts[k], self.parts, str(note.arrays[k - 1].job), self.options)
         try:
-            slurm.submit(file, array, [comment(array.mark, self.options), *of_array(parts[k], parts, before, self.options)])
+            slurm.submit(file, array, [comment(array.mark, self.options), *waits])
         except slurm.NotKnown:
             raise
         except UserError as error:
-            self._keep(note, k)
-            done = sum(len(part.tasks) for part in parts[:k])
-            before = f"{done} of {len(self.todo)} runs are submitted, and the same command submits the others: " if done else ""
-            raise UserError(f"{before}{error}") from None
+            if k == 0:
+                shutil.rmtree(note.file.parent, ignore_errors=True)
+            else:  # SLURM has what comes before
+                del note.arrays[k:]
+                self._write(note, "what SLURM refused")
+            done = sum(len(part.tasks) for part in self.parts[:k])
+            said = f"{done} of {len(self.todo)} runs are submitted, and the same command submits the others: " if done else ""
+            raise UserError(f"{said}{error}") from None
         self._write(note, f"job {array.job} is submitted, but")
-
-    def _keep(self, note: notes.Note, count: int) -> None:
-        """Keep the first `count` arrays of a note alone: SLURM has refused the others."""
-        if count == 0:
-            notes.remove(note)
-            return
-        del note.arrays[count:]
-        self._write(note, "what SLURM refused")
 
     def _write(self, note: notes.Note, what: str) -> None:
         try:

@@ -10,16 +10,20 @@ from mpi_compress.results.targets import Target, first_row, grows
 from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import caveat, sizes
 
+NOTES = (
+    "unreached",  # levels that no run came down to
+    "cut",  # levels before which a run ended that still came nearer
+    "above",  # levels that lie above the start of a run, so that there is nothing to count
+    "steps",  # runs whose tuned number lies between two trials
+    "edges",  # runs that were best of a grid, or have the value that was best in [tune], at its edge or not settled
+)
+
 
 class Answers:
     """Answers questions from the results of one seed, by label.
 
     Attributes:
-        unreached: levels that no run came down to.
-        cut: levels before which a run ended that still came nearer.
-        above: levels that lie above the start of a run, so that there is nothing to count.
-        steps: runs whose tuned number lies between two trials.
-        edges: runs that were best of a grid, or have the value that was best in [tune], at its edge or not settled.
+        notes: of each kind of `NOTES` what a reader has to know.
         open: by the number of a question the ends between which its answer lies, where it is not known better.
     """
 
@@ -29,11 +33,7 @@ class Answers:
         self._runs = runs
         self._instead = instead or {}
         self._asked = 0
-        self.unreached: set[str] = set()
-        self.cut: set[str] = set()
-        self.above: set[str] = set()
-        self.steps: set[str] = set()
-        self.edges: set[str] = set()
+        self.notes: dict[str, set[str]] = {kind: set() for kind in NOTES}
         self.open: dict[int, tuple[float, float]] = {}
 
     def __call__(self, q: Question) -> float:
@@ -47,23 +47,21 @@ class Answers:
         low, high = (min((end[i] for end in ends if not math.isnan(end[i])), default=math.nan) for i in range(2))
         if low < high:
             self.open[number] = low, high
-            self._note_cut(q, [run.label for run, end in zip(runs, ends, strict=True) if end[0] < min(high, end[1])])
+            if q.until:
+                early = [run.label for run, end in zip(runs, ends, strict=True) if end[0] < min(high, end[1])]
+                which = f"'{early[0]}' was" if len(early) == 1 else f"{len(early)} runs of {q.runs} were"
+                self.notes["cut"].add(f"{which} cut off before {q.until} = {q.level:g}")
         if q.until and smallest == math.inf and not low < high:
-            self.unreached.add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
+            self.notes["unreached"].add(f"{q.runs} never comes down to {q.until} = {q.level:g}")
         elif len(runs) > 1 and smallest in answers and at_edge(best := runs[answers.index(smallest)], runs):
-            self.edges.add(f"'{best.label}' is best, at the edge of its grid")
+            self.notes["edges"].add(f"'{best.label}' is best, at the edge of its grid")
         return smallest
-
-    def _note_cut(self, q: Question, labels: Sequence[str]) -> None:
-        if q.until:
-            which = f"'{labels[0]}' was" if len(labels) == 1 else f"{len(labels)} runs of {q.runs} were"
-            self.cut.add(f"{which} cut off before {q.until} = {q.level:g}")
 
     def _between(self, q: Question, run: Run, answer: float) -> tuple[float, float]:
         """The ends between which a run's answer lies: those of its trials, or what it had spent as it was cut off, and infinity."""
         if q.name == "tuned":
             low, high = tuned_between(run)
-            self.steps.add(f"the best value of '{run.label}' lies between {low:.4g} and {high:.4g}")
+            self.notes["steps"].add(f"the best value of '{run.label}' lies between {low:.4g} and {high:.4g}")
             return low, high
         if not q.until or grows(q.until) or not grows(q.name) or not math.isfinite(q.level):
             return answer, answer
@@ -71,7 +69,7 @@ class Answers:
         target = Target.of(q.until, q.level)
         if first_row(column[:1], q.level, target.rising) == 0:
             which = "below" if target.rising else "above"
-            self.above.add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
+            self.notes["above"].add(f"{q.until} = {q.level:g} lies {which} the start of '{run.label}'")
         if answer < math.inf or run.status == "diverged":
             return answer, answer
         if comes_nearer([tail_of(run.trace["round"], column)], target) is False:
@@ -82,13 +80,13 @@ class Answers:
         if (run := self._runs[label]) is None:
             raise Missing(label, "result")
         if run.tuned and (note := caveat(run.tuned)):
-            self.edges.add(f"'{label}' is tuned to {run.tuned['value']}, {note}")
+            self.notes["edges"].add(f"'{label}' is tuned to {run.tuned['value']}, {note}")
         return run
 
 
 def at_edge(run: Run, runs: Sequence[Run]) -> bool:
     """True if three or more runs differ in numbers alone that rise or fall together, and it has the least or the largest."""
-    settings = [{key: value for key, value in settings_of(each).items() if key != "seed"} for each in runs]
+    settings = [{key: value for key, value in settings_of(each.written).items() if key != "seed"} for each in runs]
     keys = varying(settings)
     columns = [sizes([each.get(key) for each in settings]) for key in keys]
     if len(runs) < 3 or not keys or not all(columns):

@@ -23,10 +23,7 @@ from mpi_compress.results.tidy import settings_of, varying
 from mpi_compress.results.tuning import sizes
 from mpi_compress.results.units import unit_of
 
-BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")
-"""Columns by which methods are mostly compared."""
-
-
+BY = ("wire_bits_up", "cost_up", "paper_bits_up", "seconds", "round")  # what methods are mostly compared by
 _LATE = 0.1  # of what was spent
 
 
@@ -102,8 +99,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said below the table: whose rows are so far apart that its numbers may be too large, and how fine
-        the grids of steps were."""
+        """What is to be said below the table: whose rows are too far apart for its numbers, how fine the grids of steps were."""
         late = {method.label: max(cell.late for cell in method.cells) for method in self.methods}
         those = [label for label, share in late.items() if share > _LATE]
         notes = []
@@ -155,13 +151,10 @@ def _factor(run: Run) -> float:
 
 
 def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> Comparison:
-    """What each method took to reach the targets, by a column such as `wire_bits_up`.
+    """What each method took to reach the targets, by a column such as `wire_bits_up`; UserError if no run has one of the columns.
 
     Methods are sorted by their number of workers, and then by what they took to the first target; those that do not reach it come
     last, the nearest first.
-
-    Raises:
-        UserError: no run has one of the columns.
     """
     for column in (by, *(target.column for target in targets)):
         if runs and not any(run.has(column) for run in runs):
@@ -181,13 +174,12 @@ def compare(runs: Sequence[Run], targets: Sequence[Target], by: str = BY[0]) -> 
 def names_apart(runs: Sequence[Run], several_seeds: bool = False) -> list[str]:
     """A name for each run: its label, and where others have the same one, its job, or the settings that differ.
 
-    Args:
-        several_seeds: some of these stand for runs of several seeds, so that a seed is no name.
+    Where some of them stand for `several_seeds`, a seed is no name.
     """
     names = [name_of(run) for run in runs]
     for name in [name for name, count in Counter(names).items() if count > 1]:
         those = [i for i, each in enumerate(names) if each == name]
-        settings = [settings_of(runs[i]) for i in those]
+        settings = [settings_of(runs[i].written) for i in those]
         keys = [key for key in varying(settings) if key != "seed" or not several_seeds]
         jobs = [runs[i].file.parent.name for i in those]
         for i, setting, job in zip(those, settings, jobs, strict=True):
@@ -212,7 +204,7 @@ def cells(runs: Sequence[Run], targets: Sequence[Target], by: str) -> list[Cell]
     if missing := [name for name in (column, by) if not all(run.has(name) for run in runs)]:
         return [Cell([], by, unknown=f"has no {missing[0]}")] * len(targets)
     if all(targets[0].is_unknown(run) for run in runs):
-        return [Cell([], by, unknown=targets[0].why_unknown())] * len(targets)
+        return [Cell([], by, unknown=f"{'f*' if column == 'suboptimality' else column} is not known")] * len(targets)
     rows = [first_rows(run.column(column), [target.level for target in targets], rising) for run in runs]
     took = [np.append(run.column(by).astype(float), math.inf)[own] for run, own in zip(runs, rows, strict=True)]
     end, unit = cache(lambda late, target: _end([runs[i] for i in late], target, by) if late else ""), unit_of(by, runs)
@@ -238,8 +230,6 @@ def _end(runs: Sequence[Run], target: Target, by: str) -> str:
 
 
 def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[float, float]]:
-    """Where a method stands in the table."""
-
     def last(target: Target) -> float:
         ends = [float(run.column(target.column)[-1]) for run in method.runs if run.has(target.column)]
         end = float(np.median(ends)) * (-1.0 if target.rising else 1.0) if ends else math.nan
@@ -249,14 +239,13 @@ def _order(method: ComparedMethod, targets: Sequence[Target]) -> list[tuple[floa
 
 
 ENDINGS = ("run", "status", "loss", "gap", "up", "down", "time", "ended by")
-"""The heads of `endings`."""
 
 
 def endings(runs: Sequence[Run]) -> list[list[str]]:
     """How each run ended: its name, with the seed where several have it, and what `ENDINGS` names."""
     names = [name_of(run) for run in runs]
     return [
-        [f"{name}, seed {settings_of(run)['seed']}" if names.count(name) > 1 else name, *_ending(run)]
+        [f"{name}, seed {settings_of(run.written)['seed']}" if names.count(name) > 1 else name, *_ending(run)]
         for name, run in zip(names, runs, strict=True)
     ]
 

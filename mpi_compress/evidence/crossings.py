@@ -39,7 +39,11 @@ def crossing(one: TimeToTarget, other: TimeToTarget) -> float | None:
 
 def statements(runs: Sequence[Run], target: Target) -> Iterator[str]:
     """Say for runs on the same links which one is fastest to a target, and at which bandwidths another one would be."""
-    for group in _on_the_same_links([run for run in runs if run.has("model_seconds") and run.has(target.column)]):
+    on_links: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.has("model_seconds") and run.has(target.column):
+            on_links.setdefault(json.dumps(run.written.get("cost"), sort_keys=True), []).append(run)
+    for group in on_links.values():
         needs = sorted((_need(each, target) for each in by_seed(group)), key=lambda need: need.seconds)
         reached = [need for need in needs if need.seconds < np.inf]
         if len(needs) < 2 or not reached:
@@ -66,18 +70,7 @@ def _compared(need: TimeToTarget, first: TimeToTarget | None) -> str:
     return f"{took}; it wins {'below' if need.bits < first.bits else 'above'} {rate_text(where)}, against {first.label}"
 
 
-def _on_the_same_links(runs: Sequence[Run]) -> list[list[Run]]:
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(json.dumps(run.written.get("cost"), sort_keys=True), []).append(run)
-    return [*groups.values()]
-
-
 def _need(runs: Sequence[Run], target: Target) -> TimeToTarget:
-    rows = [target.row_of(run) for run in runs]
-    found = [
-        [np.inf if row is None else float(run.column(name)[row]) for run, row in zip(runs, rows, strict=True)]
-        for name in ("model_seconds", "model_fixed", "model_bits")
-    ]
+    found = [[target.took(run, name) for run in runs] for name in ("model_seconds", "model_fixed", "model_bits")]
     seconds, fixed, bits = (float(np.median(each)) for each in found)
     return TimeToTarget(name_of(runs[0]), seconds, fixed, bits, bool(runs[0].attrs["follows_link"]))

@@ -7,8 +7,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpi_compress.results.targets import Target
-
 _DIGITS = 4  # a level has no more, so that a level that is typed is the one that is shown
 _LOGARITHMIC = (0.25, 0.5, 0.75)  # shares of the way from the start to the best value, on an axis of decades
 _ROUNDING = 1e-12  # times the start: a lower target would ask for what rounding decides
@@ -33,10 +31,7 @@ def levels(each: Sequence[NDArray], rising: bool, falls: bool, most: int) -> lis
 
 
 def round_targets(each: Sequence[NDArray], rising: bool, falls: bool, asked: Sequence[float]) -> list[float]:
-    """Round levels between the start and the best value of any run, and those asked for, from the easiest to the hardest.
-
-    They are empty if no run is better than its start.
-    """
+    """Round levels between the start and any run's best value, and those asked for, the easiest first; [] if no run gets better."""
     sign = -1.0 if rising else 1.0
     start = max(sign * float(values[np.isfinite(values)][0]) for values in each)
     best = min(float(np.min((sign * values)[np.isfinite(values)])) for values in each)
@@ -56,11 +51,6 @@ def round_targets(each: Sequence[NDArray], rising: bool, falls: bool, asked: Seq
     return [sign * level + 0.0 for level in sorted(wanted, reverse=True)]  # never -0.0
 
 
-def shown(name: str, rising: bool, level: float) -> str:
-    """A target as pages write it: "loss ≤ 0.4"."""
-    return str(Target(name, level, rising))
-
-
 def _round_power(start: float, best: float, share: float) -> float:
     """A round number at a share of the way from start down to best, on an axis of decades."""
     decades = math.log10(start / best)
@@ -69,7 +59,6 @@ def _round_power(start: float, best: float, share: float) -> float:
 
 
 def _records(values: NDArray, rising: bool) -> NDArray:
-    """The values that are better than all before."""
     signed = np.where(np.isfinite(values), -values if rising else values, np.inf)
     before = np.concatenate([[np.inf], np.minimum.accumulate(signed)[:-1]])
     return values[signed < before]

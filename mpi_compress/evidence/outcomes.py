@@ -3,19 +3,21 @@
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.patterns import Choice, each_of
 from mpi_compress.evidence.verdicts import Verdict, check
 from mpi_compress.job.loading import Job, load_job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.results.files import JOBS, job_name, part_of, result_file
+from mpi_compress.job.trials import possible
+from mpi_compress.results.catalogue import Entry, entries
+from mpi_compress.results.files import CHECKED, JOBS, job_name, part_of, result_file
 from mpi_compress.results.reader import Run, read, result_of_run
 from mpi_compress.results.status import State, status_of_run
 
@@ -93,7 +95,7 @@ class Outcome:
     @property
     def counted(self) -> str:
         """How many claims have each outcome."""
-        return counted(self.verdicts)
+        return counted(v.outcome for v in self.verdicts)
 
     def group(self, verdict: Verdict) -> str:
         """Where a claim stands on the scorecard: a key of `GROUPS`."""
@@ -116,16 +118,11 @@ _WORDS = {
 }  # fmt: skip
 
 
-class _Judged(Protocol):
-    @property
-    def outcome(self) -> str: ...
-
-
-def counted(judged: Sequence[_Judged]) -> str:
-    """How many verdicts, or sentences, have each outcome, such as "2 hold, 1 does not"; a dash if there are none."""
-    counts = [(sum(each.outcome == outcome for each in judged), outcome, several) for outcome, several in _WORDS.items()]
-    words = [f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in counts if n]
-    return ", ".join(words) or "–"
+def counted(outcomes: Iterable[str]) -> str:
+    """How many verdicts, or sentences, have each of these outcomes, such as "2 hold, 1 does not"; a dash if there are none."""
+    counts = Counter(outcomes)
+    each = [(n, outcome, several) for outcome, several in _WORDS.items() if (n := counts[outcome])]
+    return ", ".join(f"{n} {outcome.removesuffix(' hold') if n == 1 else several}" for n, outcome, several in each) or "–"
 
 
 def job_files(names: Sequence[str]) -> list[Path]:
@@ -147,10 +144,7 @@ def outcomes(
 ) -> list[Outcome]:
     """The outcome of each job; with `full`, at full size where the job has one; `overrides` and `only` as `load_job` takes them.
 
-    Jobs that have no run of the label `only` are left out.
-
-    Raises:
-        UserError: no job has such a run.
+    Jobs that have no run of the label `only` are left out; UserError if no job has one.
     """
     unique = _keys(files)
     read_job = partial(loaded, full=full, overrides=overrides, only=only)
@@ -193,17 +187,11 @@ def _outcome(file: Path, key: str, out: Path, full: bool, read_job: Callable[[Pa
     except (UserError, OSError) as error:
         problem = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error).removeprefix(f"{file}: ")
         return Outcome(file, key, text, None, problem=problem)
-    runs: list[Run] = []
-    begun: list[Run] = []
-    missing: list[Unfinished] = []
-    for spec in job.runs:
-        found = _result_of(spec, job.name, out)
-        if isinstance(found, Run) and found.file.suffix != ".part":
-            runs.append(found)
-            continue
-        begun += [found] if isinstance(found, Run) else []
-        missing.append(Unfinished(spec, found if isinstance(found, str) else ""))
-    problem = next((each.why for each in missing if each.why), "")
+    each = [(spec, _result_of(spec, job.name, out)) for spec in job.runs]
+    begun = [found for _, found in each if isinstance(found, Run) and found.file.suffix == ".part"]
+    runs = [found for _, found in each if isinstance(found, Run) and found not in begun]
+    missing = [Unfinished(spec, found if isinstance(found, str) else "") for spec, found in each if found not in runs]
+    problem = next((one.why for one in missing if one.why), "")
     return Outcome(file, key, text, job, full and has_full(file), runs, list(_verdicts(job, runs)), problem, begun, missing, out)
 
 
@@ -212,10 +200,7 @@ def _result_of(spec: RunSpec, job: str, out: Path) -> Run | str | None:
     if spec.missing:
         return spec.missing
     try:
-        result = result_file(job, spec.label, spec.run_id, out)
-        if result.exists():
-            return result_of_run(result)
-        return _begun(result) if part_of(result).exists() else None
+        return _come_to(result_file(job, spec.label, spec.run_id, out))
     except UserError as error:
         return str(error)
 
@@ -248,14 +233,13 @@ def readable_results_of(job: Job, out: Path) -> tuple[list[Run], list[UserError]
 def readable(files: Sequence[Path], of_job: bool = False) -> tuple[list[Run], list[UserError]]:
     """The results in files, of a job's runs also what is written so far where there is none; and why some cannot be read.
 
-    Raises:
-        UserError: none can be read.
+    UserError: none can be read.
     """
     runs: list[Run] = []
     problems: list[UserError] = []
     for file in files:
         try:
-            found = read(file) if not of_job else result_of_run(file) if file.exists() else _begun(file)
+            found = _come_to(file) if of_job else read(file)
         except UserError as error:
             problems.append(error)
         else:
@@ -272,10 +256,36 @@ def _refuse_none(job: Job, out: Path) -> list[Run]:
     raise UserError(f"no results of '{job.name}' in {out}; {absent or '`mpi-compress run` makes them'}")
 
 
-def _begun(file: Path) -> Run | None:
-    """What a run has written so far of its result, once there is a row."""
+def _come_to(file: Path) -> Run | None:
+    """The result of a run; where there is none, what the run has written so far of it, once there is a row."""
+    if file.exists():
+        return result_of_run(file)
     with suppress(UserError):  # there is nothing, or it was completed meanwhile
         part = read(part_of(file))
         if part.rows:
             return part
     return None
+
+
+def unnamed(files: Sequence[Path], out: Path) -> list[Entry]:
+    """The results in a folder that are of no run, or trial, of these jobs, at small or full size.
+
+    UserError: a job cannot be read, or a set that it names is not here: what it names cannot be said.
+    """
+    named: set[Path] = set()
+    for file in files:
+        try:
+            small = loaded(file, False)
+            for job in (small, loaded(file, True)) if has_full(file) else (small,):
+                named |= _named(job, out)
+        except UserError as error:
+            text = str(error).removeprefix(f"{file}: ")
+            raise UserError(f"{file}: what it names cannot be said, and nothing is removed: {text}") from None
+    return [entry for entry in entries(out) if entry.result.resolve() not in named]
+
+
+def _named(job: Job, out: Path) -> set[Path]:
+    trials = [(f"{job.name}/tuning", trial) for spec in job.runs if spec.tune is not None for trial in possible(spec)]
+    runs = [(job.name, spec) for spec in job.runs] + trials
+    folders = (out, out / CHECKED)
+    return {result_file(name, spec.label, spec.run_id, folder).resolve() for name, spec in runs for folder in folders}

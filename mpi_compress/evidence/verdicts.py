@@ -1,8 +1,8 @@
-"""Verdicts: a job's claims compared with its results."""
+"""Verdicts: a job's claims compared with its results, and its records with what their runs took when they were played again."""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +12,7 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import DomainError
-from mpi_compress.evidence.answers import Answers
+from mpi_compress.evidence.answers import NOTES, Answers
 from mpi_compress.job.claim_functions import Missing, Question, Unknown
 from mpi_compress.job.claims import divides, meets, value_of
 from mpi_compress.job.loading import Job
@@ -158,14 +158,10 @@ def check(job: Job, runs: Sequence[Run]) -> list[Verdict]:
 
 
 def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> Verdict:
-    """The verdict from the values of each seed; a run of one seed is compared with every seed of the others.
-
-    Args:
-        by_label: the results of all runs by label and seed; None where a run has none.
-    """
+    """The verdict from the values of each seed, by label and seed; a run of one seed is compared with every seed of the others."""
     used = _labels_in(claim, list(by_label))
     several = {seed for label in used for seed in by_label[label] if len(by_label[label]) > 1}
-    values, between, counts = [], [], {kind: Counter[str]() for kind in _NOTES}
+    values, between, counts = [], [], {kind: Counter[str]() for kind in NOTES}
     for seed in sorted(several) or [0]:
         chosen = {label: next(iter(own.values())) if len(own) == 1 else own.get(seed) for label, own in by_label.items()}
         answers = Answers(chosen)
@@ -178,17 +174,15 @@ def _verdict(claim: Claim, by_label: Mapping[str, Mapping[int, Run | None]]) -> 
             return Verdict(claim, [], f"'{missing.label}' has no {missing.what}{of_seed}")
         between.append(_between(claim, chosen, answers.open))
         for kind, texts in counts.items():
-            texts.update(getattr(answers, kind))
+            texts.update(answers.notes[kind])
     own = [run for label in sorted(used) for run in by_label[label].values() if run is not None]
     told = {kind: _counted(texts, len(values)) for kind, texts in counts.items()}
-    above = told["above"]
-    untested = _untested(claim, own) or "; ".join(above) or _both_missed(told, values)
+    untested = _untested(claim, own) or "; ".join(told["above"]) or _both_missed(told, values)
     known = all(low == high for low, high in between)
     notes = (told["unreached"], told["edges"], untested, () if known else between, told["cut"], told["steps"])
     return Verdict(claim, values, "", *notes)
 
 
-_NOTES = ("unreached", "cut", "above", "steps", "edges")
 _BOTH = "the interval holds values that meet the claim, and values that do not"
 
 
@@ -206,7 +200,6 @@ def _between(claim: Claim, runs: Mapping[str, Run | None], ends: Mapping[int, tu
 
 
 def _number(claim: Claim, answers: Answers) -> float:
-    """The claim's value; NaN where it is none."""
     try:
         return value_of(claim, answers.labels, answers)
     except DomainError:
@@ -238,7 +231,6 @@ def answerable(job: Job) -> list[Claim]:
 
 
 def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
-    """The runs that a claim's value needs, by label."""
     found: set[str] = set()
 
     def note(question: Question) -> float:
@@ -247,3 +239,20 @@ def _labels_in(claim: Claim, labels: Sequence[str]) -> set[str]:
 
     value_of(claim, labels, note)
     return found
+
+
+def check_records(job: Job, runs: Sequence[Run]) -> Iterator[tuple[bool, str]]:
+    """For each number of each record of these runs whether they need no more, and a line that says so.
+
+    Of several seeds the median counts; it is infinite where half of them do not reach the record's level.
+    """
+    for record in job.records:
+        those = [run for run in runs if run.label == record.run]
+        for column, claimed in record.claimed.items() if those else ():
+            played = float(np.median([record.target.took(run, column) for run in those]))
+            said = f"{record.run}, {record.target}: {claimed:,} {column} claimed"
+            if played == math.inf:
+                yield False, f"{said}; not reached: does not hold"
+            else:
+                verdict = "equal" if played == claimed else "fewer" if played < claimed else "more: does not hold"
+                yield played <= claimed, f"{said}, {played:,.0f} played: {verdict}"

@@ -8,8 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from mpi_compress.core.errors import UserError
-from mpi_compress.evidence.lines import by_seed
-from mpi_compress.figures.noise import INNER
 from mpi_compress.figures.words import number, wrapped
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import column_of
@@ -26,11 +24,12 @@ _LARGE = 10_000.0  # a number without a unit, from which on an axis has a prefix
 def name_axes(ax: Axes, figure: FigureTable, runs: Sequence[Run]) -> None:
     """Write the names and units of x and y, once the curves are drawn."""
     for which, scale in zip(_BOTH, scales(figure), strict=True):
-        columns = [c.strip() for c in getattr(figure, which).split(",")]
-        units = {unit_of(column, runs) for column in columns}
-        unit, text = _ticked(ax, which, units.pop() if len(units) == 1 else "", scale), axis_name(figure, which)
-        if getattr(figure, f"{which}label") is None and columns[0] in COSTS and len(columns) == 1 and (model := named_model(runs)):
-            text += f", {model}"
+        given, columns = getattr(figure, f"{which}label"), [c.strip() for c in getattr(figure, which).split(",")]
+        own = column_of(columns[0]).label if len(columns) == 1 else ""  # the legend names several columns
+        if own and columns[0] in COSTS and (model := named_model(runs)):
+            own += f", {model}"
+        units, text = {unit_of(column, runs) for column in columns}, own if given is None else given
+        unit = _ticked(ax, which, units.pop() if len(units) == 1 else "", scale)
         ax.set(**{f"{which}label": f"{text} [{unit}]".strip() if unit else text})
 
 
@@ -48,14 +47,6 @@ def wrap_names(ax: Axes, width: float, height: float) -> None:
     """Wrap the names of the axes and the title where they would be wider, or higher, than there is room in inches."""
     for text, room in ((ax.xaxis.label, width), (ax.yaxis.label, height), (ax.title, width)):
         text.set_text(wrapped(text.get_text(), room, float(text.get_fontsize())))
-
-
-def axis_name(figure: FigureTable, which: Literal["x", "y"]) -> str:
-    """An axis' name, without its unit."""
-    column, given = getattr(figure, which), getattr(figure, f"{which}label")
-    if given is not None:
-        return given
-    return column_of(column).label if "," not in column else ""  # the legend names several columns
 
 
 def scales(figure: FigureTable) -> tuple[str, str]:
@@ -90,12 +81,3 @@ def entry(label: str, most: int) -> str:
     """A label as a legend shows it: not longer than a line; Matplotlib hides those that begin with _."""
     label = f" {label}" if label.startswith("_") else label
     return label if len(label) <= most else f"{label[: most // 2]} … {label[-(most // 2 - 3) :]}"
-
-
-def heading(runs: Sequence[Run], noisy: bool) -> str | None:
-    """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
-    seeds = max(map(len, by_seed(runs)))
-    share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby rows"
-    if seeds > 1:
-        return f"median and range over {seeds} seeds" + (", and over nearby rows if noisy" if noisy else "")
-    return f"median and band of {share} if noisy" if noisy else None

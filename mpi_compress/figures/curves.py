@@ -1,4 +1,4 @@
-"""The curves of one plot: lines in their colours, dashes and markers, bands over seeds, noise, and bounds."""
+"""The curves of one plot: lines in their colours, dashes and markers, bands over seeds, bounds, and running medians of noise."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator
+from numpy.typing import NDArray
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, Namer, last_points, levels, lines, name_of, shown
 from mpi_compress.figures.axes import LONGEST, entry, name_axes, scales, set_limits
-from mpi_compress.figures.noise import smoothed
 from mpi_compress.figures.style import looks
 from mpi_compress.job.tables import FigureTable
 from mpi_compress.results.columns import COLUMNS, column_of, known
@@ -25,6 +25,12 @@ _SPARSE = 3  # points, up to which each has its marker
 _FLOOR = 1e-34  # a logarithmic axis ends at this share of its greatest value: a hundredth of the square of a float's precision
 _ROUNDING = 1e-9  # a curve that goes on below this share of its greatest value has come down by itself
 _CEILING = 10.0  # a curve that diverges is drawn up to so many times what the others reach
+_ROWS = 150  # fewer are drawn as they are
+_TURNS = 0.25  # share of rows at which a curve turns up or down, from which on it is noise
+_TRAVEL = 6.0  # heights of the plot that the pen goes up and down
+_WINDOWS = 80  # at most, side by side over the width of a plot
+_FEW = 4  # rows of a window, below which they are drawn as they are
+INNER = (0.1, 0.9)  # quantiles: the band
 
 
 def draw_on(
@@ -33,8 +39,7 @@ def draw_on(
 ) -> bool:  # fmt: skip
     """Draw lines, their bounds, and the axes' names and units; the place of a name among `names` decides its look.
 
-    Returns:
-        True if a curve is noise, which is drawn as its running median in a band.
+    True if a curve is noise, which is drawn as its running median in a band.
     """
     xscale, yscale = scales(figure)
     points = figure.at is not None or figure.rows == "last"
@@ -97,7 +102,6 @@ def _draw_curve(ax: Axes, line: Line, axes: tuple[str, str], look: Mapping[str, 
 
 
 def _draw_bounds(ax: Axes, runs: Sequence[Run], figure: FigureTable, names: Sequence[str], name: Namer) -> None:
-    """Draw the bounds of each run, dashed, in the colour of its line."""
     (xscale, yscale), each_look = scales(figure), looks(names, not figure.bounds)
     for number, bound in enumerate(figure.bounds):
         dashes = (0, (4 + 2 * number, 2))
@@ -126,7 +130,6 @@ def lines_of(runs: Sequence[Run], figure: FigureTable, name: Namer = name_of) ->
 
 
 def _draw_level(ax: Axes, line: Line, yscale: str, look: Mapping[str, Any]) -> None:
-    """A line across the plot, in a band where it is a median."""
     y, least, most = line.y[0], line.least, line.most
     if shown(line.y[:1], line.y[:1], "linear", yscale)[0]:
         ax.axhline(y, **look)
@@ -152,7 +155,6 @@ def ceiling(runs: Sequence[Run], figure: FigureTable) -> float:
 
 
 def _taker(figure: FigureTable, name: Namer) -> Any:
-    """The function that makes lines from runs."""
     if figure.at:
         return partial(levels, at=figure.at)
     if figure.rows == "last":
@@ -163,8 +165,7 @@ def _taker(figure: FigureTable, name: Namer) -> Any:
 def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str]]) -> None:
     """Draw where curves start, at x = 0, at the left edge of a logarithmic x axis, whose tick there says 0.
 
-    Args:
-        starts: for each curve its y at x = 0, its first point (x, y) that the axis can show, and its colour.
+    Of each curve `starts` has its y at x = 0, its first point (x, y) that the axis can show, and its colour.
     """
     if not starts:
         return
@@ -184,8 +185,7 @@ def draw_starts(ax: Axes, starts: Sequence[tuple[float, tuple[float, float], str
 def draw_ends(ax: Axes, ends: Sequence[tuple[tuple[float, float], float, str]]) -> None:
     """Draw where curves fall to y = 0, as the data itself does in one round: a line down to a triangle at the bottom.
 
-    Args:
-        ends: for each curve its last point (x, y) above 0, the x at which it is 0, and its colour.
+    Of each curve `ends` has its last point (x, y) above 0, the x at which it is 0, and its colour.
     """
     bottom = ax.get_ylim()[0]
     for (before, y), x, colour in ends:
@@ -214,3 +214,47 @@ def _tick_at(ax: Axes, edge: float, first: float) -> None:
     ax.xaxis.set_major_locator(major)
     ax.xaxis.set_minor_locator(minor)
     ax.xaxis.set_major_formatter(Zero())
+
+
+def smoothed(line: Line, xscale: str, yscale: str) -> Line | None:
+    """The running median of a curve that is noise, in its band; None for one that is not.
+
+    It begins at the curve's first row. Windows are even along the axis as it is drawn. The band holds the middle four fifths of a
+    window's rows; over several seeds it goes from the median of their least to the median of their most.
+    """
+    assert line.x is not None
+    along, height = _on_axis(line.x, xscale), _on_axis(line.y, yscale)
+    if line.y.size < _ROWS or np.any(np.diff(along) < 0) or not is_noise(height):
+        return None
+    windows = min(_WINDOWS, along.size // (2 * _FEW))
+    edges = np.linspace(along[0], along[-1], windows + 1)
+    inside = np.searchsorted(along, edges)
+    inside[-1] = along.size
+    rows = [(float(line.x[0]), *[float(line.y[0])] * 3)]
+    for i in range(windows):
+        own = slice(inside[i], inside[i + 1])
+        near = slice(inside[max(0, i - 1)], inside[min(windows, i + 2)])
+        if inside[i + 1] - inside[i] >= _FEW:
+            rows.append((float(np.median(line.x[own])), float(np.median(line.y[near])), *_band(line, near)))
+        else:
+            rows += [(float(x), float(y), float(y), float(y)) for x, y in zip(line.x[own], line.y[own], strict=True)]
+    return Line(line.label, *np.array(rows).T)
+
+
+def is_noise(height: NDArray) -> bool:
+    """True if a curve, in heights as its axis draws them, turns at every few rows and travels many times its own range."""
+    steps = np.diff(height)
+    low, high = np.quantile(height, [0.01, 0.99])
+    turns = np.mean(np.sign(steps[1:]) != np.sign(steps[:-1]))
+    return bool(turns > _TURNS and np.abs(steps).sum() > _TRAVEL * (high - low) > 0)
+
+
+def _band(line: Line, near: slice) -> tuple[float, float]:
+    if line.least is None or line.most is None:
+        low, high = np.quantile(line.y[near], INNER)
+        return float(low), float(high)
+    return float(np.median(line.least[near])), float(np.median(line.most[near]))
+
+
+def _on_axis(values: NDArray, scale: str) -> NDArray:
+    return np.log10(values) if scale == "log" else np.asarray(values, dtype=float)

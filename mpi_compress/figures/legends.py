@@ -13,7 +13,10 @@ from matplotlib.legend import Legend
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
+from mpi_compress.evidence.lines import by_seed
+from mpi_compress.figures.curves import INNER
 from mpi_compress.figures.words import measuring, width, wrapped
+from mpi_compress.results.reader import Run
 
 INSIDE = 4  # entries that may stand among the curves
 _PLACES: tuple[Any, ...] = ("upper right", "upper left", "lower left", "lower right", "center right", "center left")
@@ -24,7 +27,7 @@ _BETWEEN = 1.5  # sizes of the font between two columns of entries
 def place(legend: Legend) -> bool:
     """Put a legend among the curves of its axes where it meets none; False if there is no such place."""
     ax = legend.axes
-    around = _around(ax)
+    around = _AROUND * figure_of(ax).dpi / 72.0
     for where in _PLACES:
         legend.set_loc(where)
         box = legend.get_window_extent().padded(around)
@@ -33,11 +36,11 @@ def place(legend: Legend) -> bool:
     return False
 
 
-def _around(ax: Axes) -> float:
-    """The distance between a legend and a curve, in pixels."""
-    figure = ax.get_figure(root=True)
+def figure_of(drawn: Axes | Figure) -> Figure:
+    """The figure that was drawn, or that an `Axes` is on."""
+    figure = drawn.get_figure(root=True)
     assert figure is not None
-    return _AROUND * figure.dpi / 72.0
+    return figure
 
 
 def meets(ax: Axes, box: Bbox) -> bool:
@@ -62,7 +65,7 @@ def make_room(legend: Legend) -> None:
     """Raise the upper end of the y axis until the legend has room above the curves."""
     ax = legend.axes
     legend.set_loc("upper right")
-    around = _around(ax)
+    around = _AROUND * figure_of(ax).dpi / 72.0
     top = max(0.3, 1.0 - (legend.get_window_extent().height + 3 * around) / ax.bbox.height)
     low, high = ax.get_ylim()
     if ax.get_yscale() == "log":
@@ -96,8 +99,13 @@ def _abreast(entries: int, widest: float, room: float, size: float) -> int:
 
 def handles_of(each: Sequence[Axes]) -> dict[str, Any]:
     """The entries of several axes, each name once."""
-    found: dict[str, Any] = {}
-    for ax in each:
-        handles, names = ax.get_legend_handles_labels()
-        found |= dict(zip(names, handles, strict=True))
-    return found
+    return {name: handle for ax in each for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+
+
+def heading(runs: Sequence[Run], noisy: bool) -> str | None:
+    """The legend's title, which says what lines and bands are where there are several seeds, or noise."""
+    seeds = max(map(len, by_seed(runs)))
+    share = f"{100 * (INNER[1] - INNER[0]):.0f} % of nearby rows"
+    if seeds > 1:
+        return f"median and range over {seeds} seeds" + (", and over nearby rows if noisy" if noisy else "")
+    return f"median and band of {share} if noisy" if noisy else None

@@ -41,16 +41,10 @@ def draw_split(run: Run) -> Figure:
 
 
 def draw_bounds(run: Run) -> Figure:
-    """A run's bounds on rounds beside the rounds that it needed, the rows of `mpi-compress show` (CAT table 1).
-
-    Raises:
-        UserError: the run has no theory, or no lemma of CAT covers it, or it reached no accuracy.
-    """
+    """A run's bounds on rounds beside the rounds that it needed, CAT table 1 of `mpi-compress show`; UserError without any."""
     table = bounds.BoundsTable.of(run) if run.theory else None
-    cells = [] if table is None else table.cells()
-    if not cells:
+    if table is None or not (cells := table.cells()):
         raise UserError(f"{run.file}: has no bounds of CAT's table 1; a run of cat or gd with log.theory = true has them")
-    assert table is not None
     with mpl.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(2 * COLUMN, _LINE * (len(cells) + 4)))
         ax.axis("off")

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -11,9 +12,9 @@ from matplotlib.lines import Line2D
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, by_seed, tuned_text, without_common
-from mpi_compress.figures.axes import LONGEST, heading, wrap_names
+from mpi_compress.figures.axes import LONGEST, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, handles_of, make_room, place, put_below
+from mpi_compress.figures.legends import INSIDE, handles_of, heading, make_room, place, put_below
 from mpi_compress.figures.style import NARROWEST, PAGE_WIDTH, PANEL, looks
 from mpi_compress.figures.words import measuring, number, wrapped
 from mpi_compress.job.tables import FigureTable, PanelTable
@@ -27,12 +28,17 @@ _BESIDE = 0.55  # inches of a panel's width, for the ticks and the name of its y
 
 @dataclass(frozen=True)
 class _Panel:
-    """A panel with what is drawn in it."""
-
     figure: FigureTable
     runs: list[Run]
-    short: Mapping[str, str]  # label → the label without the values that all of the panel's runs share, as other panels have it
-    lines: list[Line] = field(default_factory=list)
+
+    @cached_property
+    def short(self) -> Mapping[str, str]:
+        """By label: the label without the values that all of the panel's runs share, as other panels have it."""
+        return without_common([run.label for run in self.runs])
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return lines_of(self.runs, self.figure, self.name)
 
     def name(self, run: Run) -> str:
         """The name of a run's line."""
@@ -73,7 +79,7 @@ def _split(panel: PanelTable, own: FigureTable, runs: Sequence[Run]) -> list[Pan
 def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, width: float | None = None) -> Figure:
     """The panels that have results, in a grid with one legend below; UserError if none has."""
     width = width or PAGE_WIDTH
-    each = [_panel(own, chosen) for _, own, chosen in panels(runs, figure)]
+    each = [_Panel(own, chosen) for _, own, chosen in panels(runs, figure)]
     if not each:
         raise UserError("there are no results of the runs that the panels show; `mpi-compress run JOB` makes them")
     names = list(dict.fromkeys(line.label for panel in each for line in panel.lines))
@@ -91,7 +97,8 @@ def draw_panels(runs: Sequence[Run], figure: FigureTable, titled: bool = True, w
     if titled:
         title = fig.suptitle(wrapped(figure.title or "", width - 0.2, 9), fontsize=9)
         around += (title.get_text().count("\n") + 1) * 0.16
-    lines = sum(max(_lines_around(ax) for ax in axes[row * columns : (row + 1) * columns]) for row in range(rows))
+    further = [ax.get_title().count("\n") + ax.get_xlabel().count("\n") for ax in axes]  # lines around each panel beyond one each
+    lines = sum(max(further[row * columns : (row + 1) * columns]) for row in range(rows))
     fig.set_figheight(rows * height + around + lines * 0.14)
     _write_notes(fig, axes, each, names)
     return fig
@@ -107,17 +114,6 @@ def _name_panels(axes: Sequence[Axes], figures: Sequence[FigureTable], columns: 
         if xs[i] in xs[i + columns : i + columns + 1]:
             ax.set_xlabel("")
         wrap_names(ax, *room)
-
-
-def _lines_around(ax: Axes) -> int:
-    """Lines of a panel's title and of the name of its x axis beyond one each."""
-    return ax.get_title().count("\n") + ax.get_xlabel().count("\n")
-
-
-def _panel(figure: FigureTable, runs: list[Run]) -> _Panel:
-    panel = _Panel(figure, runs, without_common([run.label for run in runs]))
-    panel.lines.extend(lines_of(runs, figure, panel.name))
-    return panel
 
 
 def _write_notes(fig: Figure, axes: Sequence[Axes], each: Sequence[_Panel], names: Sequence[str]) -> None:
@@ -145,11 +141,7 @@ def _notes(runs: Sequence[Run], figure: FigureTable) -> dict[str, str]:
     notes = {}
     for group in by_seed(runs):
         run = group[0]
-        known = [name for name in figure.notes if name in run.trace]
-        parts = [tuned_text(run), *(f"{column_of(name).short or name} = {_rounded(run.trace[name][-1])}" for name in known)]
+        known = {name: number(float(f"{run.trace[name][-1]:.3g}")) for name in figure.notes if name in run.trace}
+        parts = [tuned_text(run), *(f"{column_of(name).short or name} = {value}" for name, value in known.items())]
         notes[run.label] = ", ".join(part for part in parts if part)
     return {label: note for label, note in notes.items() if note}
-
-
-def _rounded(value: float) -> str:
-    return number(float(f"{value:.3g}"))

@@ -1,5 +1,6 @@
 """Figures from result files alone, as wide as a paper's column, or as its page where there are panels."""
 
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import checked
 from mpi_compress.evidence.lines import Line, shown
-from mpi_compress.figures.axes import LONGEST, entry, heading, scales, wrap_names
+from mpi_compress.figures.axes import LONGEST, entry, scales, wrap_names
 from mpi_compress.figures.curves import draw_on, lines_of
-from mpi_compress.figures.legends import INSIDE, handles_of, place, put_below
+from mpi_compress.figures.legends import INSIDE, figure_of, handles_of, heading, place, put_below
 from mpi_compress.figures.panels import by_cost_model, draw_panels
 from mpi_compress.figures.style import COLUMN, HEIGHT, Style, inches, style_of
 from mpi_compress.figures.words import measuring
@@ -75,15 +76,9 @@ def draw(runs: Sequence[Run], figure: FigureTable, style: str = "screen", width:
     _refuse_no_runs(runs)
     figure = by_cost_model(runs, figure)
     if not figure.panel:
-        return _figure_of(_plot(runs, figure, None, look, room or COLUMN))
+        return figure_of(_plot(runs, figure, None, look, room or COLUMN))
     with mpl.rc_context(look.settings):
         return draw_panels(runs, figure, look.titled, room)
-
-
-def _figure_of(drawn: Axes | Figure) -> Figure:
-    figure = drawn.get_figure(root=True)
-    assert figure is not None
-    return figure
 
 
 def _refuse_no_runs(runs: Sequence[Run]) -> None:
@@ -92,7 +87,6 @@ def _refuse_no_runs(runs: Sequence[Run]) -> None:
 
 
 def _refuse_nothing(drawn: Sequence[Line], figure: FigureTable) -> None:
-    """Refuse a plot without a point."""
     xscale, yscale = scales(figure)
     if not any(shown(line.y if line.x is None else line.x, line.y, xscale, yscale).any() for line in drawn):
         if figure.at:
@@ -119,7 +113,7 @@ def _plot(runs: Sequence[Run], figure: FigureTable, ax: Axes | None, style: Styl
 
 def _settle(ax: Axes, entries: Sequence[str], title: str | None, width: float) -> None:
     """Wrap what is written, and put the legend where it covers nothing: the figure grows by what stands around the plot."""
-    figure = _figure_of(ax)
+    figure = figure_of(ax)
     given = ax.get_title()
     wrap_names(ax, width - _BESIDE, HEIGHT - 0.5)
     above = (ax.get_title().count("\n") + 1 if given else 0) * float(ax.title.get_fontsize()) * 1.25 / 72.0
@@ -141,22 +135,40 @@ def refuse_format(file: Path, option: str = "-o") -> None:
 
 
 def save(drawn: Axes | Figure, file: Path, dpi: int = 300, option: str = "-o") -> None:
-    """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG; fonts are embedded.
-
-    Raises:
-        UserError: another format, or a place that cannot be written.
-    """
+    """Write the figure that was drawn, or that an `Axes` is on, as PNG, PDF or SVG with its fonts; UserError if it cannot be."""
     refuse_format(file, option)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            _figure_of(drawn).savefig(file, dpi=dpi)
+            figure_of(drawn).savefig(file, dpi=dpi)
     except OSError as error:
         raise UserError(f"{option} {file}: cannot be written: {error.strerror}") from None
     except ValueError as error:  # Matplotlib's, of mathematics between dollar signs
         raise UserError(f"{option} {file}: a label cannot be drawn: {' '.join(str(error).split())}") from None
     _report_warnings(caught, file)
+
+
+def redraw(runs: Sequence[Run], figure: FigureTable, file: Path) -> str:
+    """Draw runs that have rows; UserError if the file cannot be written. Why that is not possible yet; "" if it is."""
+    if not runs:
+        return "no run has a row yet"
+    try:
+        drawn = draw(runs, figure)
+    except UserError as error:
+        return str(error)
+    beside = file.with_name(f".{file.name}")  # replaces the file in one step, so that a viewer never sees half of it
+    try:
+        save(drawn, beside)
+        os.replace(beside, file)
+    except OSError as error:
+        raise UserError(f"-o {file}: cannot be written: {error.strerror}") from None
+    except UserError as error:
+        raise UserError(str(error).replace(str(beside), str(file))) from None
+    finally:
+        beside.unlink(missing_ok=True)
+        plt.close(drawn)
+    return ""
 
 
 def _report_warnings(caught: Sequence[warnings.WarningMessage], file: Path) -> None:

@@ -76,8 +76,7 @@ def look_of(number: int) -> dict[str, Any]:
 def looks(names: Sequence[str], dashed: bool = True) -> dict[str, dict[str, Any]]:
     """The look of each name: a colour for a method and dashes for its parameters, where several methods have several of them.
 
-    Args:
-        dashed: False: dashes stand for something else, and each name has a colour of its own.
+    Where dashes stand for something else, not `dashed`, each name has a colour of its own.
     """
     parts = [(method := stem(name), name[len(method) :]) for name in names]
     methods, values = ([*dict.fromkeys(column)] for column in zip(*parts, strict=True)) if parts else ([], [])

@@ -120,10 +120,8 @@ def _begun(job: Job, spec: RunSpec, out: Path) -> Run | None:
 
 
 def _last(run: Run | None) -> int:
-    """The last round of what was played."""
     return int(run.trace["round"][-1]) if run is not None and run.rows else 0
 
 
 def _seconds(run: Run) -> float:
-    """Seconds of a round, in the mean."""
     return float(run.column("seconds")[-1]) / last if (last := _last(run)) else nan

@@ -196,25 +196,17 @@ class _TimedRound:
 
 
 def _fitted(p: Prepared, plays: Sequence[_TimedRound]) -> PartCosts:
-    """The parts' costs that explain the plays."""
     last, data, workers, dim = plays[-1], p.problem.data, p.spec.workers, p.problem.dim
     nonzero, worker = _least([(play.nonzeros, play.m) for play in plays], [play.gradient for play in plays])
     downs = [(float(play.m), play.bits_down / play.m) for play in plays]
     return PartCosts(
-        nonzero=nonzero,
-        worker=worker,
+        nonzero=nonzero, worker=worker, n_samples=data.n_samples, dim=dim, merge=_merging(dim),
         samples=Curve.line(*_least([(1.0, play.rows) for play in plays], [play.samples / play.m for play in plays])),
-        packing=_rising([(play.m, play.packing) for play in plays]),
-        fold=_rising([(play.m, play.fold) for play in plays]),
-        bits_up=last.bits_up / last.m,
+        packing=_rising([(play.m, play.packing) for play in plays]), fold=_rising([(play.m, play.fold) for play in plays]),
+        bits_up=last.bits_up / last.m, coordinates=last.elements / last.m, nonzeros=data.nonzeros / data.n_samples,
         bits_down=Curve(downs, True, max(64.0 * dim + 64.0, *(bits for _, bits in downs))),
-        n_samples=data.n_samples,
-        nonzeros=data.nonzeros / data.n_samples,
-        dim=dim,
         share=1.0 if workers.participants is None else workers.participants / workers.count,
-        coordinates=last.elements / last.m,
-        merge=_merging(dim),
-    )
+    )  # fmt: skip
 
 
 def _least(columns: Sequence[tuple[float, float]], wanted: Sequence[float]) -> tuple[float, float]:
@@ -231,7 +223,6 @@ def _rising(points: Sequence[tuple[int, float]]) -> Curve:
 
 
 def _merging(dim: int) -> float:
-    """Seconds in which a rank reads a sum of dim floats and adds it to another."""
     averager, took = Averager(dim), []
     own = PartialSum(dim, Dense(np.ones(dim)))
     message = own.message()

@@ -30,17 +30,13 @@ _WORDS = {0: "done", 2: "cannot be run here", 3: "a run diverged or failed", EXI
 
 
 def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report: Callable[[str], None]) -> dict[Path, int]:
-    """Run these jobs: those with most messages first; last, one at a time, those that measure seconds.
+    """Run these jobs, those with most messages first; last, one at a time, those that measure seconds. The exit status of each.
 
     Args:
         full: at full size, where a job has one.
         report: takes a line when a job starts and when it ends.
 
-    Returns:
-        the exit status of each job, as `mpi-compress run` gives it.
-
-    Raises:
-        Interrupted: this process was asked to end; the running jobs are saved, and the same call continues them.
+    Interrupted: this process was asked to end; the running jobs are saved, and the same call continues them.
     """
     status: dict[Path, int] = {}
     jobs: dict[Path, Job] = {}
@@ -53,7 +49,8 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
         except UserError as error:
             status[file] = 2
             report(str(error))
-    order = sorted(jobs, key=lambda file: (measures_seconds(jobs[file]), -_messages(jobs[file])))
+    messages = {file: sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs) for file, job in jobs.items()}
+    order = sorted(jobs, key=lambda file: (measures_seconds(jobs[file]), -messages[file]))
     began, processes = time.monotonic(), _Processes(out, report)
     with Interrupts().caught(), ThreadPoolExecutor(at_once) as pool:
         try:
@@ -67,8 +64,6 @@ def reproduce(files: Sequence[Path], out: Path, full: bool, at_once: int, report
 
 
 class _Processes:
-    """The running processes, and the memory that they need together."""
-
     def __init__(self, out: Path, report: Callable[[str], None]):
         self._out, self._report = out, report
         self._free, self._used, self._ended = _SHARE * memory_needs.available(), 0.0, False
@@ -140,15 +135,9 @@ def get_missing(files: Sequence[Path], report: Callable[[str], None]) -> None:
 
 
 def _sets(file: Path) -> Iterator[str]:
-    """The sets that a job names and that can be fetched."""
     try:
         tables = [spec.data for spec in loaded(file, True).runs]
     except UserError:
         return
     names = (name for table in tables for name in (table.stand_in_for or table.name, table.test))
     yield from (name for name in names if name and how_to_get(name))
-
-
-def _messages(job: Job) -> int:
-    """The most messages that its workers send: a guess at how long it takes."""
-    return sum((spec.stop.rounds or 0) * spec.workers.count for spec in job.runs)

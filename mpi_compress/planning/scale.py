@@ -174,8 +174,7 @@ def way_of(spec: RunSpec) -> Way:
 def workers_of(text: str) -> list[int]:
     """The numbers of workers that "10:10000", or "1000", asks for: both, and 1, 2 and 5 times powers of ten between.
 
-    Raises:
-        UserError: it is neither, or asks for more than `MOST_WORKERS`.
+    UserError: it is neither, or asks for more than `MOST_WORKERS`.
     """
     ends = [int(end) if end.isdecimal() and len(end) < 20 else 0 for end in text.split(":")]
     if not 1 <= ends[0] <= ends[-1] <= MOST_WORKERS or len(ends) > 2:

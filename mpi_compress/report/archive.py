@@ -10,9 +10,9 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.core.plugins import sources
 from mpi_compress.core.tables import markdown
 from mpi_compress.job.loading import Job
-from mpi_compress.results.difference import BIT_FOR_BIT, difference
 from mpi_compress.results.files import result_file
 from mpi_compress.results.reader import Run, read
+from mpi_compress.results.tidy import BIT_FOR_BIT, difference
 
 SUMS = "SHA256SUMS"
 
@@ -20,10 +20,7 @@ SUMS = "SHA256SUMS"
 def archive(file: Path, job: Job, out: Path, target: Path) -> int:
     """Write a job's file, the modules of its plugins, its results, and README.md, to a zip; the number of results.
 
-    Data are not packed: README.md names each set with its digest.
-
-    Raises:
-        UserError: a run has no result that is done, or the zip cannot be written.
+    Data are not packed: README.md names each set with its digest. UserError: a run has no result, or the zip cannot be written.
     """
     results = [result_file(job.name, spec.label, spec.run_id, out) for spec in job.runs]
     missing = [spec.label for spec, result in zip(job.runs, results, strict=True) if not result.exists()]
@@ -49,8 +46,7 @@ def archive(file: Path, job: Job, out: Path, target: Path) -> int:
 def unpack(file: Path, folder: Path) -> Path:
     """Unpack a zip of `archive` into a new folder, its bytes compared with their checksums; the job's file.
 
-    Raises:
-        UserError: it is no such zip, it is damaged, or the folder has something else.
+    UserError: it is no such zip, it is damaged, or the folder has something else.
     """
     try:
         with zipfile.ZipFile(file) as packed:

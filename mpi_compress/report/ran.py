@@ -85,7 +85,7 @@ def ran(found: Sequence[Outcome]) -> list[Ran]:
 class Incomplete:
     """Methods of one job that did not complete, for one reason."""
 
-    job: str  # its key
+    outcome: Outcome
     method: MethodStatus  # the first of them
     names: Sequence[str]
 
@@ -98,12 +98,12 @@ class Incomplete:
 
 def incomplete(jobs: Sequence[Ran]) -> list[Incomplete]:
     """What did not complete: first what diverged or failed, then what was stopped or is played, last what was not run."""
-    groups: dict[tuple[str, str, str], list[MethodStatus]] = {}
+    groups: dict[tuple[Outcome, str, str], list[MethodStatus]] = {}
     for job in jobs:
         for method in job.methods:
             if method.look != "holds":
-                groups.setdefault((job.outcome.key, method.state, method.why), []).append(method)
-    found = [Incomplete(key, methods[0], [method.name for method in methods]) for (key, *_), methods in groups.items()]
+                groups.setdefault((job.outcome, method.state, method.why), []).append(method)
+    found = [Incomplete(o, methods[0], [method.name for method in methods]) for (o, *_), methods in groups.items()]
     return sorted(found, key=lambda each: (each.method.look != "fails", each.method.state == State.TO_DO.shown))
 
 

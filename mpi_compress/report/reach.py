@@ -17,6 +17,7 @@ from mpi_compress.evidence.comparison import BY, Cell, Comparison, cells, compar
 from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import Outcome
 from mpi_compress.evidence.problems import ProblemRuns, by_problem
+from mpi_compress.job.tables import FigureTable
 from mpi_compress.report.series import as_json
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
@@ -75,13 +76,13 @@ class TargetTable:
 def table(id: str, runs: Sequence[tuple[Run, str]], of: Sequence[Outcome]) -> TargetTable | None:
     """The table of runs, each with the key of its job; None where no run comes nearer to any target.
 
-    Args:
-        of: the jobs, whose figures say what comes first.
+    The figures of the jobs `of` say what comes first: what they count, or their x where that grows in every run.
     """
-    jobs = {run.file: job for run, job in runs if run.rows}
+    jobs, figures = {run.file: job for run, job in runs if run.rows}, [o.job.figure for o in of if o.job is not None]
     those = [run for run, _ in runs if run.file in jobs]
-    by = [name for name in dict.fromkeys([*_first_by(of), *_BY]) if any(run.has(name) for run in those)]
-    found = (_column(name, those, of) for name in _wanted(of, those))
+    first = [name for name in (figure.by if figure.to else figure.x for figure in figures) if grows(name)]
+    by = [name for name in dict.fromkeys([*first, *_BY]) if any(run.has(name) for run in those)]
+    found = (_column(name, those, figures) for name in _wanted(figures, those))
     columns = [column for column in found if column.targets][:_MOST]
     if not columns:
         return None
@@ -96,23 +97,15 @@ def _methods(comparison: Comparison, jobs: dict[Path, str]) -> Iterator[MethodRu
         yield MethodRuns(name if named.count((name, job)) == 1 else each.label, job, each.runs)
 
 
-def _first_by(of: Sequence[Outcome]) -> list[str]:
-    """What jobs count: `by` of a figure with a target, or the x of a figure that grows in every run."""
-    figures = [o.job.figure for o in of if o.job is not None]
-    return [name for name in (figure.by if figure.to else figure.x for figure in figures) if grows(name)]
-
-
-def _wanted(of: Sequence[Outcome], runs: Sequence[Run]) -> list[str]:
+def _wanted(figures: Sequence[FigureTable], runs: Sequence[Run]) -> list[str]:
     """The columns whose levels are targets, first those that the jobs' figures show."""
-    figures = [o.job.figure for o in of if o.job is not None]
     asked = [name for figure in figures for name in (*(figure.to or {}), *(figure.at or {}), figure.y.split(",")[0].strip())]
     first = [name for name in asked if name in _TARGETS or column_of(name).falls]
     return [name for name in dict.fromkeys([*first, *_TARGETS]) if any(_is_known(run, name) for run in runs)]
 
 
-def _column(name: str, runs: Sequence[Run], of: Sequence[Outcome]) -> TargetColumn:
-    tables = [table for o in of if o.job is not None for table in (o.job.figure.to, o.job.figure.at)]
-    asked = [float(table[name]) for table in tables if table and name in table]
+def _column(name: str, runs: Sequence[Run], figures: Sequence[FigureTable]) -> TargetColumn:
+    asked = [float(table[name]) for figure in figures for table in (figure.to, figure.at) if table and name in table]
     each, rising = [run.column(name) for run in runs if _is_known(run, name)], rises(name)
     found = levels.round_targets(each, rising, column_of(name).falls, asked)
     return TargetColumn(name, [Target(name, level, rising) for level in found])

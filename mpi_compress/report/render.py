@@ -15,9 +15,9 @@ import numpy as np
 
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.progress import bits_text
-from mpi_compress.evidence.fewest import HEADS, by_column, fewest
 from mpi_compress.evidence.lines import name_of
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
+from mpi_compress.evidence.problems import HEADS, by_column, fewest
 from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.report import ran, series
@@ -28,8 +28,7 @@ from mpi_compress.results.reader import Run
 from mpi_compress.results.summary import why_ended
 from mpi_compress.results.units import unit_of
 
-WORK = ("compute", "pack", "exchange", "update")
-"""What a run's seconds are spent on."""
+WORK = ("compute", "pack", "exchange", "update")  # what a run's seconds are spent on
 LARGEST = 4_000_000  # bytes of data; tables, jobs and the plotting library come to it
 TITLE = "The papers, reproduced"
 _POINTS = (256, 128, 64, 32, 16)  # rows that a column is thinned to: the most that fit
@@ -39,11 +38,7 @@ LONG = 24  # rows, from which on a table is folded
 
 
 def write(found: Sequence[Outcome], target: Path, title: str | None = None) -> None:
-    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written.
-
-    Args:
-        title: None: `title_of` the jobs.
-    """
+    """Write the page of these jobs; UserError without results or plotting library, or if it cannot be written."""
     if not any(o.runs or o.begun for o in found):
         raise UserError("there are no results to report; `mpi-compress run JOB` makes them, `mpi-compress reproduce` all jobs'")
     text = page(found, plotting_library(), title)
@@ -75,29 +70,18 @@ def page(found: Sequence[Outcome], library: str, title: str | None = None) -> st
     here = resources.files(__package__)
     files = {name: (here / name).read_text(encoding="utf-8") for name in _FILES}
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters["named"] = _set
     ids = ids_of(found)
     tables = Tables.of(found, ids)
     figures = [_figure(o, ids[o], tables.of_jobs.get(ids[o]), found) for o in found]
     groups = _groups(figures)
     return environment.from_string(files["template.html"]).render(
-        title=title or title_of(found),
-        today=date.today().isoformat(),
-        version=metadata.version("mpi-compress"),
-        groups=groups,
-        ran=_ran(found, ids),
-        problems=tables.of_data,
-        **_claims(found, groups),
+        title=title or title_of(found), today=date.today().isoformat(), version=metadata.version("mpi-compress"),
+        groups=groups, ran=_ran(found), ids=ids, problems=tables.of_data, **_claims(found, groups),
         fewest=[(by, [row.cells for row in rows]) for by, rows in by_column(fewest(found)).items()],
-        heads=HEADS,
-        work=WORK,
-        long=LONG,
-        style=files["style.css"],
-        script=files["page.js"],
-        slider=files["slider.js"],
-        plotly=library.replace("</script", "<\\/script"),
-        data=data(found, ids),
-        reached_data=tables.data,
-    )
+        heads=HEADS, work=WORK, long=LONG, style=files["style.css"], script=files["page.js"], slider=files["slider.js"],
+        plotly=library.replace("</script", "<\\/script"), data=data(found, ids), reached_data=tables.data,
+    )  # fmt: skip
 
 
 def ids_of(found: Sequence[Outcome]) -> dict[Outcome, str]:
@@ -121,34 +105,20 @@ def data(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> str:
 
 def _claims(found: Sequence[Outcome], groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the page says of claims: all of them, and how many sentences there are in each group, and of each outcome."""
-    scores = scorecard(found)
-    outcomes = Counter(sentence.outcome for sentences in scores.values() for sentence in sentences)
+    outcomes = {group: [sentence.outcome for sentence in sentences] for group, sentences in scorecard(found).items()}
     return {
         "claims": [claim for group in groups for figure in group["figures"] for claim in figure["claims"]],
-        "scores": [{"group": group, "says": GROUPS[group], "counted": counted(each)} for group, each in scores.items()],
-        "counts": outcomes,
+        "scores": [{"says": GROUPS[group], "counted": counted(each)} for group, each in outcomes.items()],
+        "counts": Counter(outcome for each in outcomes.values() for outcome in each),
     }
 
 
-def _ran(found: Sequence[Outcome], ids: Mapping[Outcome, str]) -> dict[str, Any]:
+def _ran(found: Sequence[Outcome]) -> dict[str, Any]:
     """The first page: what ran, in a row for each method where there are few, else in a row for each job."""
     jobs = ran.ran(found)
-    methods = sum(len(job.methods) for job in jobs)
-    rows = [
-        {
-            "id": ids[job.outcome], "title": job.outcome.title, "key": job.outcome.key, "data": _set(job.outcome.data),
-            "kind": job.outcome.kind, "runs": job.counts.total(), "methods": job.methods, "whole": job.whole,
-            "counted": job.outcome.counted, "problem": job.outcome.problem, "unread": job.outcome.job is None,
-        }
-        for job in jobs
-    ]  # fmt: skip
-    ids_of_jobs = {job.outcome.key: ids[job.outcome] for job in jobs}
-    wrong = [(ids_of_jobs[each.job], each) for each in ran.incomplete(jobs)]
-    return {"says": ran.sentence(jobs), "jobs": rows, "few": methods <= ran.FEW, "wrong": wrong, "seeds": _most_seeds(jobs)}
-
-
-def _most_seeds(jobs: Sequence[ran.Ran]) -> int:
-    return max((len(method.states) for job in jobs for method in job.methods), default=1)
+    methods = [method for job in jobs for method in job.methods]
+    few, seeds = len(methods) <= ran.FEW, max((len(method.states) for method in methods), default=1)
+    return {"says": ran.sentence(jobs), "jobs": jobs, "few": few, "wrong": ran.incomplete(jobs), "seeds": seeds}
 
 
 def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
@@ -160,7 +130,6 @@ def _names(views: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
 
 
 def _groups(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Figures by paper."""
     papers = {**PAPERS, "": "Further experiments"}
     members = {key: [figure for figure in figures if figure["group"] == key] for key in papers}
     if not any(members[key] for key in PAPERS):
@@ -208,7 +177,6 @@ def _claim(o: Outcome, v: Verdict, id: str) -> dict[str, Any]:
 
 
 def _row(r: Run) -> dict[str, Any]:
-    """A run as the page's tables show it."""
     last = {name: values[-1] for name, values in r.trace.items() if len(values)}
     seconds = {name: float(values[-1]) for name, values in r.timing.items()}
     total = max(seconds["seconds"], 1e-12)
@@ -236,7 +204,6 @@ def _way(last: Mapping[str, Any], way: str) -> dict[str, str]:
 
 
 def _made(r: Run) -> str:
-    """What a run was made by: versions, ranks, host and commit."""
     versions = ", ".join(f"{k} {v}" for k, v in json.loads(r.attrs["versions"]).items())
     ranks = f"{r.attrs['n_ranks']} ranks, {r.attrs['mpi_library']}" if r.attrs["n_ranks"] > 1 else "one process"
     return f"{versions}; {ranks}; on {r.attrs['host']}" + (f", commit {r.attrs['commit']}" if r.attrs.get("commit") else "")

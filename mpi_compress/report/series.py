@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.evidence.lines import Line, by_seed, name_of, rows_of_seeds, shown, stem, tuned_text, without_common
 from mpi_compress.figures.axes import scales
-from mpi_compress.figures.curves import ceilings
-from mpi_compress.figures.noise import smoothed
+from mpi_compress.figures.curves import ceilings, smoothed
 from mpi_compress.figures.panels import panels
 from mpi_compress.job.tables import FigureTable, PanelTable
-from mpi_compress.report import conventions
 from mpi_compress.results.columns import column_of, named
 from mpi_compress.results.reader import Run
 from mpi_compress.results.targets import first_row, grows, rises
@@ -28,8 +26,8 @@ from mpi_compress.results.units import COSTS, named_model, unit_of
 _SAME = 1e-7  # relative: how closely a column follows from another one
 
 Columns = dict[str, NDArray[np.float64]]
-Axes = tuple[str, str, str, str]
-"""x, y and their scales."""
+Axes = tuple[str, str, str, str]  # x, y and their scales
+BITS_COUNTED = "bits_counted"  # the x of a run drawn by each way of counting its bits: each line has another column
 
 
 def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
@@ -42,7 +40,6 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     tables: list[FigureTable | PanelTable] = [figure, *figure.panel]
     asked = {name.strip() for table in tables for name in (table.x or "", *(table.y or "").split(","), *(table.bounds or ()))}
     asked = (asked | set(figure.at or ())) - {"", "T"}
-    drawn = _drawn(tables)
     found: dict[str, dict[str, Any]] = {}
     if figure.at or figure.rows == "last":
         levels = " and ".join(f"{column} ≤ {level:g}" for column, level in (figure.at or {}).items())
@@ -50,7 +47,7 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
         found["ends"] = {"kind": "points", "title": title, **_axes(figure), "series": _ends(groups, asked, figure.at)}
     own = _axes(FigureTable("wire_bits_up", "loss", "log") if found or figure.x == "T" else figure)
     found["runs"] = {"kind": "lines", "title": "whole runs", **own}
-    found["runs"]["series"] = [_line(each, asked, points, drawn) for each in groups]
+    found["runs"]["series"] = [_line(each, asked, points, _drawn(figure)) for each in groups]
     with_theory = [i for i, group in enumerate(groups) if group[0].theory]
     if with_theory:
         over = _axes(FigureTable("T", "speedup") if figure.x != "T" else figure)
@@ -60,25 +57,35 @@ def views(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[st
     return [{**view, **own_ends} for view in every]
 
 
-def _drawn(tables: Sequence[FigureTable | PanelTable]) -> list[Axes]:
-    """The x and y of a figure and its panels, with their scales."""
-    own = tables[0]
-    assert isinstance(own, FigureTable)
+def _drawn(own: FigureTable) -> list[Axes]:
+    tables: list[FigureTable | PanelTable] = [own, *own.panel]
     each = [FigureTable(t.x or own.x, t.y or own.y, t.xscale or own.xscale, t.yscale or own.yscale) for t in tables]
     return [(table.x, y.strip(), *scales(table)) for table in each for y in table.y.split(",")]
 
 
 def _by_convention(runs: Sequence[Run], figure: FigureTable, points: int) -> list[dict[str, Any]]:
     """The first run that [log] count counts: a line for each way of counting its bits."""
-    if (chosen := conventions.one_run(runs, figure)) is None:
-        return []
-    run, head, columns = chosen
-    rows, y = kept(dict(columns), points), head["y"]
-    lines = [
-        {"label": label, "seeds": 1, "columns": {conventions.X: short(columns[name][rows]), y: short(columns[y][rows])}}
-        for name, label in conventions.counted(run).items()
-    ]
-    return [{**head, "series": lines}]
+    for run in runs:
+        y = next((name for name in (figure.y.split(",")[0].strip(), "loss") if run.has(name)), "")
+        if (ways := ways_of_counting(run)) and y:
+            axes = _axes(FigureTable(BITS_COUNTED, y, yscale=figure.yscale if y in figure.y else None))
+            values = {name: run.trace[name].astype(float) for name in ("round", *ways)} | {y: run.column(y).astype(float)}
+            rows = kept(values, points)
+            written = {name: short(each[rows]) for name, each in values.items()}
+            columns = [{BITS_COUNTED: written[name], y: written[y]} for name in ways]
+            lines = [{"label": label, "seeds": 1, "columns": own} for label, own in zip(ways.values(), columns, strict=True)]
+            return [{"kind": "lines", "title": f"{name_of(run)}, by each way of counting", **axes, "series": lines}]
+    return []
+
+
+def ways_of_counting(run: Run) -> dict[str, str]:
+    """The columns in which the bits that a run sent up are counted, and their names; none without [log] count."""
+    columns = {name: column_of(name).label for name in named("convention") if name in run.trace}
+    if columns:
+        columns["wire_bits_up"] = column_of("wire_bits_up").label
+        if run.written.get("cost", {}).get("model") == "udp-ethernet":
+            columns["cost_up"] = "sent, with the headers of UDP on Ethernet"
+    return columns
 
 
 def _axes(figure: FigureTable) -> dict[str, Any]:
@@ -172,14 +179,9 @@ def _cost_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _smooth(columns: Mapping[str, NDArray], ranges: Mapping[str, NDArray], drawn: Sequence[Axes]) -> dict[str, Any]:
-    """The running median of each drawn y that is noise, as arrays by y.
+    """The running median of each drawn y that is noise, from a line's columns, and their `ranges` over seeds such as "loss.low".
 
-    Args:
-        columns: a line's columns, over several seeds their medians.
-        ranges: least and greatest over the seeds, by names such as "loss.low" and "loss.high".
-
-    Returns:
-        by y: `x`, the columns that grow, at the middle of each window; `y`, and the band's `low` and `high`.
+    By y: `x`, the columns that grow, at the middle of each window; `y`, and the band's `low` and `high`.
     """
     found: dict[str, Any] = {}
     for x, y, xscale, yscale in drawn:
@@ -241,9 +243,8 @@ def _ends(groups: Sequence[Sequence[Run]], asked: set[str], at: Mapping[str, flo
         }  # fmt: skip
         values = dict(zip(point, short(np.array(list(point.values()))), strict=True))
         varies = [name for name in names if name not in constant] if at else []
-        found.append(
-            {"label": name_of(group[0]), "stem": stem(group[0].label), "seeds": len(group), "columns": values, "varies": varies}
-        )
+        label = {"label": name_of(group[0]), "stem": stem(group[0].label)}
+        found.append({**label, "seeds": len(group), "columns": values, "varies": varies})
     return found
 
 
@@ -251,16 +252,11 @@ def _row(columns: Columns, at: Mapping[str, float] | None) -> int | None:
     if at is None:
         return -1
     ((column, level),) = at.items()
-    if column not in columns:
-        return None
-    return first_row(columns[column], level, rises(column))
+    return first_row(columns[column], level, rises(column)) if column in columns else None
 
 
 def _over_budgets(run: Run) -> dict[str, Any]:
-    columns = {"T": short(np.asarray(run.attrs["theory_T"], dtype=np.float64))}
-    for name in named("curves")[1:]:
-        columns[name] = short(np.asarray(run.column(name), dtype=np.float64))
-    return {"label": name_of(run), "seeds": 1, "columns": columns}
+    return {"label": name_of(run), "seeds": 1, "columns": {name: short(run.column(name)) for name in named("curves")}}
 
 
 def as_json(data: Any) -> str:

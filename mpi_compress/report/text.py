@@ -9,9 +9,9 @@ import matplotlib.pyplot as plt
 
 from mpi_compress.core.errors import UserError, writing
 from mpi_compress.core.tables import markdown, plain
-from mpi_compress.evidence import fewest
+from mpi_compress.evidence import problems
 from mpi_compress.evidence.outcomes import GROUPS, Outcome, counted
-from mpi_compress.evidence.sentences import Sentence, scorecard
+from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
 from mpi_compress.figures import plotting as figures
 
@@ -46,9 +46,9 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
             if v.holds is False:
                 yield f"{o.key}: {v}"
     for group, sentences in scorecard(found).items():
-        yield f"{GROUPS[group]}: {counted(sentences)}"
-    yield from fewest.lines(fewest.fewest(found))
-    if verdicts := [v for o in found for v in o.verdicts]:
+        yield f"{GROUPS[group]}: {counted(s.outcome for s in sentences)}"
+    yield from problems.lines(problems.fewest(found))
+    if verdicts := [v.outcome for o in found for v in o.verdicts]:
         yield f"all claims: {counted(verdicts)}"
 
 
@@ -64,21 +64,21 @@ def table(found: Sequence[Outcome], folder: Path = Path()) -> str:
     groups = scorecard(found)
     files = {o: Path(os.path.relpath(o.file, folder)).as_posix() for o in found}
     jobs = [[o.paper or o.title, f"[{o.key}]({files[o]})", o.data, o.kind, o.status, o.counted] for o in found]
-    scores = [[GROUPS[group], counted(those), counted([v for s in those for _, v in s.rows])] for group, those in groups.items()]
+    scores = [
+        [GROUPS[group], counted(s.outcome for s in those), counted(v.outcome for s in those for _, v in s.rows)]
+        for group, those in groups.items()
+    ]
     parts = {"Scorecard": markdown(("", "sentences", "rows"), scores)}
-    for by, those in fewest.by_column(fewest.fewest(found)).items():
-        parts[f"Least {by}, by problem"] = markdown(fewest.HEADS, [each.cells for each in those])
+    for by, those in problems.by_column(problems.fewest(found)).items():
+        parts[f"Least {by}, by problem"] = markdown(problems.HEADS, [each.cells for each in those])
     parts["Figures"] = markdown(("figure", "job", "data", "", "status", "claims"), jobs)
     for group, sentences in groups.items():
-        parts[GROUPS[group]] = markdown(("claim", "sentence", "jobs", "verdict"), [_sentence(s) for s in sentences])
+        rows = [[s.ids, f"“{s.text}”" if group != "ours" else s.text, s.jobs, s.verdict] for s in sentences]
+        parts[GROUPS[group]] = markdown(("claim", "sentence", "jobs", "verdict"), rows)
     for group in groups:
         claims = [_claim(o, v) for o in found for v in o.verdicts if o.group(v) == group]
         parts[f"{GROUPS[group]}, row by row"] = markdown(("claim", "", "paper", "ours", "wanted", "verdict"), claims)
     return _TABLE + "\n".join(f"## {head}\n\n{text}" for head, text in parts.items())
-
-
-def _sentence(s: Sentence) -> list[str]:
-    return [s.ids, f"“{s.text}”" if s.group != "ours" else s.text, s.jobs, s.verdict]
 
 
 def _claim(o: Outcome, v: Verdict) -> list[str]:

@@ -12,8 +12,9 @@ from mpi_compress.core.tables import plain
 from mpi_compress.results.columns import Result
 from mpi_compress.results.targets import entry_at
 
-HEADS = ("upper bound", "ε", "needed", "no compression", "data-dependent", "worst case")
-"""The heads of table 1."""
+HEADS = ("upper bound", "ε", "needed", "no compression", "data-dependent", "worst case")  # of table 1
+Rounds = tuple[float, float, float]
+"""Without compression; by the data-dependent bound, divided by ᾱ_T (ω̄_T); and at worst, times d/T."""
 
 _SHOWN_LEVELS = 5
 
@@ -34,7 +35,7 @@ def columns(run: Result) -> Mapping[str, NDArray]:
         found[name] = np.full(T.size, run.trace[sent][-1] / messages)
     found["growth"] = growth(run)
     if (table := BoundsTable.of(run)) is not None:
-        ways = np.array([table.best(gap).rounds for gap in run.trace["suboptimality"]]).T
+        ways = np.array([table.best(gap) for gap in run.trace["suboptimality"]]).T
         found |= zip(("table1_gd", "table1", "table1_worst_case"), ways, strict=True)
     return found
 
@@ -56,27 +57,13 @@ def least(values: NDArray) -> NDArray:
     return np.where(np.isinf(known), np.nan, known)
 
 
-@dataclass(frozen=True)
-class Bound:
-    """Rounds that suffice for an accuracy ε: without compression, then divided by ᾱ_T (ω̄_T) or, at worst, times d/T."""
-
-    plain: float
-    gain: float
-    worst_gain: float
-
-    @property
-    def rounds(self) -> tuple[float, float, float]:
-        """The rounds without compression, by the data-dependent bound, and at worst."""
-        return self.plain, self.plain / self.gain, self.plain / self.worst_gain
-
-
 class TableRow(NamedTuple):
     """A row of CAT table 1."""
 
     kind: str  # "µ-convex", "convex" or "non-convex"
     eps: float  # ε
     needed: int  # rounds to come within ε
-    bound: Bound
+    rounds: Rounds  # that suffice
 
 
 @dataclass(frozen=True)
@@ -107,8 +94,8 @@ class BoundsTable:
         sigma2 = float(np.max(t["variance"])) if a["curve"] == "omega" else 0.0
         return cls(run, a["curve"] == "omega", float(gain), float(worst), a["L"], a["mu"], start, R, sigma2)
 
-    def bound(self, kind: str, eps: float) -> Bound:
-        """Rounds for f − f* ≤ ε, or for ‖∇f‖² ≤ ε where `kind` is "non-convex"."""
+    def bound(self, kind: str, eps: float) -> Rounds:
+        """Rounds that suffice for f − f* ≤ ε, or for ‖∇f‖² ≤ ε where `kind` is "non-convex"."""
         L, mu, noise = self.L, self.mu, 2 * self.sigma2
         if kind == "µ-convex":
             plain, noise = L / mu * math.log(self.start / eps) if mu > 0 else math.inf, noise / (mu * eps * L) if mu > 0 else 0.0
@@ -117,13 +104,16 @@ class BoundsTable:
             plain, noise = 2 * L * self.R**2 / eps, noise / (eps * L)
         else:
             plain, noise = 2 * L * self.start / eps, noise / eps
-        return Bound(2 * (1 + noise) * plain if self.stochastic else plain, self.gain, self.worst_gain)
+        return self._rounds(2 * (1 + noise) * plain if self.stochastic else plain)
 
-    def best(self, eps: float) -> Bound:
+    def _rounds(self, plain: float) -> Rounds:
+        return plain, plain / self.gain, plain / self.worst_gain
+
+    def best(self, eps: float) -> Rounds:
         """The smaller of the two bounds for f − f* ≤ ε; 0 rounds where ε > ε0, NaN where ε ≤ 0."""
         if not 0 < eps <= self.start:
-            return Bound(0.0 if eps > self.start else math.nan, self.gain, self.worst_gain)
-        return min((self.bound(kind, eps) for kind in ("µ-convex", "convex")), key=lambda b: np.nan_to_num(b.plain, nan=math.inf))
+            return self._rounds(0.0 if eps > self.start else math.nan)
+        return min(self.bound("µ-convex", eps), self.bound("convex", eps), key=lambda each: np.nan_to_num(each[0], nan=math.inf))
 
     def lines(self) -> Iterator[str]:
         """The rows as text, for `show`."""
@@ -131,7 +121,7 @@ class BoundsTable:
 
     def cells(self) -> list[list[str]]:
         """The rows as text, under `HEADS`."""
-        return [[r.kind, f"{r.eps:.2g}", f"{r.needed}", *(f"{n:.3g}" for n in r.bound.rounds)] for r in self.rows()]
+        return [[r.kind, f"{r.eps:.2g}", f"{r.needed}", *(f"{n:.3g}" for n in r.rounds)] for r in self.rows()]
 
     def rows(self) -> Iterator[TableRow]:
         """Bounds beside the rounds that were needed, for some accuracies that were reached."""
@@ -142,9 +132,8 @@ class BoundsTable:
             ("non-convex", trace["grad_norm"] ** 2, trace["grad_norm"][0] ** 2),
         ):
             for eps in _levels(reached, first):
-                b = self.bound(kind, eps)
-                if math.isfinite(b.plain):
-                    yield TableRow(kind, eps, int(entry_at(rounds, reached, eps)), b)
+                if math.isfinite((enough := self.bound(kind, eps))[0]):
+                    yield TableRow(kind, eps, int(entry_at(rounds, reached, eps)), enough)
 
 
 def _smallest_budget(run: Result) -> float:

@@ -106,14 +106,7 @@ class Entry:
 
 
 def entries(out: Path, below: Sequence[str] = ()) -> list[Entry]:
-    """The results in a folder, or those of some jobs or files in it, in the order of their paths.
-
-    Args:
-        below: names of jobs, whose tuning trials are taken too, or paths of result files.
-
-    Raises:
-        UserError: there is nothing of that name.
-    """
+    """The results in a folder, or of some jobs, their tuning trials too, or files `below` it, by path; UserError without any."""
     if not out.is_dir():
         raise UserError(f"{out}: there is no such folder of results")
     if not below:
@@ -145,8 +138,7 @@ def _job(result: Path, out: Path) -> str:
 def move(job: str, to: str, out: Path) -> int:
     """Move the results of a job to another name, as its file was moved; the number of results.
 
-    Raises:
-        UserError: there are none, the name is no folder's, one is there already, or one is being written.
+    UserError: there are none, the name is no folder's, one is there already, or one is being written.
     """
     target = PurePath(to)
     if not target.parts or target.is_absolute() or ".." in target.parts:

@@ -6,32 +6,25 @@ A finished result is sealed too. The seal is looked at first, since a damaged st
 import json
 import zlib
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mpi_compress.results.hdf5 import GrowingDataset
 
 ATTRIBUTE = "checksums"
 SLOTS = ATTRIBUTE, "checksums of the other flush"  # an unfinished result has two: a kill may damage the one that is written
 
 
-class Typed(Protocol):
-    """An array's type and shape."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-
-def of_file(columns: Mapping[str, Typed], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]) -> str:
+def of_file(
+    columns: Mapping[str, GrowingDataset], sums: Mapping[str, int], arrays: Mapping[str, str], attributes: Mapping[str, str]
+) -> str:
     """The checksums of a result as JSON text.
 
     Args:
-        columns: by "group/name".
-        sums: a CRC-32 of the bytes of each column, as they were when they were written.
-        arrays: the checksums of the other datasets.
-        attributes: those of the attributes.
+        columns: by "group/name", of which `sums` has a CRC-32 of the bytes, as they were when they were written.
+        arrays: the checksums of the other datasets; `attributes`: those of the attributes.
     """
     texts = {name: _text(columns[name].dtype, columns[name].shape, crc) for name, crc in sums.items()}
     return json.dumps({"datasets": {**texts, **arrays}, "attributes": attributes})

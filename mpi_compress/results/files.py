@@ -28,12 +28,7 @@ def new_file(job: str, label: str, run_id: str, out: Path) -> Path:
 
 
 def result_file(job: str, label: str, run_id: str, out: Path) -> Path:
-    """The file of a run's result: the one that exists or is begun, also where an earlier version put it; else `new_file`.
-
-    Args:
-        job: the job's name, as `job_name` gives it.
-        out: the folder of all results.
-    """
+    """The file of a run's result: the one that exists or is begun, also where an earlier version put it; else `new_file`."""
     files = _files(job, label, run_id, out)
     whole = (file for file in files if file.exists())
     begun = (file for file in files if part_of(file).exists() or checkpoint_of(file).exists())

@@ -17,12 +17,7 @@ class Refused(Exception):
 
 
 class GrowingDataset:
-    """A dataset that rows are appended to.
-
-    Args:
-        within: the file, or the group; the groups of "group/name" that it lacks are made.
-        rows: (m, …) the first ones.
-    """
+    """A dataset that rows are appended to, (m, …) `rows` the first ones; the groups of "group/name" are made with it."""
 
     def __init__(self, within: Any, name: str, rows: NDArray[Any]):
         self.dtype, self.shape = rows.dtype, rows.shape
@@ -43,7 +38,6 @@ class GrowingDataset:
 
 @cache
 def _in_chunks(shape: tuple[int, ...]) -> Any:
-    """Properties of a dataset whose chunks have this shape."""
     settings = h5p.create(h5p.DATASET_CREATE)
     settings.set_chunk(shape)
     settings.set_obj_track_times(False)
@@ -62,11 +56,7 @@ def _with_groups() -> Any:
 def arrays(group: Any, most: int) -> dict[str, NDArray[Any]]:
     """The arrays of a group's datasets by their names; none of None.
 
-    Args:
-        most: the bytes that the file can hold.
-
-    Raises:
-        Refused: a dataset is larger, or the group or a dataset leads to another file.
+    Refused: a dataset is larger than `most`, the bytes that the file can hold, or the group or a dataset leads to another file.
     """
     return {name: array(group, name, most) for name in group or ()}
 

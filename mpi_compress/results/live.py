@@ -48,8 +48,7 @@ def bits_a_second(run: Run) -> float:
 class Live:
     """Runs that may be played at this moment.
 
-    Args:
-        find: the files of their results by now, with their labels, "" where the file says it; `part_of` them may exist instead.
+    `find` gives the files of their results by now, with their labels, "" where the file says it; `part_of` them may exist instead.
     """
 
     def __init__(self, find: Callable[[], Mapping[Path, str]]):

@@ -115,7 +115,6 @@ class Run:
         raise UserError(f"{self.file}: {nearest(name, there, 'column')}")
 
     def _found(self, name: str) -> NDArray | None:
-        """A column; None if there is none of that name."""
         if name in self.trace or name in self.timing:
             return self.trace.get(name, self.timing.get(name))
         if (derive := column_of(name).derive) is not None:

@@ -117,12 +117,7 @@ def state_of(attrs: Mapping[str, Any], is_written: bool) -> State:
 
 
 def status_of(result: Path, read: Callable[[Path], Run] = read) -> Status:
-    """What the files of a result tell.
-
-    Args:
-        result: the file that the result has, or would have once it is complete.
-        read: reads a file; raises a UserError where it cannot be read.
-    """
+    """What the files of a result tell, by the name that it has, or would have once it is complete; `read` raises a UserError."""
     part = part_of(result)
     if result.exists():
         try:
@@ -147,7 +142,6 @@ def status_of_run(run: Run) -> Status:
 
 
 def _since(part: Path) -> float:
-    """Seconds since a file was written."""
     try:
         return time.time() - part.stat().st_mtime
     except OSError:

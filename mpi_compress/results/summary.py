@@ -57,7 +57,6 @@ def html_of_many(runs: Sequence[Result]) -> str:
 
 
 def _last(run: Result) -> Iterator[tuple[str, str]]:
-    """Some columns, each with its last value as text."""
     if run.rows:
         for name in ("round", *_SHOWN):
             if name in run.trace:

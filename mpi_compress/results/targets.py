@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import UserError
 from mpi_compress.results.columns import COLUMNS, Result, column_of
 
-_COUNTED = ("counter", "convention", "model", "clock")
-_GROWING = frozenset(c.name for c in COLUMNS if c.since in _COUNTED) | {
+_GROWING = frozenset(c.name for c in COLUMNS if c.since in ("counter", "convention", "model", "clock")) | {
     "round", "epoch", "wire_bits", "paper_bits", "wire_bits_up_n", "bits_32_n", "bits_64_n",
 }  # fmt: skip
 _RISING = frozenset(("test_accuracy", "hit_rate"))
@@ -82,31 +81,23 @@ class Target:
         return f"{signs[0] if signs else label} {'≥' if self.rising else '≤'} {level}"
 
     def row_of(self, run: Result) -> int | None:
-        """The number of the first row that reaches the target, None if no row does.
-
-        Raises:
-            UserError: the run has no such column.
-        """
+        """The number of the first row that reaches the target, None if no row does; UserError if the run has no such column."""
         return first_row(run.column(self.column), self.level, self.rising)
+
+    def took(self, run: Result, column: str) -> float:
+        """The entry of a column in the first row that reaches the target; infinite where no row does."""
+        return entry_at(run.column(column), run.column(self.column), self.level, self.rising)
 
     def is_unknown(self, run: Result) -> bool:
         """True if no row has a number in that column, as that of the suboptimality where f* is not known."""
         return bool(np.all(np.isnan(run.column(self.column))))
-
-    def why_unknown(self) -> str:
-        """What is not known where `is_unknown`."""
-        return "f* is not known" if self.column == "suboptimality" else f"{self.column} is not known"
 
 
 _ALSO = {"gap": "suboptimality"}  # what tables head a column with
 
 
 def target_of(text: str, where: str = "--to ") -> Target:
-    """A target as it is typed: "loss=0.4", "loss<=0.4", "test_accuracy>=0.9", or "test_accuracy=0.9", which is the same.
-
-    Raises:
-        UserError: it is none.
-    """
+    """A target as it is typed, "loss=0.4", "loss<=0.4", "test_accuracy>=0.9", or "test_accuracy=0.9"; UserError if it is none."""
     found = re.fullmatch(r"\s*(\w+)\s*(<=|>=|=)\s*(\S+)\s*", text)
     try:
         if found:

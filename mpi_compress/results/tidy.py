@@ -1,9 +1,9 @@
-"""Many results as one table: a row for each of their rows, with the settings in which they differ."""
+"""Many results as one table, a row for each of their rows, with the settings in which they differ; and where two first differ."""
 
 import glob
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from mpi_compress.results.reader import Run, read
 
 Kind = Literal["polars", "pandas", "dict"]
 _KINDS: tuple[Kind, ...] = ("polars", "pandas", "dict")
-_LINKS = ("up", "down")
+BIT_FOR_BIT = "equal, bit for bit"
 
 
 def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | None = None) -> Any:
@@ -51,7 +51,7 @@ def load(results: str | Path | Run | Iterable[str | Path | Run], as_: Kind | Non
 def table(runs: Iterable[tuple[str, Run]]) -> dict[str, list[Any]]:
     """The columns of `load`, from results with their jobs' names."""
     named = list(runs)
-    settings = [settings_of(run) for _, run in named]
+    settings = [settings_of(run.written) for _, run in named]
     differing = varying(settings)
     measured = list(dict.fromkeys([name for _, run in named for name in run.trace] + ["squared_grad_norm", "seconds"]))
     found = [run.settled | ({"tuned": run.tuned["value"]} if run.tuned else {}) for _, run in named]
@@ -71,14 +71,9 @@ def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return [key for key in dict.fromkeys(key for s in settings for key in s) if len({_key(s.get(key)) for s in settings}) > 1]
 
 
-def settings_of(run: Run) -> dict[str, Any]:
-    """What a job wrote for a run, by dotted key: text, numbers, true and false; lists as text."""
-    return settings_in(run.written)
-
-
-def settings_in(written: dict[str, Any]) -> dict[str, Any]:
-    """The settings in the tables of one run, by dotted key."""
-    for way in _LINKS:  # the short form of a part
+def settings_of(written: dict[str, Any]) -> dict[str, Any]:
+    """What a job wrote for a run, `Run.written`, by dotted key: text, numbers, true and false; lists as text."""
+    for way in ("up", "down"):  # the short form of a part
         for part in ("compressor", "codec"):
             if isinstance(written.get(way, {}).get(part), str):
                 written[way][part] = {"name": written[way][part]}
@@ -143,3 +138,31 @@ def _job_of(file: Path, base: Path) -> str:
     else:
         below = list(Path(os.path.abspath(file.parent)).relative_to(os.path.abspath(base)).parts)
     return "/".join(below) or file.resolve().parent.name
+
+
+def difference(one: Run, other: Run) -> Iterator[str]:
+    """Lines that say where two results first differ, compared bit for bit; /timing is left out."""
+    parted: list[tuple[int, str]] = []
+    alone = False
+    for table in ("trace", "workers", "theory"):  # /timing is measured, and never compared
+        a, b = getattr(one, table), getattr(other, table)
+        for column in sorted(set(a) | set(b)):
+            if column not in a or column not in b:
+                yield f"/{table}/{column} is in {(one if column in a else other).file} only"
+                alone = True
+                continue
+            n = min(len(a[column]), len(b[column]))
+            row = next((i for i in range(n) if a[column][i].tobytes() != b[column][i].tobytes()), None)
+            if row is not None:
+                parted.append((row, f"/{table}/{column}: {a[column][row]} against {b[column][row]}"))
+    rows = [one.rows, other.rows]
+    if parted:
+        first = min(row for row, _ in parted)
+        yield f"they part in row {first} (round {one.trace['round'][first]}):"
+        yield from (f"  {text}" for row, text in parted if row == first)
+    elif rows[0] != rows[1]:
+        yield f"equal in all rows that both have; {rows[0]} rows against {rows[1]}"
+    elif len({None if run.x is None else run.x.tobytes() for run in (one, other)}) > 1:
+        yield "all rows are equal, the last points are not"
+    else:
+        yield f"{BIT_FOR_BIT}: {rows[0]} rows{' of the columns that both have' if alone else ''}"

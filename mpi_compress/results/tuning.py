@@ -5,20 +5,14 @@ from typing import Any
 
 from mpi_compress.core.expressions import evaluate, names_in
 
-AT_END = "the end of the grid"
-NOT_SETTLED = "not settled"
 BEYOND = "a better one may lie beyond"
 
 
 def caveat(tuned: Mapping[str, Any]) -> str:
-    """What speaks against the value that won: "not settled", "the end of the grid", or "".
-
-    Args:
-        tuned: what `reader.Run.tuned` gives.
-    """
+    """What speaks against the value that won, by `reader.Run.tuned`: "not settled", "the end of the grid", or ""."""
     if "settled" in tuned:
-        return "" if tuned["settled"] else NOT_SETTLED
-    return AT_END if at_end(tuned) else ""
+        return "" if tuned["settled"] else "not settled"
+    return "the end of the grid" if at_end(tuned) else ""
 
 
 def at_end(tuned: Mapping[str, Any]) -> bool:

@@ -7,8 +7,7 @@ from mpi_compress.messages.costs import costs
 from mpi_compress.results.columns import column_of
 from mpi_compress.results.reader import Run
 
-COSTS = ("cost_up", "cost_down", "predicted_cost")
-"""Columns that are counted as a run's cost model says."""
+COSTS = ("cost_up", "cost_down", "predicted_cost")  # what is counted as a run's cost model says
 
 
 def unit_of(column: str, runs: Sequence[Run]) -> str:
@@ -32,8 +31,7 @@ def named_model(runs: Sequence[Run]) -> str:
 
 
 def _table(run: Run) -> dict[str, object]:
-    table = run.written.get("cost") or {}
-    return {"model": "payload", **table}
+    return {"model": "payload", **(run.written.get("cost") or {})}
 
 
 def _unit(run: Run) -> str:

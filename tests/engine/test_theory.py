@@ -13,7 +13,7 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.rows import Rows
 from mpi_compress.problem.second_order import sampling_noise
 from mpi_compress.results import bounds
-from mpi_compress.results.difference import difference
+from mpi_compress.results.tidy import difference
 
 DATA = {"generator": "gspar", "samples": 120, "dim": 200}
 PACKETS = {"model": "packet", "c1": "128 B", "c0": "64 B", "pmax": "128 B"}
@@ -84,8 +84,7 @@ def test_no_run_needs_more_rounds_than_table_1_says(name, runs):
     reached = np.minimum.accumulate(gaps), np.minimum.accumulate(squares)
     for kind, by in (("µ-convex", reached[0]), ("convex", reached[0]), ("non-convex", reached[1])):
         for k in range(0, 250, 25):
-            bound = table.bound(kind, by[k])
-            plain, data, worst = bound.rounds
+            plain, data, worst = table.bound(kind, by[k])
             assert np.flatnonzero(by <= by[k])[0] <= data + 1
             assert plain <= data <= worst * (1 + 1e-12)
     assert np.all(run.column("table1")[:-1] + 1 >= needed[:-1])

@@ -7,10 +7,9 @@ import pytest
 import mpi_compress as mc
 from mpi_compress.core.tables import markdown
 from mpi_compress.evidence.comparison import amount
-from mpi_compress.evidence.fewest import HEADS, fewest, lines
 from mpi_compress.evidence.outcomes import outcomes
+from mpi_compress.evidence.problems import HEADS, fewest, lines
 from mpi_compress.report import series
-from mpi_compress.report.conventions import X
 from mpi_compress.report.text import summary, table
 
 JOB = """
@@ -104,13 +103,13 @@ def test_a_target_that_no_run_reaches_is_said(found):
 def test_one_run_is_drawn_by_each_way_of_counting(found):
     """The first run of a job, against the figure's y; without [log] count there is no such view."""
     view = series.views(found[0].runs, found[0].job.figure, 1000)[-1]
-    assert (view["x"], view["y"], view["yscale"]) == (X, "squared_grad_norm", "log")
+    assert (view["x"], view["y"], view["yscale"]) == (series.BITS_COUNTED, "squared_grad_norm", "log")
     run = found[0].runs[0]
-    ends = {line["label"]: line["columns"][X][-1] for line in view["series"]}
+    ends = {line["label"]: line["columns"][series.BITS_COUNTED][-1] for line in view["series"]}
     wanted = [run.trace[name][-1] for name in ("bits_cat", "bits_values_32", "wire_bits_up", "cost_up")]
     assert list(ends.values()) == pytest.approx(wanted, rel=1e-6)
     assert wanted[1] < wanted[2] < wanted[3]
-    assert not series.conventions.counted(mc.run({**_plain(), "name": "plain"}, out=found[0].file.parent)[0])
+    assert not series.ways_of_counting(mc.run({**_plain(), "name": "plain"}, out=found[0].file.parent)[0])
 
 
 def _plain():

@@ -38,7 +38,7 @@ def test_a_sentence_counts_once_over_jobs_and_once_in_each_group():
     found = scorecard([
         outcome("a", [of(GOOD), of(GOOD, "another"), of(BAD, basis="other data")]), outcome("b", [of(GOOD), of(BAD, "another")]),
     ])  # fmt: skip
-    assert {group: counted(sentences) for group, sentences in found.items()} == {"paper": "1 holds, 1 holds in part", "elsewhere": "1 does not"}
+    assert {group: counted(s.outcome for s in sentences) for group, sentences in found.items()} == {"paper": "1 holds, 1 holds in part", "elsewhere": "1 does not"}
     assert [(s.text, s.ids, s.jobs) for s in found["paper"]] == [("it is so", "X-1", "a, b"), ("another", "X-1", "a, b")]
 
 

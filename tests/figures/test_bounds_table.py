@@ -28,8 +28,7 @@ def test_its_cells_are_the_bounds_and_the_rounds_that_were_needed(tmp_path, caps
     table = BoundsTable.of(run)
     rows = list(table.rows())
     assert {row.kind for row in rows} == {"µ-convex", "convex", "non-convex"}
-    for i, (kind, eps, needed, bound) in enumerate(rows, 1):
-        plain, data, worst = bound.rounds
+    for i, (kind, eps, needed, (plain, data, worst)) in enumerate(rows, 1):
         assert [cells[i, column] for column in range(6)] == [kind, f"{eps:.2g}", f"{needed}", f"{plain:.3g}", f"{data:.3g}", f"{worst:.3g}"]
         values = run.trace["grad_norm"] ** 2 if kind == "non-convex" else run.trace["suboptimality"]
         assert values[needed] <= eps < values[needed - 1]

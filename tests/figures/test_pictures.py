@@ -10,7 +10,7 @@ from helpers.made_up import made_up_results
 from matplotlib.colors import to_rgb
 
 from mpi_compress.evidence.lines import Line
-from mpi_compress.figures import noise, plotting, style, words
+from mpi_compress.figures import curves, plotting, style, words
 from mpi_compress.figures.curves import draw_on
 from mpi_compress.job.loading import load_job
 from mpi_compress.job.tables import FigureTable
@@ -44,7 +44,7 @@ def test_noise_is_a_running_median_in_a_band():
     rng, x = np.random.default_rng(1), np.arange(4000.0)
     level = np.exp(-x / 1500)
     line = Line("a", x, level * np.exp(rng.normal(0, 0.5, x.size)))
-    smooth = noise.smoothed(line, "linear", "log")
+    smooth = curves.smoothed(line, "linear", "log")
     assert smooth is not None
     assert (smooth.x[0], smooth.y[0]) == (line.x[0], line.y[0])  # where the curve comes from is seen
     smooth = smooth.rows(smooth.x > 0)
@@ -57,17 +57,17 @@ def test_noise_is_a_running_median_in_a_band():
 
 def test_a_curve_that_turns_now_and_then_is_no_noise_however_far_it_travels():
     x = np.arange(4000.0)
-    assert not noise.is_noise(np.sin(x / 10))
-    assert noise.is_noise(np.random.default_rng(0).standard_normal(4000))
-    assert not noise.is_noise(np.cumsum(np.random.default_rng(0).random(4000))), "it never turns"
-    assert not noise.is_noise(np.ones(4000))
-    assert not noise.is_noise(100 * x + np.random.default_rng(0).standard_normal(4000) * 80), "its turns are small beside its range"
+    assert not curves.is_noise(np.sin(x / 10))
+    assert curves.is_noise(np.random.default_rng(0).standard_normal(4000))
+    assert not curves.is_noise(np.cumsum(np.random.default_rng(0).random(4000))), "it never turns"
+    assert not curves.is_noise(np.ones(4000))
+    assert not curves.is_noise(100 * x + np.random.default_rng(0).standard_normal(4000) * 80), "its turns are small beside its range"
 
 
 @pytest.mark.parametrize("wave", [lambda x: np.exp(-x / 900), lambda x: 1.5 + np.sin(x / 60), lambda x: 1 / (1 + x)])
 def test_smooth_curves_and_slow_waves_are_drawn_as_they_are(wave):
     x = np.arange(1000.0)
-    assert noise.smoothed(Line("a", x, wave(x)), "linear", "log") is None
+    assert curves.smoothed(Line("a", x, wave(x)), "linear", "log") is None
 
 
 def test_the_start_is_at_the_edge_of_a_logarithmic_axis(job):

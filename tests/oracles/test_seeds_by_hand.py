@@ -13,7 +13,7 @@ import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
 from mpi_compress.evidence.comparison import compare
 from mpi_compress.evidence.crossings import statements
-from mpi_compress.evidence.fewest import fewest
+from mpi_compress.evidence.problems import fewest
 from mpi_compress.evidence.verdicts import check
 from mpi_compress.job.loading import parse_job
 from mpi_compress.results.targets import Target

@@ -7,8 +7,7 @@ import pytest
 
 import mpi_compress as mc
 from mpi_compress.evidence.lines import lines
-from mpi_compress.figures.curves import ceiling, ceilings
-from mpi_compress.figures.noise import smoothed
+from mpi_compress.figures.curves import ceiling, ceilings, smoothed
 from mpi_compress.job.tables import FigureTable, PanelTable
 from mpi_compress.report import series
 

@@ -22,9 +22,9 @@ from mpi_compress.cli.main import main
 from mpi_compress.evidence.lines import by_seed, last_points, levels, lines
 from mpi_compress.figures import plotting as figures
 from mpi_compress.results import reader, summary, trying
-from mpi_compress.results.difference import difference
 from mpi_compress.results.locks import is_being_written
 from mpi_compress.results.targets import ResultRow
+from mpi_compress.results.tidy import difference
 from mpi_compress.results.writer import Recorder, Row, part_of
 
 
