@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.averaging import Average
 from mpi_compress.algorithms.formulas import OF_COMPRESSORS, THEORY, formulas_of, names_of, values_of
 from mpi_compress.algorithms.hooks import Foretold, Linked, Log
 from mpi_compress.algorithms.needs import Need, check_needs
@@ -40,6 +39,7 @@ from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
 
+Average = Literal["last", "uniform", "linear", "geometric"]
 First = Literal["gradient", "compressed"]
 
 

@@ -1,6 +1,5 @@
 """The workers that one process hosts, and how they play a round."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +14,8 @@ from mpi_compress.problem.points import Standing
 
 
 @dataclass
-class HostedWorkers(ABC):
-    """The workers hosted here, in worker order."""
+class HostedWorkers:
+    """The workers hosted here, in worker order. A way of the engine plays them together, equal to `messages` to the last bit."""
 
     algorithm: Method
     objectives: Mapping[int, Objective]  # f_i of each
@@ -44,15 +43,11 @@ class HostedWorkers(ABC):
             return self.workers
         return participants(self.streams, setting.n, setting.r, k)
 
-    @abstractmethod
     def messages(self, node: Any, k: int) -> list[Message]:
-        """Their messages of round k; one that cannot be encoded is empty and says why."""
+        """Their messages of round k; one that cannot be encoded is empty and says why.
 
-
-class OneByOne(HostedWorkers):
-    """The definition: every worker that takes part runs the algorithm's own lines, and the others are silent."""
-
-    def messages(self, node: Any, k: int) -> list[Message]:
+        Every worker that takes part runs the algorithm's own lines, and the others are silent.
+        """
         sends, fs, awake = self.algorithm.worker_sends, self.objectives, self.awake(node, k)
         with self.standing.at(getattr(node, "x", None)):
             return [

@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from mpi_compress.algorithms import Method
-from mpi_compress.algorithms.hosted import HostedWorkers, OneByOne
+from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Streams
 from mpi_compress.engine.answers import answers_of
@@ -24,7 +24,7 @@ def run(
     s = keeper.restore(s) if keeper else s
     exchange, clock, finite = observer.exchange, observer.clock, True
     answers, arrivals = answers_of(algorithm, exchange, streams), arrivals_of(exchange, algorithm.setting, s.workers)
-    hosted = _faster(OneByOne(algorithm, observer.objectives, s.workers, streams, s.up))
+    hosted = _faster(HostedWorkers(algorithm, observer.objectives, s.workers, streams, s.up))
     while True:
         verdict = observer.look(s.k, algorithm, s.node, s.workers, finite)
         if keeper and not verdict:

@@ -9,7 +9,7 @@ from helpers.running import run_of
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms
-from mpi_compress.algorithms.hosted import OneByOne
+from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.sampling import participants, sampled_delta, sampled_omega
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.streams import Streams
@@ -216,8 +216,8 @@ def test_no_faster_way_plays_workers_of_whom_some_sleep():
     for r, is_plain in ((None, False), (5, True)):
         method = bound(p, {"name": "ef"}, TOP, participants=r)
         node = method.start(start(p))
-        workers = OneByOne(method, p.fs, {i: method.start_worker(node, f) for i, f in p.fs.items()}, Streams(3))
-        assert (type(faster(workers)) is OneByOne) == is_plain
+        workers = HostedWorkers(method, p.fs, {i: method.start_worker(node, f) for i, f in p.fs.items()}, Streams(3))
+        assert (type(faster(workers)) is HostedWorkers) == is_plain
 
 
 def test_a_round_that_needs_all_workers_has_them():
@@ -231,7 +231,7 @@ def test_a_round_that_needs_all_workers_has_them():
 
     method = bound(p, Often(), TOP, participants=2)
     node = method.start(start(p))
-    workers = OneByOne(method, p.fs, dict.fromkeys(p.fs), Streams(3))
+    workers = HostedWorkers(method, p.fs, dict.fromkeys(p.fs), Streams(3))
     silent = [sum(m is mc.SILENT for m in workers.messages(node, k)) for k in range(4)]
     assert silent == [0, 4, 0, 4]
 

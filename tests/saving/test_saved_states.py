@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.algorithms.averaging import IterateMean
 from mpi_compress.algorithms.error_memory import ErrorMemory, FollowedNorm
 from mpi_compress.algorithms.estimators import cat, ef
-from mpi_compress.algorithms.parts import Moved, Node
-from mpi_compress.algorithms.regimes import Regime
+from mpi_compress.algorithms.parts import IterateMean, Moved, Node
 from mpi_compress.messages.kinds import Dense, WithScalar
 from mpi_compress.problem.scaled_vector import ScaledVector
 from mpi_compress.saving.frames import dump
@@ -108,9 +106,9 @@ def test_a_users_state_comes_back_in_every_bit_and_type():
 def ours():
     """First and later states of algorithms of this package."""
     z, r = np.zeros, np.random.default_rng(0).normal
-    first = Node(Moved(ScaledVector(z(DIM)), IterateMean(z(DIM))), ef.Memory(Regime(z(DIM))))
+    first = Node(Moved(ScaledVector(z(DIM)), IterateMean(z(DIM))), ef.Memory(ef.Regime(z(DIM))))
     moved = Moved(ScaledVector(r(size=DIM), 0.25), IterateMean(r(size=DIM), 2.0))
-    yield first, Node(moved, ef.Memory(Regime(r(size=DIM), 3.0, False), 7))
+    yield first, Node(moved, ef.Memory(ef.Regime(r(size=DIM), 3.0, False), 7))
     yield ErrorMemory(z(DIM), FollowedNorm()), ErrorMemory(r(size=DIM), FollowedNorm(1.0, np.float64(2.0), 0.0, float("nan")), 0.5)
     yield cat.Worker(), cat.Worker(np.float64(3.0))
 

@@ -2,7 +2,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.contract import Average
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.kernels import select

@@ -5,18 +5,8 @@ import numpy as np
 
 from mpi_compress.algorithms.needs import ADDS_UP, UNBIASED_UP
 from mpi_compress.algorithms.product import Sum
-from mpi_compress.algorithms.vocabulary import (
-    Direction,
-    Estimator,
-    Expression,
-    Link,
-    Message,
-    Objective,
-    Round,
-    Sampling,
-    Step,
-    algorithms,
-)
+from mpi_compress.algorithms.sampling import Sampling
+from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Vector
 
 

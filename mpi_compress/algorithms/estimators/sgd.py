@@ -7,21 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average
+from mpi_compress.algorithms.contract import Average
+from mpi_compress.algorithms.hooks import Log, PartialMean
 from mpi_compress.algorithms.needs import HEARS_MEAN
 from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
-from mpi_compress.algorithms.vocabulary import (
-    Direction,
-    Estimator,
-    Link,
-    Log,
-    Message,
-    Objective,
-    PartialMean,
-    Round,
-    Step,
-    algorithms,
-)
+from mpi_compress.algorithms.vocabulary import Direction, Estimator, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne
 from mpi_compress.messages.kinds import Compressed, Dense, Vector
 

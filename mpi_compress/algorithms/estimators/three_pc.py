@@ -7,19 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.needs import ADDS_UP, Need, exact_up
-from mpi_compress.algorithms.vocabulary import (
-    Compressed,
-    Estimator,
-    Expression,
-    Objective,
-    Round,
-    Setting,
-    Step,
-    Vector,
-    algorithms,
-)
+from mpi_compress.algorithms.vocabulary import Estimator, Expression, Objective, Round, Setting, Step, algorithms
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.compressors.base import Count, count_of
+from mpi_compress.messages.kinds import Compressed, Vector
 from mpi_compress.messages.link import SILENT, Message
 
 

@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.averaging import Average
-from mpi_compress.algorithms.contract import SharedMemoryMethod, algorithms
+from mpi_compress.algorithms.contract import Average, SharedMemoryMethod, algorithms
 from mpi_compress.algorithms.needs import WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Objective, Round, Sampling, Step, Vector
 from mpi_compress.exchange.host import rest

@@ -8,16 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mpi_compress.algorithms.tuning.search import (
-    BudgetSearch,
-    Improvement,
-    Searches,
-    SignQuantisation,
-    Sparsification,
-    StochasticSparsification,
-    alistarh_budget,
-    improvement_of,
-)
+from mpi_compress.algorithms.tuning import search
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.kernels import select
 from mpi_compress.messages.compressors import compressors
@@ -65,7 +56,7 @@ class Scheme(Tuning):
         budget: T, or the rule for it.
     """
 
-    improvement: ClassVar[type[Improvement]]
+    improvement: ClassVar[type[search.Improvement]]
 
     def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
         self.link, self.cost, self.budget = link, cost, budget
@@ -82,22 +73,22 @@ class Scheme(Tuning):
         return self.improvement.symbol
 
     @cached_property
-    def searches(self) -> Searches:
+    def searches(self) -> search.Searches:
         d = self.link.dim
-        return Searches(self.cost, lambda cost: BudgetSearch(self.improvement(), partial(self.costs, cost), d))
+        return search.Searches(self.cost, lambda cost: search.BudgetSearch(self.improvement(), partial(self.costs, cost), d))
 
     def chosen(self, g: Vector, t: Round) -> Indices:
         """I_T(g) for the budget T that is chosen for g (d,) in a worker's round."""
         if self.budget == "cat":
             return self.searches.best(g, t)
-        return select.largest(g, alistarh_budget(g) if self.budget == "alistarh" else self.budget)
+        return select.largest(g, search.alistarh_budget(g) if self.budget == "alistarh" else self.budget)
 
     def message(self, g: Vector, t: Round) -> tuple[int, Message]:
         top = self.chosen(g, t)
         return top.size, self.link.encode(self.sent(g, top, t))
 
     def improvement_for(self, g: Vector) -> float:
-        return improvement_of(self.improvement(), g, self.chosen(g, ANY_ROUND))
+        return search.improvement_of(self.improvement(), g, self.chosen(g, ANY_ROUND))
 
     @abstractmethod
     def payload(self, T: Any) -> Any:
@@ -122,7 +113,7 @@ class Scheme(Tuning):
 class Sparsified(Scheme):
     """Q_T(g) (CAT eq. 2); γ = 1/L."""
 
-    improvement = Sparsification
+    improvement = search.Sparsification
 
     def payload(self, T: Any) -> Any:
         return T * (self.index_bits + self.fpp)
@@ -134,7 +125,7 @@ class Sparsified(Scheme):
 class SignQuantised(Scheme):
     """√β/√T·‖g‖·sign(g_j) on I_T(g) (CAT eq. 3, 11): γL folded into the one magnitude, which is the mean |g_j| over I_T(g)."""
 
-    improvement = SignQuantisation
+    improvement = search.SignQuantisation
 
     def payload(self, T: Any) -> Any:
         return self.fpp + T * self.index_bits
@@ -146,7 +137,7 @@ class SignQuantised(Scheme):
 class Stochastically(Scheme):
     """ω(T) beside (g_j/p_j)·Bernoulli(p_j) (CAT eq. 4, 14): γL, which all workers must share, is the smallest ω."""
 
-    improvement = StochasticSparsification
+    improvement = search.StochasticSparsification
     is_unbiased = True
     needs_each = True  # the least of their scalars
 
@@ -162,7 +153,7 @@ class Stochastically(Scheme):
         return self.fpp + T * (self.index_bits + self.fpp)
 
     def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        return WithScalar(improvement_of(self.improvement(), g, top), self.link.at(k=top.size).compress(g, t))
+        return WithScalar(search.improvement_of(self.improvement(), g, top), self.link.at(k=top.size).compress(g, t))
 
     def answer(self, mean: Mean, ups: Sequence[Compressed]) -> Compressed:
         """min_j ω_j times the mean."""
@@ -173,14 +164,14 @@ class Stochastically(Scheme):
 class StochasticallyAlone(Scheme):
     """ω·(g_j/p_j)·Bernoulli(p_j) of the only worker (CAT eq. 4, 14): its own ω is the smallest, so no message needs to hold it."""
 
-    improvement = StochasticSparsification
+    improvement = search.StochasticSparsification
     is_unbiased = True
 
     def payload(self, T: Any) -> Any:
         return T * (self.index_bits + self.fpp)
 
     def sent(self, g: Vector, top: Indices, t: Round) -> Compressed:
-        return scaled(self.link.at(k=top.size).compress(g, t), improvement_of(self.improvement(), g, top))
+        return scaled(self.link.at(k=top.size).compress(g, t), search.improvement_of(self.improvement(), g, top))
 
 
 SCHEMES: dict[str, type[Scheme]] = {"top-k": Sparsified, "sq": SignQuantised, "stochastic": Stochastically}

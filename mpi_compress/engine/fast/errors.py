@@ -1,4 +1,5 @@
-"""Error feedback: all errors grow, and are looked at for something to send, by one kernel call; so is what is sent."""
+"""Error feedback: all errors grow, and are looked at for something to send, by one kernel call; so is what is sent. With sparse
+minibatches and a constant threshold only coordinates of the minibatch can come to be sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from mpi_compress.algorithms.parts import dense
 from mpi_compress.engine.fast.gradients import GradientsTogether, pays
 from mpi_compress.engine.fast.ways import Way, register, side_by_side
 from mpi_compress.kernels import feedback as kernels
+from mpi_compress.kernels.threshold import reaching_among
+from mpi_compress.messages.kinds import Sparse, Vector
 from mpi_compress.messages.link import Link, Message, attempt
+from mpi_compress.problem.scaled_vector import ScaledVector
 
 _FEW = 4  # messages, which are sooner packed one by one
 _NONE = np.empty(0)
@@ -133,3 +137,31 @@ class ErrorsTogether(Way):
 def _level(link: Link) -> float:
     """λ of a hard threshold that is the same in every round; 0: there is none."""
     return 0.0 if link.compressor.follows else link.compressor.least_sent
+
+
+@register(EF)
+@dataclass
+class OnlyTouched(Way):
+    """|e_j/γ| < λ for all coordinates that a round does not touch, so a worker looks at those alone that its minibatch holds."""
+
+    algorithm: EF
+    workers: Mapping[int, ErrorMemory]
+
+    @classmethod
+    def holds(cls, hosted: HostedWorkers) -> bool:
+        return all(worker.followed is not None for worker in hosted.workers.values())
+
+    def messages(self, node: Any, k: int) -> list[Message]:
+        shared = self.algorithm.up, self.algorithm.gamma(k), node.x
+        return [attempt(self._send, i, worker, k, *shared) for i, worker in self.workers.items()]
+
+    def _send(self, i: int, worker: ErrorMemory, k: int, link: Link, γ: float, x: Vector | ScaledVector) -> Message:
+        f = self.objectives[i]
+        rows = self.algorithm.rows(f, self.round(i, k))
+        assert rows is not None
+        assert worker.followed is not None
+        worker.step = γ
+        touched, worker.followed.growth = f.add_sparse_gradient(worker.e, x, rows)
+        message = link.encode(Sparse(link.dim, *reaching_among(worker.e, touched, link.compressor.least_sent)))
+        worker.take_out(link.unpack(message))
+        return message

@@ -12,7 +12,7 @@ from mpi_compress.algorithms.hosted import HostedWorkers
 
 
 class Way(HostedWorkers):
-    """Plays hosted workers as `OneByOne` would, to the last bit."""
+    """Plays hosted workers as they would play one by one, to the last bit."""
 
     @classmethod
     @abstractmethod

@@ -11,7 +11,7 @@ from helpers.vectors import hard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpi_compress.algorithms.hosted import OneByOne
+from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.engine.fast import faster
 from mpi_compress.engine.fast.ways import ways
@@ -119,7 +119,7 @@ def hosted(p, algorithm, up, **settings):
     method = bound(p, algorithm, up, x_star=np.linspace(-1, 1, p.dim), **settings)
     fs = {i: Objective(f.rows, f.loss, f.weight, f.mu, None, f.clipping) for i, f in p.fs.items()}
     node = method.start(np.full(p.dim, 0.1))
-    return method, node, OneByOne(method, fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))
+    return method, node, HostedWorkers(method, fs, {i: method.start_worker(node, f) for i, f in fs.items()}, Streams(3))
 
 
 def remembered(workers):
@@ -144,7 +144,7 @@ def test_hosted_workers_send_and_remember_what_they_would_one_by_one(way, togeth
         p.fs = neighbours(p)
     (method, node, fast), (alone, its_node, slow) = hosted(p, algorithm, up), hosted(p, algorithm, up)
     fast = faster(fast)
-    assert (type(fast) is OneByOne) == (way in ("random", "accordion"))  # whose links pack one vector a call
+    assert (type(fast) is HostedWorkers) == (way in ("random", "accordion"))  # whose links pack one vector a call
     speaking = set()
     for k in range(8):
         sent, wanted = fast.messages(node, k), slow.messages(its_node, k)
