@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     )
     from mpi_compress.messages.link import SILENT, Link, Message
     from mpi_compress.messages.measuring import measure
-    from mpi_compress.messages.pairs import PairLink
+    from mpi_compress.messages.several import PairLink
     from mpi_compress.preparing.alone import problem
     from mpi_compress.preparing.later import with_suboptimality
     from mpi_compress.problem.datasets import Generator, data
@@ -110,7 +110,7 @@ _MODULES = {
         "messages.costs": "costs CostModel",
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
         "messages.link": "SILENT Link Message",
-        "messages.pairs": "PairLink",
+        "messages.several": "PairLink",
         "preparing.later": "with_suboptimality",
         "problem.datasets.formats": "formats Format Reading",
         "problem.datasets": "datasets generators Generator",

@@ -1,5 +1,8 @@
+"""Rows of data as messages: the kind, and its link."""
+
 import lzma
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +10,7 @@ from numpy.typing import NDArray
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.messages.fields import Reader, count_bytes
 from mpi_compress.messages.formats import FORMATS
-from mpi_compress.messages.kinds import Bytes, Compressed, Samples, Vector
+from mpi_compress.messages.kinds import Bytes, Compressed, Indices, Vector
 from mpi_compress.messages.link import AroundLink
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 0, "pb": 0}]
@@ -16,6 +19,29 @@ _DENSE = 1 / 16  # share of nonzeros from which on places are written as bits
 _TABLE, _SINGLE, _DOUBLE = 0, 1, 2  # how numbers are written: as places in a table of the distinct ones, or as floats
 _MOST = 2**16  # distinct numbers in a table
 _LONGEST = 2**40
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Compressed):
+    """Rows of a data set with their labels, which are no vector and cannot be added.  Paper bits: those of the message itself."""
+
+    floats = ("values", "labels")
+    dim: int
+    lengths: NDArray[np.int64]  # (N,) nonzeros of each row
+    indices: Indices  # (nonzeros,) increasing in each row
+    values: Vector  # (nonzeros,)
+    labels: Vector  # (N,)
+    nbytes: int = 0  # of the message that they were read from
+
+    @property
+    def elements(self) -> int:
+        return self.values.size
+
+    def add_to(self, out: Vector, scale: float = 1.0) -> NoReturn:
+        raise ValueError("rows of data are no vector, and cannot be added")
+
+    def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
+        return 8.0 * self.nbytes
 
 
 class SamplesLink(AroundLink):

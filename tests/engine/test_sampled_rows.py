@@ -7,8 +7,8 @@ import mpi_compress as mc
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.data_terms import ModelRows
 from mpi_compress.problem.datasets.store import open_data
-from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.metrics import ProblemView, metrics
+from mpi_compress.problem.metrics.base import HeldOut
 
 LINES = [f"{j % 3} " + " ".join(f"{i + 1}:{np.sin(1 + j * (i + 1)):.3f}" for i in range(4)) for j in range(31)]
 

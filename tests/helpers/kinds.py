@@ -24,7 +24,6 @@ from mpi_compress.messages.kinds import (
     Permuted,
     Powers,
     Projections,
-    Samples,
     Several,
     SignSparse,
     Sketch,
@@ -37,6 +36,7 @@ from mpi_compress.messages.kinds import (
     permuted_indices,
     side_of,
 )
+from mpi_compress.messages.samples import Samples
 
 OF_LINKS = (Pair, Samples, Several, WithScalar, WithSize)  # no codec writes these
 

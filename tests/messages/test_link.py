@@ -13,7 +13,7 @@ from mpi_compress.messages.compressors.stochastic import Stochastic
 from mpi_compress.messages.costs import costs
 from mpi_compress.messages.kinds import Compressed, Drawn, Lattice, Sparse, WithScalar
 from mpi_compress.messages.link import Link, Message, ScalarLink
-from mpi_compress.messages.pairs import PairLink
+from mpi_compress.messages.several import PairLink
 
 ROUND = Round(0, np.random.default_rng(0), np.random.default_rng(1))
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_svmlight_file
 
 import mpi_compress as mc
 from mpi_compress.cli.main import main
-from mpi_compress.problem.held_out import HeldOut
+from mpi_compress.problem.metrics.base import HeldOut
 from mpi_compress.problem.rows import Rows
 
 JOBS = Path(__file__).parents[2] / "jobs"

@@ -7,8 +7,8 @@ import scipy.special
 from helpers.objectives import problem
 
 from mpi_compress.kernels.losses import loss_and_slope
-from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import losses
+from mpi_compress.problem.metrics.base import HeldOut
 from mpi_compress.problem.objective import Evaluated, Objective
 from mpi_compress.problem.points import Point
 from mpi_compress.problem.rows import Rows

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from mpi_compress.core.errors import UserError
 from mpi_compress.problem.constants import steepest_change
 from mpi_compress.problem.datasets import generators
-from mpi_compress.problem.held_out import HeldOut
+from mpi_compress.problem.metrics.base import HeldOut
 from mpi_compress.problem.models import Model, Outline, models
 from mpi_compress.problem.models.deep.network import Network
 from mpi_compress.problem.objective import Objective

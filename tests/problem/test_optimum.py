@@ -13,8 +13,7 @@ from mpi_compress.problem.datasets.table import DataTable
 from mpi_compress.problem.losses import losses
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import hinge, minimize, newton, optimum, optimum_file
-from mpi_compress.problem.optimum.base import value_and_gradient
-from mpi_compress.problem.optimum.lowest import lowest_seen
+from mpi_compress.problem.optimum.base import lowest_seen, value_and_gradient
 from mpi_compress.problem.partitions import Split
 from mpi_compress.problem.penalties import penalties
 from mpi_compress.problem.rows import Rows

@@ -7,7 +7,7 @@ from mpi_compress.algorithms.estimators.diana import Memory, Worker
 from mpi_compress.algorithms.needs import EXACT_DOWN, UNBIASED_UP, WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Direction, Estimator, Expression, Link, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector, no_coordinates
-from mpi_compress.messages.pairs import PairLink, RefreshLink, means_of_pairs
+from mpi_compress.messages.several import PairLink, RefreshLink, means_of_pairs
 
 
 @algorithms.register("rand-diana")

@@ -6,7 +6,7 @@ import numpy as np
 from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, WHOLE_GRADIENTS
 from mpi_compress.algorithms.vocabulary import Algorithm, Compressed, Message, Objective, Round, Sampling, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
-from mpi_compress.messages.pairs import PairLink, means_of_pairs
+from mpi_compress.messages.several import PairLink, means_of_pairs
 
 
 @dataclass
@@ -80,7 +80,7 @@ class ADEF(Algorithm):
         c = self.up.pack(u, t)
         worker.e[:] = -a * u
         self.up.unpack(c).add_to(worker.e, a)
-        return self.uplink(node, t.k).joined(m, c)
+        return self.uplink(node, t.k).join(m, c)
 
     def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
         return self.downlink(node, t.k).pack(means_of_pairs(self.mean, ups), t)

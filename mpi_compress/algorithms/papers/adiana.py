@@ -10,7 +10,7 @@ from mpi_compress.algorithms.needs import EXACT_DOWN, ONE_STEP_SIZE, STRONGLY_CO
 from mpi_compress.algorithms.papers.scaffnew import check_coin
 from mpi_compress.algorithms.vocabulary import Algorithm, Expression, Message, Objective, Round, Step, algorithms
 from mpi_compress.messages.kinds import Compressed, Pair, Vector
-from mpi_compress.messages.pairs import PairLink, means_of_pairs
+from mpi_compress.messages.several import PairLink, means_of_pairs
 
 
 @dataclass

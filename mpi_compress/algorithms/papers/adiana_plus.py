@@ -8,7 +8,7 @@ from mpi_compress.algorithms.papers.adiana import ADIANA, Node
 from mpi_compress.algorithms.smoothness import KnowsSmoothness, Root, scaled, times
 from mpi_compress.algorithms.vocabulary import Compressed, Message, Objective, Round, Step, Vector, algorithms
 from mpi_compress.messages.kinds import Pair
-from mpi_compress.messages.pairs import PairLink
+from mpi_compress.messages.several import PairLink
 
 
 @dataclass

@@ -9,8 +9,7 @@ from mpi_compress.algorithms.contract import Algorithm, algorithms
 from mpi_compress.algorithms.needs import LINEAR, NOTHING_CLIPPED, exact_up
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector
 from mpi_compress.core.errors import AllSent
-from mpi_compress.messages.kinds import Samples
-from mpi_compress.messages.samples import SamplesLink
+from mpi_compress.messages.samples import Samples, SamplesLink
 from mpi_compress.problem.optimum import solved
 from mpi_compress.problem.rows import Rows
 

@@ -1,8 +1,7 @@
 """Cost models: the cost of one message as a function of its payload in bits (CAT, 'Communication Cost'). One file, one model."""
 
 from mpi_compress.core.registry import import_all
-from mpi_compress.messages.costs.base import CostModel, costs
-from mpi_compress.messages.costs.clocked import Clocked, at_moment
+from mpi_compress.messages.costs.base import Clocked, CostModel, at_moment, costs
 
 register = costs.register
 import_all(__name__)

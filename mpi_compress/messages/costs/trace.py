@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from mpi_compress.core.expressions import Time, bits_per_second, rate_text, seconds
 from mpi_compress.core.fields import Checked
 from mpi_compress.core.sums import added
-from mpi_compress.messages.costs.base import costs
-from mpi_compress.messages.costs.clocked import Clocked, Moment
+from mpi_compress.messages.costs.base import Clocked, Moment, costs
 
 Row = tuple[float, float, float]  # second, latency [s], bandwidth [bit/s]
 Rows = list[list[float | str]]

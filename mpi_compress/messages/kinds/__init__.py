@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # what the loop below does, for type checkers
     from mpi_compress.messages.kinds.coordinates import *
     from mpi_compress.messages.kinds.grids import *
     from mpi_compress.messages.kinds.powers import *
-    from mpi_compress.messages.kinds.samples import *
     from mpi_compress.messages.kinds.sketch import *
     from mpi_compress.messages.kinds.symmetric import *
 

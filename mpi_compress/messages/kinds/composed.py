@@ -1,11 +1,10 @@
 """Kinds that are made of other compressed vectors: several in one message, or one with a number beside it."""
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -19,28 +18,28 @@ __all__ = ["Accompanied", "Blocks", "Chained", "Pair", "Several", "WithScalar", 
 class _Together(Compressed):
     """Compressed vectors in one message.  Paper bits: the sum of theirs."""
 
-    @property
-    @abstractmethod
-    def _all(self) -> Sequence[Compressed]:
-        """The vectors."""
+    if TYPE_CHECKING:  # a field of some kinds, a property of others
+
+        @property
+        def parts(self) -> Sequence[Compressed]: ...
 
     @property
     def dim(self) -> int:
-        return self._all[0].dim
+        return self.parts[0].dim
 
     @property
     def elements(self) -> int:
-        return sum(each.elements for each in self._all)
+        return sum(each.elements for each in self.parts)
 
     def add_to(self, out: Vector, scale: float = 1.0) -> None:
-        for each in self._all:
+        for each in self.parts:
             each.add_to(out, scale)
 
     def paper_bits(self, fpp: int, indices_counted: bool = True) -> float:
-        return added(each.paper_bits(fpp, indices_counted) for each in self._all)
+        return added(each.paper_bits(fpp, indices_counted) for each in self.parts)
 
     def is_finite(self) -> bool:
-        return all(each.is_finite() for each in self._all)
+        return all(each.is_finite() for each in self.parts)
 
 
 class Accompanied(_Together):
@@ -49,7 +48,7 @@ class Accompanied(_Together):
     vector: Compressed
 
     @property
-    def _all(self) -> Sequence[Compressed]:
+    def parts(self) -> Sequence[Compressed]:
         return (self.vector,)
 
     def checked(self, dim: int) -> "Accompanied":
@@ -96,7 +95,7 @@ class Pair(_Together):
     second: Compressed
 
     @property
-    def _all(self) -> Sequence[Compressed]:
+    def parts(self) -> Sequence[Compressed]:
         return self.first, self.second
 
     def checked(self, dim: int) -> "Pair":
@@ -109,10 +108,6 @@ class Several(_Together):
 
     parts: Sequence[Compressed]
 
-    @property
-    def _all(self) -> Sequence[Compressed]:
-        return self.parts
-
     def add_to(self, out: Vector, scale: float = 1.0) -> NoReturn:
         raise ValueError("a message of several vectors is no vector, and cannot be added")
 
@@ -123,10 +118,6 @@ class Blocks(_Together):
 
     parts: tuple[Compressed, ...]
     codec: str  # the codec that writes each of them; known to both ends
-
-    @property
-    def _all(self) -> Sequence[Compressed]:
-        return self.parts
 
     @cached_property
     def dim(self) -> int:

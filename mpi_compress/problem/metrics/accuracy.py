@@ -1,6 +1,5 @@
 from mpi_compress.messages.kinds import Vector
-from mpi_compress.problem.held_out import HeldOut
-from mpi_compress.problem.metrics.base import Metric, ProblemView, metrics
+from mpi_compress.problem.metrics.base import HeldOut, Metric, ProblemView, metrics
 
 
 @metrics.register("accuracy")

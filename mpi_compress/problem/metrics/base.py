@@ -3,15 +3,64 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from mpi_compress.core.registry import Part, Registry
+from mpi_compress.kernels import losses as kernels
+from mpi_compress.kernels.rows import margins
+from mpi_compress.kernels.vectors import are_equal
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.store import DataSet
-from mpi_compress.problem.held_out import HeldOut
 from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
+from mpi_compress.problem.own_parts import checked_loss, checked_model
 from mpi_compress.problem.penalties import Penalty
 from mpi_compress.problem.rows import Rows
+
+
+class HeldOut:
+    """A test set, held by one process, so its numbers do not depend on the layout.
+
+    test_loss is the mean of ℓ, without the regulariser. If labels are classes, test_accuracy is the share of samples whose label is
+    the class of the largest score or, for a margin, its sign, where a margin of 0 counts as −1.
+    """
+
+    def __init__(self, rows: Rows, loss: Loss | Model):
+        self._rows = rows
+        self._loss = checked_model(loss) if isinstance(loss, Model) else checked_loss(loss)
+        self._margins = np.empty(len(rows))
+        self._classes = bool(np.all(np.abs(rows.labels) == 1.0))
+        self._seen: tuple[Vector, dict[str, float], Vector | None] | None = None  # a point, its columns and scores
+
+    def columns(self, x: Vector) -> dict[str, float]:
+        """The test columns of a row of the trace, at the point x (d,). What the last point gave is kept."""
+        return dict(self._at(x)[1])
+
+    def scores(self, x: Vector) -> Vector | None:
+        """The model's scores of all rows at x (d,); None: it has none, or there is no model."""
+        return self._at(x)[2]
+
+    def _at(self, x: Vector) -> tuple[Vector, dict[str, float], Vector | None]:
+        if self._seen is None or not are_equal(self._seen[0], x):
+            self._seen = (x.copy(), *(self._of_model if isinstance(self._loss, Model) else self._of_loss)(self._loss, x))
+        return self._seen
+
+    def _of_loss(self, loss: Any, x: Vector) -> tuple[dict[str, float], None]:
+        margins(self._rows.matrix, x, self._margins)
+        if loss.kernel is None:
+            value = float(np.mean(loss.value_and_slope(self._rows.labels, self._margins)[0]))
+            accuracy = float(np.mean((self._margins > 0) == (self._rows.labels > 0)))
+        else:
+            value, accuracy = kernels.mean_loss_and_accuracy(loss.kernel, self._rows.labels, self._margins)
+        return ({"test_loss": value, "test_accuracy": accuracy} if self._classes else {"test_loss": value}), None
+
+    def _of_model(self, model: Any, x: Vector) -> tuple[dict[str, float], Vector | None]:
+        found, scores = {"test_loss": model.mean_loss(x, self._rows)}, model.scores(x, self._rows)
+        if scores is not None and model.labels == "class":
+            found["test_accuracy"] = float(np.mean(np.argmax(scores, axis=1) == self._rows.labels))
+        return found, scores
 
 
 @dataclass(frozen=True)

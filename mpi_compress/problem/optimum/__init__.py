@@ -25,8 +25,7 @@ from mpi_compress.problem.losses import Loss
 from mpi_compress.problem.models import Model
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum import base, hinge, newton
-from mpi_compress.problem.optimum.base import Optimum, Tell, is_soon_solved
-from mpi_compress.problem.optimum.lowest import lowest_seen
+from mpi_compress.problem.optimum.base import Optimum, Tell, is_soon_solved, lowest_seen
 from mpi_compress.problem.penalties import Penalty
 
 _ROUNDING = 1e-5  # of f and of ‖∇f‖/‖∇f(0)‖, also in float32 and on another processor
