@@ -66,6 +66,7 @@ class Linked(Refuses):
     links: ClassVar[Mapping[str, Any]] = {}  # "up", "down": the table of a direction, where a job names none
     sets_compressor: ClassVar[bool] = False  # True: it sets the parameters of its `compressor` itself, in every direction
     plans_by_cost: ClassVar[bool] = False  # True: what it sends depends on the cost model
+    needs_each: ClassVar[bool] = False  # True: its master uses the workers' messages one by one, not their `mean` alone
     partial_mean: ClassVar[PartialMean] = ""  # of what r of n workers sent: its divisor; "": needs all
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
@@ -75,11 +76,6 @@ class Linked(Refuses):
     def more_memory(self, dim: int, n: int) -> tuple[float, float]:
         """Numbers that a worker, and the master of n workers, keep beside a few vectors (dim,)."""
         return 0.0, 0.0
-
-    @property
-    def needs_each(self) -> bool:
-        """True if its master uses the workers' messages one by one, not their `mean` alone."""
-        return False
 
     def needs_all(self, node: Any, k: int) -> bool:
         """True if all workers take part in round k, whatever [workers] participate says."""
@@ -100,10 +96,7 @@ class Foretold:
     up: Any
     setting: Any
 
-    @property
-    def curve(self) -> str:
-        """The symbol of `improvement`: "alpha", "beta" or "omega"."""
-        return ""
+    curve: ClassVar[str] = ""  # the symbol of `improvement`: "alpha", "beta" or "omega"
 
     def improvement(self, g: Vector) -> float:
         """The share of ‖g‖²/2L by which f falls in a round that compresses the gradient g (d,), in the mean over random choices

@@ -37,8 +37,7 @@ def _is_smooth_part_within(method: Any) -> bool:
 
 WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of=("mu",))
 EXACT_DOWN = Need(
-    _adds_exactly,
-    "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64",
+    _adds_exactly, "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
 )
 ADDS_UP = WHOLE_GRADIENTS, EXACT_DOWN  # of methods whose workers send differences
 UNBIASED_UP = Need(
@@ -49,12 +48,10 @@ HOMOGENEOUS_UP = Need(
     "{name} needs a compressor with C(tv) = t C(v): top-k, block-sign or the identity",
 )
 UNBIASED_DOWN = Need(
-    lambda m: m.down.compressor.unbiased(m.setting.dim),
-    "{name} needs an unbiased compressor down, such as perm-k or random-k",
+    lambda m: m.down.compressor.unbiased(m.setting.dim), "{name} needs an unbiased compressor down, such as perm-k or random-k"
 )
 STATELESS_DOWN = Need(
-    lambda m: not m.down.compressor.has_state,
-    "{name} has a message for each worker, and '{down}' remembers one sequence",
+    lambda m: not m.down.compressor.has_state, "{name} has a message for each worker, and '{down}' remembers one sequence"
 )
 STRONGLY_CONVEX = Need(lambda m: m.setting.numbers["mu"] > 0, "{name} needs mu > 0", of=("mu",))
 SMOOTH = Need(lambda m: "L_max" in m.setting.numbers, "{name} needs a loss that is smooth", of=("L",))

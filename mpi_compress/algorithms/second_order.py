@@ -39,6 +39,7 @@ class SendsHessians(Part, Method):
     """
 
     hessian: dict[str, Any] = field(default_factory=lambda: {"compressor": "low-rank", "codec": {"float": 32}})  # [up] of Hessians
+    needs_each = True
     needs: ClassVar[Sequence[Need]] = (OF_MARGINS, WHOLE_GRADIENTS, REMEMBERS_GRADIENTS, NOTHING_CLIPPED)
 
     def __post_init__(self) -> None:
@@ -52,10 +53,6 @@ class SendsHessians(Part, Method):
     def C(self) -> tuple[Compressor, Codec]:
         """C of Hessians, and its codec."""
         return parts_of(self.hessian.get("compressor", "identity"), self.hessian.get("codec"), "algorithm.hessian")
-
-    @property
-    def needs_each(self) -> bool:
-        return True
 
     def more_memory(self, dim: int, n: int) -> tuple[float, float]:
         return 3.0 * dim**2, 4.0 * dim**2

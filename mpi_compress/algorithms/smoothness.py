@@ -59,15 +59,12 @@ class KnowsSmoothness(Method):
     needs: ClassVar[Sequence[Need]] = (OF_ROWS, FITS)
     partial_mean: ClassVar[PartialMean] = ""
     fixed_budget = None
+    needs_each = True
 
     def bind(self, setting: Setting) -> Self:
         if self.matrix == "diagonal" and self.takes_theorem_step:
             raise NotMet(f'{self.name} with matrix = "diagonal" needs a step: its theorem\'s step is that of matrix = "full"')
         return super().bind(setting)
-
-    @property
-    def needs_each(self) -> bool:
-        return True
 
     def more_memory(self, dim: int, n: int) -> tuple[float, float]:
         return (2.0 * dim**2, float(n) * dim**2) if self.matrix == "full" else (0.0, 0.0)

@@ -9,6 +9,7 @@ from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.algorithms.tuning.schemes import SCHEMES, Budget, Scheme, Tuning, check_budget
 from mpi_compress.algorithms.tuning.sizes import sizes_of
 from mpi_compress.algorithms.vocabulary import Compressed, Link, Message, Objective, Round, Vector, algorithms
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.compressors.base import Sized
 from mpi_compress.messages.costs import Clocked
 
@@ -75,11 +76,11 @@ class CAT(GD):
     def answer(self, ups: Sequence[Compressed]) -> Compressed:
         return self.tuning.answer(self.mean, ups)
 
-    @property
+    @fact
     def needs_each(self) -> bool:
         return self.tuning.needs_each
 
-    @property
+    @fact
     def curve(self) -> str:
         return self.tuning.symbol
 

@@ -1,5 +1,5 @@
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from mpi_compress.algorithms.sampling import Sampling, rounds_of_epoch
 from mpi_compress.algorithms.servers.heavy_ball import HeavyBall
 from mpi_compress.algorithms.vocabulary import Estimator, Link, Message, Objective, Round, Setting, Step, algorithms
 from mpi_compress.core.fields import AtLeastOne, Decay
+from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.compressors import Compressor
 from mpi_compress.messages.compressors.base import Composed
@@ -70,6 +71,7 @@ class ErrorFeedback(Estimator):
     """
 
     compressor = "top-k"
+    is_in_units_of_x: ClassVar[bool] = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     step: Step = "1/L"  # γ, the step size
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
@@ -91,11 +93,6 @@ class ErrorFeedback(Estimator):
 
     def settles(self, compressor: Compressor, way: str = "up") -> bool:
         return (way == "up" and compressor.follows == "step") or super().settles(compressor, way)
-
-    @property
-    def is_in_units_of_x(self) -> bool:
-        """True if e_i stays as it is where the step changes; else e_i/γ does."""
-        return False
 
     def start_memory(self, x0: Vector) -> Memory:
         return Memory(Regime(np.zeros_like(x0)) if self.up.compressor.follows == "regime" else None)
@@ -181,11 +178,11 @@ class EF(ErrorFeedback):
     budget: Literal["cat"] | None = None  # "cat": T of top-k, or a contraction's size, is tuned for each message; left out: fixed
     masking: bool = False  # true: a worker's momentum is cleared at the coordinates that it sends; for form = "update"
 
-    @property
+    @fact
     def tunes(self) -> bool:
         return self.budget is not None
 
-    @property
+    @fact
     def is_in_units_of_x(self) -> bool:
         return not self.momentum and self.server.name == "step"
 
@@ -268,7 +265,7 @@ class EFGDStar(ErrorFeedback):
         if self.batch is not None:
             raise ValueError(f"batch = {self.batch} was given, and ef-gdstar takes full gradients: leave it out")
 
-    @property
+    @fact
     def is_in_units_of_x(self) -> bool:
         return self.server.name == "step"
 

@@ -5,6 +5,7 @@ import numpy as np
 from mpi_compress.algorithms.contract import Average
 from mpi_compress.algorithms.tuning.search import Sparsification, improvement_of
 from mpi_compress.algorithms.vocabulary import Estimator, Message, Objective, PartialMean, Round, Sampling, Step, Vector, algorithms
+from mpi_compress.core.registry import fact
 from mpi_compress.kernels import select
 
 
@@ -35,7 +36,7 @@ class GD(Estimator):
     def worker_sends(self, node: Any, worker: Any, f: Objective, t: Round) -> Message:
         return self.up.pack(f.gradient(node.x, self.rows(f, t)), t)
 
-    @property
+    @fact
     def curve(self) -> str:
         return "alpha" if self.is_plain else ""
 

@@ -42,6 +42,7 @@ class Kimad(Estimator):
     adds_up = True
     needs = ADDS_UP
     sets_compressor = True
+    fixed_budget = None
     plans_by_cost = True
     logs = ("budget",)
     theory = "1/(L + L_rms*sqrt(1 - delta)/(1 - sqrt(1 - delta)))"
@@ -59,10 +60,6 @@ class Kimad(Estimator):
         if not float(self.deadline) >= 0:
             raise ValueError(f"deadline = {self.deadline} must be 0 or more")
         return super().bind(replace(setting, up=setting.up.at(k=least)))
-
-    @property
-    def fixed_budget(self) -> None:
-        return None
 
     def start_worker(self, node: Any, f: Objective) -> Worker:
         return Worker(np.zeros(f.dim))

@@ -131,6 +131,7 @@ class PowerSGD(Estimator):
     paper = "PowerSGD, Algorithms 1 and 2"
     compressor = "identity"
     needs = (HEARS_MEAN,)
+    fixed_budget = None
     step: Step = "1/(4*L)"  # γ, the step size
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
@@ -152,10 +153,6 @@ class PowerSGD(Estimator):
         C = self.up.compressor
         if not issubclass(C.makes, Whole) or C.has_state or C.follows or C.needs_noise or C.bounds_range:
             raise ValueError("power-sgd sends all numbers of its factors: [up] has a compressor such as qsgd or natural, or none")
-
-    @property
-    def fixed_budget(self) -> int | None:
-        return None
 
     @cached_property
     def blocks(self) -> LowRank:

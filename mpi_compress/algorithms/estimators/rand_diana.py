@@ -34,10 +34,7 @@ class RandDIANA(Estimator):
     step: Step = theory  # γ, the step size
     p: Expression = "1/(1 + omega)"  # p, the probability that a worker sends its difference whole, too, and renews h_i
     fixed_budget = None
-
-    @property
-    def needs_each(self) -> bool:
-        return True  # each has two vectors
+    needs_each = True  # each has two vectors
 
     def uplink(self, node: Any, k: int) -> RefreshLink:
         return RefreshLink(self.up)

@@ -41,13 +41,10 @@ class ADEF(Algorithm):
     paper = "ADEF, Algorithm 1"
     compressor = "top-k"
     needs = (WHOLE_GRADIENTS, EXACT_DOWN, ONE_STEP_SIZE)
+    needs_each = True  # each has two vectors
     step: Step = "1/L"  # γ, the step size
     batch: int | None = None  # rows of each worker's minibatch; left out: full gradients
     sampling: Sampling = "with-replacement"  # rows drawn uniformly over the shard, or from a new permutation in each epoch
-
-    @property
-    def needs_each(self) -> bool:
-        return True  # each has two vectors
 
     def weights(self, k: int) -> tuple[float, float]:
         """A and a of round k."""

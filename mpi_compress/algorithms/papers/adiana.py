@@ -49,15 +49,12 @@ class ADIANA(Algorithm):
     needs: ClassVar[Sequence[Need]] = (WHOLE_GRADIENTS, EXACT_DOWN, UNBIASED_UP, ONE_STEP_SIZE, STRONGLY_CONVEX)
     theory = "min(1/(2*L_max), n/(64*max(omega, 1e-300)*(2*p*(omega + 1) + 1)**2*L_max))"
     theory_is_convex = True
+    needs_each = True  # each has two vectors
     step: Step = theory  # η, the step size
     p: Expression = "min(1, max(1, sqrt(n/(32*max(omega, 1e-300))) - 1)/(2*(1 + omega)))"  # p, the probability that w is set to y
 
     def check(self) -> None:
         check_coin(self.p)
-
-    @property
-    def needs_each(self) -> bool:
-        return True  # each has two vectors
 
     @cached_property
     def constants(self) -> tuple[float, float, float, float, float]:

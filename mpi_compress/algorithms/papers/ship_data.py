@@ -31,12 +31,9 @@ class ShipData(Algorithm):
     The run ends there. It is for losses of a margin: their rows say all of f. What goes down has the floats of [down].
     """
 
+    needs_each = True
     needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends rows of data: leave up.compressor out"))
     proximal = True
-
-    @property
-    def needs_each(self) -> bool:
-        return True
 
     @cached_property
     def rows_link(self) -> SamplesLink:

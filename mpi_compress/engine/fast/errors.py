@@ -1,20 +1,21 @@
 """Error feedback: all errors grow, and are looked at for something to send, by one kernel call; so is what is sent. With sparse
 minibatches and a constant threshold only coordinates of the minibatch can come to be sent."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpi_compress.algorithms.contract import Method
 from mpi_compress.algorithms.error_memory import ErrorMemory
 from mpi_compress.algorithms.estimators.ef import EF, EFGDStar, ErrorFeedback
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.algorithms.parts import dense
 from mpi_compress.engine.fast.gradients import GradientsTogether, pays
-from mpi_compress.engine.fast.ways import Way, register, side_by_side
 from mpi_compress.kernels import feedback as kernels
 from mpi_compress.kernels.threshold import reaching_among
 from mpi_compress.messages.kinds import Sparse, Vector
@@ -25,12 +26,23 @@ _FEW = 4  # messages, which are sooner packed one by one
 _NONE = np.empty(0)
 
 
-@register(EF, EFGDStar)
+class Way(HostedWorkers, ABC):
+    """Plays hosted workers as they would play one by one, to the last bit."""
+
+    plays: ClassVar[tuple[type[Method], ...]]  # methods whose lines it plays, but not what derives from them
+
+    @classmethod
+    @abstractmethod
+    def holds(cls, hosted: HostedWorkers) -> bool:
+        """True if this way plays these workers."""
+
+
 @dataclass
 class ErrorsTogether(Way):
     """Workers whose error is below a hard threshold send the message of no coordinates, and are not compressed; of the others,
     those of one process are compressed, encoded, decoded and taken out of their errors together."""
 
+    plays = EF, EFGDStar
     algorithm: ErrorFeedback
     workers: Mapping[int, ErrorMemory]
 
@@ -139,11 +151,11 @@ def _level(link: Link) -> float:
     return 0.0 if link.compressor.follows else link.compressor.least_sent
 
 
-@register(EF)
 @dataclass
 class OnlyTouched(Way):
     """|e_j/γ| < λ for all coordinates that a round does not touch, so a worker looks at those alone that its minibatch holds."""
 
+    plays = (EF,)
     algorithm: EF
     workers: Mapping[int, ErrorMemory]
 
@@ -165,3 +177,12 @@ class OnlyTouched(Way):
         message = link.encode(Sparse(link.dim, *reaching_among(worker.e, touched, link.compressor.least_sent)))
         worker.take_out(link.unpack(message))
         return message
+
+
+def side_by_side(memories: Mapping[int, Any], name: str) -> NDArray[np.float64]:
+    """Moves the arrays `name` of workers' memories into the rows of one array (m, …), and returns it. A memory and its row are the
+    same bytes as long as the memory keeps this array."""
+    rows = np.array([getattr(memory, name) for memory in memories.values()])
+    for memory, row in zip(memories.values(), rows, strict=True):
+        setattr(memory, name, row)
+    return rows

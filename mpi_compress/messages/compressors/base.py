@@ -29,6 +29,10 @@ class Compressor(Part, ABC):
     paper: ClassVar[str] = ""
     draws_indices: ClassVar[bool] = False  # True: chance alone says which coordinates are sent, not the vector
     has_state: ClassVar[bool] = False  # True where a class defines `start`
+    least_sent: ClassVar[float] = 0.0  # λ, where exactly the coordinates of magnitude λ or more are sent; 0: there is no such λ
+    follows: ClassVar[Literal["", "step", "regime"]] = ""  # what sets a parameter `in_round`: γ, or ACCORDION's regime; "": none
+    bounds_range: ClassVar[bool] = False  # True: messages do not send their range; both ends bound it from round to round (AIADE)
+    needs_noise: ClassVar[bool] = False  # True: parameters follow from gradients' noise at the start of a run, by `with_noise`
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -67,24 +71,9 @@ class Compressor(Part, ABC):
     def check(self, dim: int) -> None:
         """Raise ValueError where the parameters cannot be meant for vectors of `dim` coordinates."""
 
-    @property
-    def least_sent(self) -> float:
-        """λ, where exactly the coordinates of magnitude λ or more are sent; 0: there is no such λ."""
-        return 0.0
-
-    @property
-    def follows(self) -> Literal["", "step", "regime"]:
-        """What `in_round` takes a parameter from: the step size, or ACCORDION's regime; "": every round has the same parameters."""
-        return ""
-
     def in_round(self, dim: int, step: float, critical: bool) -> "Compressor":
         """This compressor with its parameters for a round of step size γ = `step`, in a `critical` regime or not (ACCORDION)."""
         return self
-
-    @property
-    def bounds_range(self) -> bool:
-        """True if messages do not send their range, and both ends bound it from round to round (AIADE)."""
-        return False
 
     def check_precision(self, dim: int, method: str, way: str, stochastic: bool) -> bool:
         """True if a method can set the precision σ of the compressor of a direction from round to round; False: it is exact.
@@ -107,11 +96,6 @@ class Compressor(Part, ABC):
     def keeps_largest(self, dim: int) -> int | None:
         """T, where C(v) is v on its T largest coordinates (CAT eq. 2); None: it is something else."""
         return None
-
-    @property
-    def needs_noise(self) -> bool:
-        """True if parameters follow from the gradients' noise at the start of a run: `with_noise` settles them."""
-        return False
 
     def with_noise(self, zeta2: float, sigma2: float, dim: int) -> "Compressor":
         """This compressor with its parameters settled by the gradients' noise.

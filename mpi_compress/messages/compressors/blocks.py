@@ -64,7 +64,7 @@ class BlockWise(AmongWorkers, Composed):
             raise ValueError('sizes = "model" takes the blocks of a model, and a loss of a margin has none; give slices or sizes')
         return self.bound_to(each=self.each, sizes=held)
 
-    @property
+    @fact
     def follows(self) -> Literal["", "step", "regime"]:
         return self.each.follows
 
@@ -104,10 +104,7 @@ class BlockWise(AmongWorkers, Composed):
     def known(self, dim: int) -> Known:
         if self.joined:
             return {}
-        return {
-            "codec": self._codec,
-            "blocks": tuple((size, self.each.makes, self.each.known(size)) for size in self.lengths(dim)),
-        }
+        return {"codec": self._codec, "blocks": tuple((size, self.each.makes, self.each.known(size)) for size in self.lengths(dim))}
 
     def delta(self, dim: int) -> float | None:
         return self._over(min, self.each.delta, dim)

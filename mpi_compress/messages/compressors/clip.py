@@ -1,4 +1,3 @@
-
 import numpy as np
 
 from mpi_compress.core.fields import NotNegative, Positive

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.fields import AtLeastOne, Positive
+from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels.threshold import reaching, reaching_of_rows
 from mpi_compress.messages.compressors.base import BulkCompressor, Compressor, compressors, one_of
@@ -64,18 +65,18 @@ class HardThreshold(Compressor, BulkCompressor):
             return 1 / (2 * sqrt(self.like_k))
         raise ValueError("accuracy needs the step size of an algorithm that sets it (ef); or give threshold = λ")
 
-    @property
+    @fact
     def least_sent(self) -> float:
         return self.level
 
-    @property
+    @fact
     def follows(self) -> Literal["", "step"]:
         return "" if self.accuracy is None else "step"
 
     def in_round(self, dim: int, step: float, critical: bool) -> "HardThreshold":
         return self if self.accuracy is None else HardThreshold(sqrt(self.accuracy / dim) / step)
 
-    @property
+    @fact
     def needs_noise(self) -> bool:
         return self.estimate
 

@@ -4,6 +4,7 @@ from typing import Literal
 import numpy as np
 
 from mpi_compress.core.fields import Positive
+from mpi_compress.core.registry import fact
 from mpi_compress.core.streams import Round
 from mpi_compress.kernels import quantize
 from mpi_compress.kernels.probabilities import size_of
@@ -32,7 +33,7 @@ class LatticeQuantizer(Compressor):
     codec = "lattice"
     paper = "AIADE §2, Lemma 2.1"
 
-    @property
+    @fact
     def bounds_range(self) -> bool:
         return self.range == "bound"
 

@@ -1,6 +1,7 @@
 from typing import Any
 
 from mpi_compress.core.expressions import Size, bits
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.costs.base import CostModel, costs
 
 
@@ -19,7 +20,7 @@ class Affine(CostModel):
         if not self.c1 >= 0 or bits(self.c0) + self.c1 == 0:
             raise ValueError(f"c1 = {self.c1} must be 0 or more, and not 0 together with c0")
 
-    @property
+    @fact
     def unit(self) -> str:
         return "bit" if self.c1 == 1 or (self.c1 == 0 and isinstance(self.c0, str)) else ""
 

@@ -12,6 +12,7 @@ from mpi_compress.core.registry import Part, Registry
 class CostModel(Part, ABC):
     """C, the cost of one message as a function of its payload P in bits; it never falls as P grows."""
 
+    unit: ClassVar[str] = ""  # what C is counted in, for the axes of figures: "bit", "s"; "": the model does not say
     on_wire: ClassVar[bool] = False  # True: P is the size of the message as it is sent, not its paper bits
 
     @property
@@ -19,11 +20,6 @@ class CostModel(Part, ABC):
         """The paths of files that decide the costs."""
         file = getattr(self, "file", None)
         return [] if file is None else [file]
-
-    @property
-    def unit(self) -> str:
-        """What C is counted in, for the axes of figures: "bit", "s"; "" where the model does not say."""
-        return ""
 
     @abstractmethod
     def cost(self, payload: Any) -> Any:

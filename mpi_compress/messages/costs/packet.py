@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 
 from mpi_compress.core.expressions import Size, bits
+from mpi_compress.core.registry import fact
 from mpi_compress.messages.costs.base import CostModel, costs
 
 
@@ -23,7 +24,7 @@ class Packet(CostModel):
         if isinstance(self.pmax, float | int):
             raise ValueError(f'pmax = {self.pmax} needs a unit, such as "{self.pmax:g} B"')
 
-    @property
+    @fact
     def unit(self) -> str:
         return "bit" if isinstance(self.c1, str) else ""
 

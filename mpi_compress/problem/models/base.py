@@ -39,6 +39,7 @@ class Model(Part, ABC):
     solver: ClassVar[str | None] = None  # how x* is computed, a name in problem.optimum.SOLVERS; None: f* is NaN
     random: ClassVar[bool] = False  # True if it draws from `draw`, such as for dropout or noise
     rows_apart: ClassVar[bool] = True  # False: it looks at rows together, or slowly at one alone, so that rows cannot be clipped
+    provenance: ClassVar[Mapping[str, str]] = {}  # attributes of a run: what else decides its bits, such as a framework's version
     outline: Outline  # set by `within`
 
     def within(self, outline: Outline) -> Self:
@@ -52,11 +53,6 @@ class Model(Part, ABC):
 
     def require(self) -> None:
         """Raise UserError if something that the model needs is not installed."""
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """Attributes of a run: what else decides its bits, such as a framework's version."""
-        return {}
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mpi_compress.core.registry import Part, Registry
+from mpi_compress.core.registry import Part, Registry, fact
 from mpi_compress.messages.kinds import Vector
 
 RowNumbers = NDArray[np.int64]  # rows of a set, counted from 0
@@ -25,17 +25,13 @@ class Partition(Part, ABC):
     which each worker has a slice, as long as any other but for one row.
     """
 
+    equal: ClassVar[bool] = True  # True: the slices of an order are equal but for one row
     seeded: ClassVar[bool] = True  # False: the run's seed changes nothing, and the prepared rows serve runs of any seed
 
     @property
     def feature(self) -> int | None:
         """The feature, counted from 1, whose values (N,) `deal` and `order` get in place of labels; None: they get labels."""
         return None
-
-    @property
-    def equal(self) -> bool:
-        """True if the slices of an order are equal but for one row."""
-        return True
 
     @property
     def drawn(self) -> bool:
@@ -81,7 +77,7 @@ class SizedPartition(Partition):
         if isinstance(self.sizes, float | int) and not 0 <= self.sizes <= _LARGEST_SIGMA:
             raise ValueError(f"sizes = {self.sizes} must be from 0 to {_LARGEST_SIGMA}, or a list of shares, one for each worker")
 
-    @property
+    @fact
     def equal(self) -> bool:
         return self.sizes is None
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from mpi_compress.core.registry import fact
 from mpi_compress.core.sums import added
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.models.base import Model, Outline
@@ -103,7 +104,7 @@ class Network(Model):
         parts = [np.asarray(function(p, a, real))[: int(real.sum())] for a, _, real in self._chunks(rows)]
         return np.concatenate(parts).astype(np.float64)
 
-    @property
+    @fact
     def provenance(self) -> dict[str, str]:
         return provenance()
 
