@@ -198,7 +198,8 @@ class DoubleEncoding(Part, Method):
         Q = self.uplink(node, t.k)
         y = self.point(node)
         worker.g[:] = f.gradient(y, self.rows(f, t))
-        refuse_rounding(self, worker.g, y, t.k)
+        if self.quantises and self.budget(t.k) < max(TINY, EPS * norm(worker.g), EPS * self.L * norm(y)):
+            raise PrecisionExhausted(f"a precision of {self.budget(t.k):g} is finer than floats")
         d = Q.pack(worker.g - worker.s, t)
         worker.hear(Q.unpack(d))  # s_i ← s_i + d_i
         return d
@@ -220,16 +221,6 @@ def note_round(method: DoubleEncoding, past: Past, down: Compressed, before: Vec
         past.moved = norm(after - before)
     past.k = k + 1
     past.ball = ball(down)
-
-
-def refuse_rounding(method: DoubleEncoding, g: Vector, y: Vector, k: int) -> None:
-    """End the run where the budget of round k is lost in the rounding of the gradient g (d,) at y (d,).
-
-    Raises:
-        PrecisionExhausted: it is.
-    """
-    if method.quantises and method.budget(k) < max(TINY, EPS * norm(g), EPS * method.L * norm(y)):
-        raise PrecisionExhausted(f"a precision of {method.budget(k):g} is finer than floats")
 
 
 def check_rate(c1: float, c: float, formula: str) -> None:

@@ -36,17 +36,13 @@ class Refuses:
                 raise TypeError(f"{cls.__name__}.{verb} is called by nothing, as a part is never written to; write {now} ({where})")
 
 
-def _as_they_are(means: Mapping[str, float], node: Any) -> Mapping[str, float]:
-    return means
-
-
 @dataclass(frozen=True)
 class Log:
     """Columns that a method adds to the trace, at logged rounds: from numbers of each worker, or from a vector of each."""
 
     columns: Sequence[str] = ()  # of /workers
     of_worker: Callable[[Any], Sequence[float]] = lambda worker: ()  # one number for each column, from a worker's memory
-    of_means: Callable[[Mapping[str, float], Any], Mapping[str, float]] = _as_they_are  # of /trace, from their means and the node
+    of_means: Callable[[Mapping[str, float], Any], Mapping[str, float]] = lambda means, node: means  # of /trace, of means and node
     vector: Callable[[Any], Vector | None] = lambda worker: None  # (d,) of a worker
     of_mean: Callable[[Vector, Any], Mapping[str, float]] = lambda mean, node: {}  # of /trace, from its mean, at rank 0
 

@@ -26,10 +26,6 @@ def _is_exact(link: Any) -> bool:
     return link.compressor.omega(link.dim) == 0.0
 
 
-def _adds_exactly(method: Any) -> bool:
-    return _is_exact(method.down) and method.down.codec.float == 64
-
-
 def _is_smooth_part_within(method: Any) -> bool:
     apart = method.setting.penalty_apart
     return not method.setting.mu_apart and not (apart is not None and apart.smooth)
@@ -37,7 +33,8 @@ def _is_smooth_part_within(method: Any) -> bool:
 
 WHOLE_GRADIENTS = Need(_is_smooth_part_within, '{name} needs the whole of ∇f_i: set regularizer = "worker"', of=("mu",))
 EXACT_DOWN = Need(
-    _adds_exactly, "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64"
+    lambda m: _is_exact(m.down) and m.down.codec.float == 64,
+    "{name} adds up what comes down, so that must be exact: leave [down] out, or use the identity and float = 64",
 )
 ADDS_UP = WHOLE_GRADIENTS, EXACT_DOWN  # of methods whose workers send differences
 UNBIASED_UP = Need(
@@ -83,8 +80,9 @@ def check_needs(method: Any) -> None:
     """NotMet with the sentence of the first need that the setting does not meet; ValueError for a share that is none."""
     for need in method.needs:
         check_need(need, method)
-    if method.batch is not None:
-        check_batch(method.batch, method.setting.numbers["N"])
+    batch, N = method.batch, method.setting.numbers["N"]
+    if batch is not None and not 1 <= batch <= N:
+        raise NotMet(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")
     for key in method.shares:
         if not 0 < float(getattr(method, key)) <= 1:
             raise ValueError(f"{key} = {getattr(method, key)} must be above 0 and at most 1")
@@ -94,9 +92,3 @@ def check_need(need: Need, method: Any) -> None:
     """NotMet with a need's sentence if the setting does not meet it."""
     if not need.is_met(method):
         raise NotMet(need.sentence.format(name=method.name, down=method.down.compressor.name), need.of)
-
-
-def check_batch(batch: int, N: float) -> None:
-    """NotMet where a minibatch has no rows, or more than the N samples of the whole set."""
-    if not 1 <= batch <= N:
-        raise NotMet(f"batch = {batch} must be from 1 to the N = {N:.0f} samples; leave it out for full gradients")

@@ -91,7 +91,6 @@ def formulas_in(step: Any) -> list[Any]:
 
 
 def _warm_up(step: Mapping[str, Any], numbers: Mapping[str, float]) -> WarmUp:
-    """A rise and falls by epochs."""
     a = _positive(step["a"], numbers)
     start = _positive(step["from"], numbers) if "from" in step else a
     rounds = rounds_of_epoch(numbers["N"], numbers["n"], numbers.get("batch"))

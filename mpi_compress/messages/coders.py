@@ -114,18 +114,15 @@ class Coder:
     def _link(self, dim: int) -> Link:
         """The link for vectors (dim,); one that checks every message where a part is the user's."""
         if (link := self._links.get(dim)) is None:
-            link = self._made_link(dim)
+            try:
+                self.compressor.check(dim)
+            except ValueError as error:
+                raise UserError(f"{self.compressor.name}: {error}") from None
+            trusted = is_ours(self.compressor) and is_ours(self.codec)
+            link = (Link if trusted else GuardedLink)(self.compressor, self.codec, dim)
             self._links.clear()
             self._links[dim] = link
         return link
-
-    def _made_link(self, dim: int) -> Link:
-        try:
-            self.compressor.check(dim)
-        except ValueError as error:
-            raise UserError(f"{self.compressor.name}: {error}") from None
-        trusted = is_ours(self.compressor) and is_ours(self.codec)
-        return (Link if trusted else GuardedLink)(self.compressor, self.codec, dim)
 
 
 def coder(compressor: str | Mapping[str, Any], *, codec: Any = None, float: int | str | None = None, **parameters: Any) -> Coder:
@@ -177,7 +174,6 @@ def is_written(name: str, kind: type[Compressed]) -> bool:
 
 
 def _vector(v: Any) -> Vector:
-    """v as the compressors take it."""
     if not (isinstance(v, np.ndarray) and v.dtype in (np.float32, np.float64)):
         raise UserError(f"encode: {arrays.shown(v)} was given; it should be an array of float32 or float64")
     if v.ndim != 1:

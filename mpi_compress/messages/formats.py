@@ -34,7 +34,6 @@ class FloatFormat:
 
 
 def _ieee(setting: Setting, text: str, bits: int, precision: int) -> FloatFormat:
-    """The format of IEEE's kind with so many bits and so many binary digits of a significand."""
     top = 2 ** (bits - precision - 1) - 1  # the largest exponent
     return FloatFormat(setting, text, bits, precision, 2.0 ** (1 - top), (2 - 2.0 ** (1 - precision)) * 2.0**top)
 

@@ -63,7 +63,6 @@ class Averager:
         return Dense(total)
 
     def _sum_of(self, parts: Sequence[Sparse], divisor: float) -> Sparse:
-        """(1/divisor) Σ parts."""
         indices, values = np.concatenate([p.indices for p in parts]), np.concatenate([p.values for p in parts])
         indices = np.sort(kernels.scatter_add_noting(indices, values, self._total, self._seen))
         values = np.empty(indices.size)

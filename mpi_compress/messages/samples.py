@@ -100,7 +100,6 @@ class SamplesLink(AroundLink):
 
 
 def _least(count: int) -> str:
-    """The least type of whole numbers below `count`."""
     return "<u1" if count <= 2**8 else "<u2" if count <= 2**16 else "<u4"
 
 

@@ -52,13 +52,13 @@ def stated(data: DataSet, loss: Loss | Model, n: int, each: bool, row: bool) -> 
     """What the loss or the model states, for n workers."""
     if isinstance(loss, Model):
         return _of_model(data, loss, n, each, row)
-    scale = loss.curvature / data.n_samples
+    scale, weight = loss.curvature / data.n_samples, n / data.n_samples
     if not loss.smooth:
         return Smoothness(math.nan)
     return Smoothness(
         scale * gram_eigenvalues(data)[0],
         [scale * n * eigenvalue for eigenvalue in gram_eigenvalues(data, n)] if each else None,
-        max(loss.curvature * _peak_weight(rows, n / data.n_samples) for rows in data.shards(range(n), n)) if row else None,
+        max(loss.curvature * (_squares(s).max().item() * weight * len(s)) for s in data.shards(range(n), n)) if row else None,
     )
 
 
@@ -75,17 +75,12 @@ def _of_model(data: DataSet, model: Model, n: int, each: bool, row: bool) -> Smo
     parts = [weight * len(rows) * model.smoothness(rows, largest) for rows, largest in of_all] if each else None
     of_one_row = None
     if row:
-        of_one_row = max(weight * len(rows) * _largest_of_a_row(model, rows) for rows in data.shards(range(n), n))
+        of_one_row = max(
+            weight * len(rows) * model.smoothness(rows.cut(j, j + 1), square)
+            for rows in data.shards(range(n), n)
+            for j, square in enumerate(_squares(rows).tolist())
+        )
     return Smoothness(L, parts, of_one_row, model.variation(shards) if each else math.nan)
-
-
-def _largest_of_a_row(model: Model, rows: Rows) -> float:
-    return max(model.smoothness(rows.cut(j, j + 1), float(square)) for j, square in enumerate(_squares(rows)))
-
-
-def _peak_weight(shard: Rows, weight: float) -> float:
-    """max_j ‖a_j‖² of a shard, times the weight of a sample that stands for all of it."""
-    return float(_squares(shard).max()) * weight * len(shard)
 
 
 def _squares(rows: Rows) -> Vector:

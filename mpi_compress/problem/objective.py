@@ -181,13 +181,8 @@ class Objective:
         return self._wasted or (self._kept is not None and self._kept.charged)
 
     def drop(self) -> None:
-        """Keep nothing: the gradient's buffer is about to be written to."""
+        """Keep nothing: the gradient's buffer is about to be written to, or is another one."""
         self._kept, self.last.is_few = None, False
-
-    def lay_gradient(self, buffer: Vector) -> None:
-        """Write gradients to the caller's buffer (d,) from now on."""
-        self.last.buffer = buffer
-        self.drop()
 
     def _found(self, point: Point) -> Evaluated | None:
         """What is kept, if it is at this point."""

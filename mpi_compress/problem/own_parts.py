@@ -1,6 +1,7 @@
 """Checks of what users' losses, penalties and models return: wrong shapes and NaN are errors that name the part."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ _WATCHED = 32  # first calls of a method, whose draws are looked at
 
 def checked_loss(loss: Loss) -> Loss:
     """The loss; a user's, with every value and slope checked."""
-    return _watching(loss, value_and_slope=_values_and_slopes, second_derivative=_second_derivatives)
+    return _watching(loss, value_and_slope=_values_and_slopes, second_derivative=partial(_of_margins, "second derivative"))
 
 
 def checked_model(model: Model) -> Model:
@@ -63,14 +64,10 @@ def _checked(part: Any, name: str, check: Callable[..., Any]) -> Callable[..., A
 
 def _values_and_slopes(loss: Loss, given: Any, y: Vector, m: Vector) -> tuple[Vector, Vector]:
     values, slopes = _pair(given, "the values and the slopes (N,)")
-    return _of_margins("value", values, y, m), _of_margins("slope", slopes, y, m)
+    return _of_margins("value", loss, values, y, m), _of_margins("slope", loss, slopes, y, m)
 
 
-def _second_derivatives(loss: Loss, given: Any, y: Vector, m: Vector) -> Vector:
-    return _of_margins("second derivative", given, y, m)
-
-
-def _of_margins(what: str, given: Any, y: Vector, m: Vector) -> Vector:
+def _of_margins(what: str, loss: Loss, given: Any, y: Vector, m: Vector) -> Vector:
     found = arrays.floats(given, m.shape, f"{what}s")
     wrong = np.isnan(found) & np.isfinite(m)
     if wrong.any():

@@ -46,9 +46,7 @@ class SizedLink(ChoosingLink):
 
     def _cost(self, c: WithSize, t: Round) -> float:
         cost = at_moment(self.cost, t.second, t.who)
-        if cost.on_wire:
-            return cost.cost(self.encode(c).wire_bits)
-        return cost.cost(self.paper_bits(c))
+        return cost.cost(self.encode(c).wire_bits if cost.on_wire else self.paper_bits(c))
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithSize)

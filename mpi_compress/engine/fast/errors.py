@@ -141,9 +141,8 @@ class ErrorsTogether(Way):
 
     @cached_property
     def _h(self) -> NDArray[np.float64]:
-        if isinstance(self.algorithm, EFGDStar):
-            return side_by_side(self.workers, "h")
-        return np.empty((len(self.workers), 0))
+        shifted = isinstance(self.algorithm, EFGDStar)
+        return side_by_side(self.workers, "h") if shifted else np.empty((len(self.workers), 0))
 
 
 def _level(link: Link) -> float:

@@ -37,8 +37,8 @@ class GradientsTogether:
         self._cuts = np.cumsum([first.rows.start, *(len(f.rows) for f in objectives)], dtype=np.uint64)
         self._values, self._gradients = np.zeros(len(objectives)), np.zeros((len(objectives), first.dim))
         for f, gradient in zip(objectives, self._gradients, strict=True):
-            f.lay_gradient(gradient)
-            f.neighbours = self
+            f.last.buffer, f.neighbours = gradient, self
+            f.drop()
 
     @classmethod
     def of(cls, objectives: Iterable[Objective]) -> "GradientsTogether | None":

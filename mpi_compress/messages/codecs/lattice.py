@@ -10,7 +10,6 @@ from mpi_compress.kernels import gaussian as kernels
 from mpi_compress.messages import fields
 from mpi_compress.messages.codecs.base import Bytes, FieldCodec, Known, codecs
 from mpi_compress.messages.fields import LEAST_BITS, NO_BYTES, Reader
-from mpi_compress.messages.formats import FloatFormat
 from mpi_compress.messages.kinds import Compressed, Lattice
 
 ZERO, GAUSSIAN, ADAPTIVE, NOT_FINITE = range(4)
@@ -36,7 +35,9 @@ class LatticePoints(FieldCodec):
     def encode(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, Lattice)
         c = compressed
-        radius = sent_radius(c.radius, self.float_format) if c.radius_sent else c.radius
+        radius = c.radius if isfinite(c.radius) or not c.radius_sent else nan
+        if c.radius_sent and isfinite(radius):
+            radius = fields.rounded_up(radius, self.float_format)
         head = fields.number_bytes(radius, self.float_format) if c.radius_sent else NO_BYTES
         ahead = 1 + head.size
         longest = adaptive.longest(c.integers, 0)
@@ -74,15 +75,6 @@ class LatticePoints(FieldCodec):
         integers = np.empty(dim, dtype=np.int64)
         r.goes_to(kernels.read_gaussian(r.readable, r.at, low_bits, below, guesses, integers))
         return Lattice(integers, sigma, radius, sent, stochastic)
-
-
-def sent_radius(radius: float, form: FloatFormat) -> float:
-    """The radius rounded up to a float of the wire; NaN where it is not finite.
-
-    Raises:
-        OverflowError: a finite radius beyond the largest float.
-    """
-    return fields.rounded_up(radius, form) if isfinite(radius) else nan
 
 
 def spread(sigma: float, radius: float, stochastic: bool) -> float:

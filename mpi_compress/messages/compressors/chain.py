@@ -108,11 +108,8 @@ class Chain(AmongWorkers):
         return self.outer.unbiased(dim) and self.inner.unbiased(T) and self._scale(T) == 1
 
     def delta(self, dim: int) -> float | None:
-        first, then = self.outer.delta(dim), self._inner_delta(self._most(dim))
+        T = self._most(dim)
+        ω = self.inner.omega(T)
+        first, then = self.outer.delta(dim), 1 / (1 + ω) if self.shrunk and ω else self.inner.delta(T)
         keeps_values = is_ours(self.outer) and self.outer.makes is Sparse
         return None if first is None or then is None or not keeps_values else first * then
-
-    def _inner_delta(self, T: int) -> float | None:
-        """δ₂ for vectors (T,)."""
-        omega = self.inner.omega(T)
-        return 1 / (1 + omega) if self.shrunk and omega else self.inner.delta(T)

@@ -103,7 +103,6 @@ class Trace(Clocked):
         return table, row, self._end(table, row) - within
 
     def _end(self, table: tuple[Row, ...], row: int) -> float:
-        """The second at which a row ends."""
         return table[row + 1][0] if row + 1 < len(table) else inf if self.period is None else float(self.period)
 
 
@@ -135,7 +134,6 @@ def _plain(value: float | str) -> float | str:
 
 
 def _read(file: Path) -> list[Rows]:
-    """The tables of a CSV file, by worker."""
     try:
         with file.open(encoding="utf-8", newline="") as text:
             lines = list(csv.DictReader(text, skipinitialspace=True))
@@ -155,7 +153,6 @@ def _read(file: Path) -> list[Rows]:
 
 
 def _calibrated(file: str) -> float:
-    """The seconds a nonzero that `calibrate` measured."""
     try:
         return float(tomllib.loads(Path(file).read_text(encoding="utf-8"))["compute"]["nonzero"])
     except OSError as error:

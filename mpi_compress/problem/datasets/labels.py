@@ -54,7 +54,6 @@ def classes_of(labels: Vector, kind: Labels, positive: list[float] | None, title
 
 
 def _in_two(found: Vector, positive: list[float], title: str) -> Classes:
-    """The labels in `positive` against the rest."""
     unknown = sorted(set(positive) - set(found))
     if unknown:
         raise UserError(f"data.positive: {title} has no label {unknown[0]:g}; it has {listed(found)}")

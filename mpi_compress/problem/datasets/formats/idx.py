@@ -1,6 +1,5 @@
 import math
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +23,10 @@ class Idx(Format):
         images, labels = _array(path, 3), _array(labels_of(path), 1)
         if len(images) != len(labels):
             raise UserError(f"{path}: has {len(images)} images, and {labels_of(path).name} has {len(labels)} labels")
-        pixels, sizes = images.reshape(len(images), -1), _sizes(images)
+        pixels, (_, height, width) = images.reshape(len(images), -1), images.shape
         if dim is not None and pixels.shape[1] > dim:
             raise UserError(f"{path}: images have {pixels.shape[1]} pixels, more than d = {dim}")
-        return Reading(blocks_of_images(pixels, labels), sizes, pixels.shape[1])
+        return Reading(blocks_of_images(pixels, labels), {"height": height, "width": width, "channels": 1}, pixels.shape[1])
 
 
 def labels_of(path: Path) -> Path:
@@ -36,10 +35,6 @@ def labels_of(path: Path) -> Path:
     if labels == path or not labels.is_file():
         raise UserError(f"{path}: the labels of these images should be in {labels.name} beside it, and there is no such file")
     return labels
-
-
-def _sizes(images: NDArray[np.uint8]) -> Mapping[str, int]:
-    return {"height": images.shape[1], "width": images.shape[2], "channels": 1}
 
 
 def _array(path: Path, axes: int) -> NDArray[np.uint8]:
