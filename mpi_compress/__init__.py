@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.job.stops import StopRule, stops
     from mpi_compress.messages import kinds
     from mpi_compress.messages.codecs import Codec, codecs
-    from mpi_compress.messages.coders import Coder, coder
+    from mpi_compress.messages.coders import Coder, coder, measure
     from mpi_compress.messages.compressors import Compressor, compressors
     from mpi_compress.messages.compressors.base import AmongWorkers, Sized
     from mpi_compress.messages.costs import CostModel, costs
@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
         WithScalar,
     )
     from mpi_compress.messages.link import SILENT, Link, Message
-    from mpi_compress.messages.measuring import measure
     from mpi_compress.messages.several import PairLink
     from mpi_compress.preparing.alone import problem
     from mpi_compress.preparing.later import with_suboptimality
@@ -103,8 +102,7 @@ _MODULES = {
         "job.loading": "Job load_job",
         "job.stops": "stops StopRule",
         "messages.codecs": "codecs Codec",
-        "messages.coders": "Coder coder",
-        "messages.measuring": "measure",
+        "messages.coders": "Coder coder measure",
         "messages.compressors": "compressors Compressor",
         "messages.compressors.base": "AmongWorkers Sized",
         "messages.costs": "costs CostModel",

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
-from mpi_compress.algorithms.formulas import OF_COMPRESSORS, THEORY, formulas_of, names_of, values_of
 from mpi_compress.algorithms.hooks import Foretold, Linked, Log
 from mpi_compress.algorithms.needs import Need, check_needs
 from mpi_compress.algorithms.sampling import Batches, Sampling
-from mpi_compress.algorithms.steps import formulas_in, step_at
+from mpi_compress.algorithms.steps import OF_COMPRESSORS, THEORY, formulas_in, formulas_of, names_of, step_at, values_of
 from mpi_compress.core.expressions import names_in
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round

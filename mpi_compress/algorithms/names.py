@@ -1,6 +1,5 @@
 """Methods that are products of parts with files of their own: each states its parts, its theorem's step, and its paper."""
 
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
@@ -11,7 +10,6 @@ from mpi_compress.algorithms.estimators.ef import ErrorFeedback
 from mpi_compress.algorithms.estimators.ef21 import EF21
 from mpi_compress.algorithms.estimators.gd import GD
 from mpi_compress.algorithms.needs import EXACT_DOWN, HOMOGENEOUS_UP, WHOLE_GRADIENTS, exact_up
-from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.steps import Step
 from mpi_compress.core.expressions import Expression
 from mpi_compress.core.fields import AtLeastOne, Decay, Positive
@@ -165,11 +163,3 @@ class GDByMARINAP(GD):
     theory = "1/(L + L_max*sqrt(omega_down*(1 - p)/p))"
     step: Step = "theory"  # γ, the step size
     p: Expression = "1/(1 + omega_down)"  # p, the probability of a full round, whose messages down are whole
-
-
-def table() -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Each method's name, its estimator, server and downlink ("" of what is no product), its theorem's step, and its paper."""
-    for name, cls in algorithms.items():
-        estimator = cls.__bases__[0] if cls.__module__ == __name__ else cls
-        parts = (estimator.__name__, *cls.parts) if issubclass(cls, Estimator) else ("", "", "")
-        yield (name, *parts, cls.theory, cls.paper)

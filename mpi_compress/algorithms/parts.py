@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from mpi_compress.algorithms.contract import Average, Method
-from mpi_compress.algorithms.formulas import formulas_of, names_of, values_of
 from mpi_compress.algorithms.hooks import Refuses
 from mpi_compress.algorithms.needs import EXACT_DOWN, Need
-from mpi_compress.algorithms.steps import Decreasing, step_at
+from mpi_compress.algorithms.steps import Decreasing, formulas_of, names_of, step_at, values_of
 from mpi_compress.core.registry import Part, Registry
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.kinds import Compressed, Vector

@@ -17,7 +17,7 @@ from mpi_compress.messages.link import Link, Message
 from mpi_compress.messages.several import SeveralLink
 from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
-from mpi_compress.problem.second_order import smoothness_diagonal, smoothness_matrix
+from mpi_compress.problem.second_order import dense_hessian, smoothness_diagonal
 
 OF_ROWS = Need(
     lambda m: m.setting.whole is not None,
@@ -124,7 +124,7 @@ def root_of(f: Objective, matrix: str) -> Vector:
         raise UserError(f"objective.loss: L_i follows from the loss's curvature, and the {f.loss.name} loss states none")
     if matrix == "diagonal":
         return np.sqrt(smoothness_diagonal(f))
-    values, vectors = np.linalg.eigh(smoothness_matrix(f))
+    values, vectors = np.linalg.eigh(dense_hessian(f, np.full(len(f.rows), f.weight * f.loss.curvature)))  # L_i ⪰ ∇²f_i everywhere
     return triangle((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 

@@ -133,9 +133,7 @@ class Reader:
 
     def goes_to_bit(self, end: int) -> None:
         """The same for an end in bits; the rest of the last byte is padding."""
-        if not 0 <= end <= 8 * self.data.size:
-            raise CorruptMessage(f"no message of this codec begins the {self.data.size} bytes")
-        self.at = (end + 7) // 8
+        self.goes_to((end + 7) // 8 if end >= 0 else end)
 
 
 def read_exponent(r: Reader, other: int = 0) -> int:

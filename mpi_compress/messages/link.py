@@ -202,22 +202,14 @@ class Link:
         return self.codec.paper_bits(content)
 
 
-class AroundLink(Link):
-    """A link whose messages hold messages of the link `vectors`."""
+class ScalarLink(Link):
+    """A link whose messages begin with a number, a float as the codec writes it; then comes a message of the link `vectors`."""
 
     def __init__(self, vectors: Link):
         super().__init__(vectors.compressor, vectors.codec, vectors.dim, parts=(vectors,))
 
-    @property
-    def vectors(self) -> Link:
-        return self.parts[0]
-
     def at(self, **known: Any) -> Self:
-        return type(self)(self.vectors.at(**known))
-
-
-class ScalarLink(AroundLink):
-    """A link whose messages begin with a number, a float as the codec writes it; then comes a message of the link `vectors`."""
+        return type(self)(self.parts[0].at(**known))
 
     @property
     def silence(self) -> WithScalar:
@@ -225,7 +217,7 @@ class ScalarLink(AroundLink):
 
     def write(self, compressed: Compressed) -> Bytes:
         assert isinstance(compressed, WithScalar)
-        return np.concatenate([number_bytes(compressed.scalar, self.codec.float_format), self.vectors.write(compressed.vector)])
+        return np.concatenate([number_bytes(compressed.scalar, self.codec.float_format), self.parts[0].write(compressed.vector)])
 
     def planned_wire_bits(self, T: Any) -> Any:
         bits = super().planned_wire_bits(T)
@@ -234,7 +226,7 @@ class ScalarLink(AroundLink):
     def read(self, data: Bytes, at: int = 0) -> tuple[Compressed, int]:
         r = Reader(data, at, self.codec.float_format)
         scalar = r.number()
-        vector, end = self.vectors.read(data, r.at)
+        vector, end = self.parts[0].read(data, r.at)
         return WithScalar(scalar, vector), end
 
 

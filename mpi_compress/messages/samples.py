@@ -11,7 +11,7 @@ from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.messages.fields import Reader, count_bytes
 from mpi_compress.messages.formats import FORMATS
 from mpi_compress.messages.kinds import Bytes, Compressed, Indices, Vector
-from mpi_compress.messages.link import AroundLink
+from mpi_compress.messages.link import Link
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 0, "pb": 0}]
 _KEPT = 7 / 8  # share of columns with an entry from which on all are kept: rows of like bytes pack better
@@ -44,7 +44,7 @@ class Samples(Compressed):
         return 8.0 * self.nbytes
 
 
-class SamplesLink(AroundLink):
+class SamplesLink(Link):
     """A link whose messages are rows of data with their labels, exactly.
 
     They are packed by rows or by columns, whichever is shorter after LZMA, the method of xz. Where many columns have no entry,

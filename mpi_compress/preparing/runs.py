@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mpi_compress.algorithms import Method
-from mpi_compress.algorithms.formulas import formulas_of
+from mpi_compress.algorithms.steps import formulas_of
 from mpi_compress.algorithms.tuning.links import follows_link
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line

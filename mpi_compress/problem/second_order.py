@@ -69,13 +69,8 @@ def dense_hessian(f: Objective, curvature: Vector) -> Vector:
     return total
 
 
-def smoothness_matrix(f: Objective) -> Vector:
-    """L_i (d, d) = weight · s AᵀA + µI ⪰ ∇²f_i at every point, s the curvature that the loss states, for small d."""
-    return dense_hessian(f, np.full(len(f.rows), f.weight * f.loss.curvature))
-
-
 def smoothness_diagonal(f: Objective) -> Vector:
-    """A diagonal (d,) above L_i: D_j = weight · s Σ |a_j| ‖a‖₁ + µ over the rows a.
+    """A diagonal (d,) above L_i = weight · s AᵀA + µI, s the curvature that the loss states: D_j = weight · s Σ |a_j| ‖a‖₁ + µ.
 
     For any p_j > 0 with Σ p_j = 1, aaᵀ ⪯ diag(a_j²/p_j) by Cauchy and Schwarz; p_j = |a_j|/‖a‖₁ has the least trace.
     """

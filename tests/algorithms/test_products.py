@@ -14,8 +14,8 @@ from helpers.running import run_of
 
 import mpi_compress as mc
 from mpi_compress.algorithms import algorithms, downlinks, servers
-from mpi_compress.algorithms.names import table
 from mpi_compress.algorithms.parts import dense
+from mpi_compress.algorithms.product import Estimator
 from mpi_compress.algorithms.servers.lmo import polar_factor
 from mpi_compress.algorithms.servers.muon import Muon
 
@@ -112,7 +112,7 @@ def test_without_loss_every_estimator_is_gradient_descent_with_that_server_and_d
 
 
 def test_every_estimator_is_among_those_without_loss():
-    estimators = {name for name, kind, server, downlink, *_ in table() if kind and (server, downlink) == ("step", "mean")}
+    estimators = {name for name, cls in algorithms.items() if issubclass(cls, Estimator) and cls.parts == ("step", "mean")}
     assert set(EXACTLY) == estimators - {"local-sgd", "power-sgd", "svrg"}  # a round of theirs is not one step
 
 
@@ -252,12 +252,3 @@ def test_products_that_cannot_be_are_refused_in_one_line(tables, text, tmp_path)
 def test_every_part_is_in_a_product_here():
     assert {"step", *(settings["name"] for settings, _ in SERVERS.values() if settings)} == set(servers)
     assert {"mean", *(by if isinstance(by, str) else by["name"] for by, *_ in DOWNLINKS.values() if by)} == set(downlinks)
-
-
-def test_the_table_has_every_method():
-    rows = {name: parts for name, *parts in table()}
-    assert set(rows) == set(algorithms)
-    assert rows["ef21-p-diana"][:3] == ["DIANA", "step", "ef21-p"]
-    assert {name for name, (estimator, *_) in rows.items() if not estimator} == {
-        "iade", "aiade", "iade-sgd", "dqgd", "scaffnew", "compressed-scaffnew", "locodl", "adiana", "adiana-plus", "adef", "async-sgd", "ship-data", "fednl", "fednl-pp", "bfgs",
-    }  # fmt: skip

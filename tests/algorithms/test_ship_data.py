@@ -17,16 +17,15 @@ from mpi_compress.messages.codecs import codecs
 from mpi_compress.messages.compressors import compressors
 from mpi_compress.messages.fields import Reader, count_bytes
 from mpi_compress.messages.formats import FORMATS
-from mpi_compress.messages.kinds import Samples
-from mpi_compress.messages.link import LENGTH_BYTES, Link
-from mpi_compress.messages.samples import _FILTERS, SamplesLink, _numbers, _raw, _read_places
+from mpi_compress.messages.link import LENGTH_BYTES
+from mpi_compress.messages.samples import _FILTERS, Samples, SamplesLink, _numbers, _raw, _read_places
 
 DATA = {"generator": "gspar", "samples": 90, "dim": 40}
 SHIP = {"name": "ship-data"}
 
 
 def link_of(dim):
-    return SamplesLink(Link(compressors["identity"](), codecs["dense"](), dim))
+    return SamplesLink(compressors["identity"](), codecs["dense"](), dim)
 
 
 def samples(a, labels):

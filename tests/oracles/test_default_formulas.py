@@ -8,7 +8,7 @@ import pytest
 from helpers.plays import bound
 
 from mpi_compress.algorithms import algorithms
-from mpi_compress.algorithms.formulas import formulas_of
+from mpi_compress.algorithms.steps import formulas_of
 
 L, L_MAX, L_MEAN, L_RMS, L_ROW, MU, G0 = 2.0, 3.0, 2.25, 2.5, 7.0, 0.1, 5.0
 

@@ -71,6 +71,7 @@ class ErrorFeedback(Estimator):
     """
 
     compressor = "top-k"
+    by_update: ClassVar[bool] = False  # True: each worker has a momentum, which grows its error
     is_in_units_of_x: ClassVar[bool] = False  # True: e_i stays as it is where the step changes; else e_i/γ does
     theory = "1/(4*L_max)"  # HT Theorems 4 and 5
     step: Step = "1/L"  # γ, the step size
@@ -201,9 +202,8 @@ class EF(ErrorFeedback):
         if self.masking and not (self.momentum and self.form == "update"):
             raise ValueError('masking = true clears a worker\'s momentum: it needs momentum = … and form = "update"')
 
-    @property
+    @fact
     def by_update(self) -> bool:
-        """True if each worker has a momentum."""
         return bool(self.momentum) and self.form == "update"
 
     def start_worker(self, node: Any, f: Objective) -> ErrorMemory:

@@ -1,6 +1,5 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,8 @@ class ShipData(Algorithm):
     needs = (LINEAR, NOTHING_CLIPPED, exact_up("ship-data sends rows of data: leave up.compressor out"))
     proximal = True
 
-    @cached_property
-    def rows_link(self) -> SamplesLink:
-        return SamplesLink(self.up)
-
     def uplink(self, node: Node, k: int) -> Link:
-        return self.rows_link
+        return SamplesLink(self.up.compressor, self.up.codec, self.up.dim)
 
     def downlink(self, node: Node, k: int) -> Link:
         return self.down
@@ -51,7 +46,7 @@ class ShipData(Algorithm):
     def worker_sends(self, node: Node, worker: None, f: Objective, t: Round) -> Message:
         if t.k:
             raise AllSent("the rows were all sent in round 0, and x is what the master found")
-        return self.rows_link.encode(samples_of(f.rows))
+        return self.uplink(node, t.k).encode(samples_of(f.rows))
 
     def master_answers(self, node: Node, master: None, ups: Sequence[Compressed], t: Round) -> Message:
         setting = self.setting

@@ -19,7 +19,6 @@ class HeavyBall(Server):
 
     Its other forms move x along u in place of m:
 
-
     nesterov     u = g + β m (Sutskever et al. 2013; the usual SGD with Nesterov's momentum)
     printed      u = g + m, as HT Algorithm 2 has it; it takes twice the step of Algorithm 1 when β nears 0
 

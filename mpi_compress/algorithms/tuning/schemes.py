@@ -28,11 +28,7 @@ class Tuning(ABC):
     link: Link  # of the messages
     is_unbiased: bool = False
     needs_each: ClassVar[bool] = False  # True: the master needs more of the messages than their mean
-
-    @property
-    @abstractmethod
-    def symbol(self) -> str:
-        """The symbol of the improvement; "": it has none."""
+    symbol: str = ""  # of the improvement; "": it has none
 
     @abstractmethod
     def message(self, g: Vector, t: Round) -> tuple[int, Message]:
@@ -59,7 +55,7 @@ class Scheme(Tuning):
     improvement: ClassVar[type[search.Improvement]]
 
     def __init__(self, link: Link, cost: CostModel, budget: Budget = "cat"):
-        self.link, self.cost, self.budget = link, cost, budget
+        self.link, self.cost, self.budget, self.symbol = link, cost, budget, self.improvement.symbol
         self.fpp = link.codec.float_format.bits
         self.index_bits = index_bits(link.dim) * (link.codec.indices == "counted")
 
@@ -67,10 +63,6 @@ class Scheme(Tuning):
     def of(cls, link: Link, cost: CostModel, budget: Budget, n: int) -> "Scheme":
         """The scheme for n workers."""
         return cls(link, cost, budget)
-
-    @property
-    def symbol(self) -> str:
-        return self.improvement.symbol
 
     @cached_property
     def searches(self) -> search.Searches:

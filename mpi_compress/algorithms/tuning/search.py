@@ -209,7 +209,6 @@ class Searches:
         self._cost = cost
         self._steady = None if isinstance(cost, Clocked) else of(cost)
         self._of = lru_cache(_LINKS)(of)
-
         self._hints: dict[int, float] = {}  # of each worker: where its last search ended
 
     def best(self, g: Vector, t: Round) -> Indices:

@@ -72,13 +72,7 @@ def first_best(improvements: Vector, costs: Vector) -> int:
     return int(np.argmax(ratios >= np.max(ratios) * (1 - TIE)))
 
 
-class SizeScheme(Tuning):
-    """A compressor with a size."""
-
-    symbol = ""
-
-
-class DeterministicSizes(SizeScheme):
+class DeterministicSizes(Tuning):
     """Each worker chooses s for its own g, and says so by a byte; γ = 1/L."""
 
     is_unbiased = False
@@ -100,7 +94,7 @@ class DeterministicSizes(SizeScheme):
         return float(1 - np.sum(lost**2) / np.sum((g / peak) ** 2))
 
 
-class UnbiasedSizes(SizeScheme):
+class UnbiasedSizes(Tuning):
     """The s of the largest 1/((1 + ω(s)) C(s)), for all workers and rounds; the master applies γL = 1/(1 + ω(s))."""
 
     is_unbiased = True
@@ -130,7 +124,7 @@ def size_given(compressor: Sized, sizes: Sequence[int]) -> list[str]:
     return [name for name in given if getattr(small, name) != getattr(large, name)]
 
 
-def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> SizeScheme:
+def sizes_of(link: Link, cost: CostModel, size: int | None = None) -> DeterministicSizes | UnbiasedSizes:
     """CAT's scheme for a compressor with a size, tuned or of one `size`.
 
     Raises:

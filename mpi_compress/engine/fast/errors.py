@@ -79,7 +79,7 @@ class ErrorsTogether(Way):
     def _grow_one(self, node: Any, worker: Any, i: int, k: int) -> bool:
         f, method = self.objectives[i], self.algorithm
         rows = method.rows(f, self.round(i, k))
-        if self._by_update:
+        if self.algorithm.by_update:
             method.grow(worker, node.x, f, self.round(i, k))
         elif rows is None:
             h = getattr(worker, "h", _NONE)
@@ -119,13 +119,8 @@ class ErrorsTogether(Way):
     def _gradients(self) -> GradientsTogether | None:
         """Full gradients of all by one call, where the errors grow by nothing else."""
         together = next(iter(self.objectives.values())).neighbours
-        adds = self.algorithm.batch is None and not self._by_update
+        adds = self.algorithm.batch is None and not self.algorithm.by_update
         return together if adds and isinstance(together, GradientsTogether) else None
-
-    @cached_property
-    def _by_update(self) -> bool:
-        """True if each worker has a momentum, which grows its error."""
-        return getattr(self.algorithm, "by_update", False)
 
     @cached_property
     def _threshold(self) -> float:

@@ -19,6 +19,7 @@ class Penalty(Part, ABC):
     formula: ClassVar[str] = ""
     curvature: ClassVar[Curvature] = math.inf  # the smoothness of r at weight 1; ∞: r is not smooth, and has a prox
     lowest: ClassVar[float] = 0.0  # bounds the second derivatives of r at weight 1 from below; 0: r is convex
+    mu: ClassVar[float | None] = None  # µ where r is (µ/2)‖x‖², which the passes over the rows add themselves
     weight: Expression = 0.0  # λ, the weight: a number, or a formula in L, N, d, n
 
     def settled(self, numbers: Mapping[str, float]) -> Self:
@@ -45,11 +46,6 @@ class Penalty(Part, ABC):
     def smoothness(self) -> float:
         """The Lipschitz constant of ∇r; ∞ where r is not smooth."""
         return self.λ * self.curvature
-
-    @property
-    def mu(self) -> float | None:
-        """µ where r is (µ/2)‖x‖², which the passes over the rows add themselves."""
-        return None
 
     @abstractmethod
     def value(self, x: Vector) -> float:

@@ -1,3 +1,4 @@
+from mpi_compress.core.registry import fact
 from mpi_compress.kernels.vectors import squared_norm
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.penalties.base import Penalty, penalties
@@ -10,7 +11,7 @@ class L2(Penalty):
     formula = "(λ/2) ‖x‖²"
     curvature = 1.0
 
-    @property
+    @fact
     def mu(self) -> float:
         return self.λ
 

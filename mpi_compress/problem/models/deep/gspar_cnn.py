@@ -32,8 +32,8 @@ class GSparCNN(ImageNetwork):
         found: dict[str, tuple[int, ...]] = {}
         for i, before in enumerate((of_image, c, c), start=1):
             found |= {f"conv{i}": (3, 3, before, c), f"scale{i}": (c,), f"shift{i}": (c,)}
-        flat = (height // 4) * (width // 4) * c
-        return found | {"W": (flat, self.hidden), "b": (self.hidden,), "V": (self.hidden, self.classes), "c": (self.classes,)}
+        flat, classes = (height // 4) * (width // 4) * c, self.outline.classes
+        return found | {"W": (flat, self.hidden), "b": (self.hidden,), "V": (self.hidden, classes), "c": (classes,)}
 
     def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
         return np.ones(shape) if name.startswith("scale") else super().start_of_block(name, shape, rng)

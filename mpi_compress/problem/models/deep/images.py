@@ -26,16 +26,12 @@ class ImageNetwork(Network):
                 return side, side, channels
         raise ValueError(f"{self.name}: {features} features are no square image of 1 or 3 channels")
 
-    @property
-    def classes(self) -> int:
-        return self.outline.classes
-
     def check(self) -> None:
         super().check()
         if self.outline.sizes and "height" not in self.outline.sizes:
             raise ValueError(f"{self.name} needs images; the samples of this set have {', '.join(self.outline.sizes)}")
-        if self.classes < 2:
-            raise ValueError(f"{self.name} needs at least two classes; the labels have {self.classes}")
+        if self.outline.classes < 2:
+            raise ValueError(f"{self.name} needs at least two classes; the labels have {self.outline.classes}")
         _ = self.image
 
     def inputs(self, rows: Rows) -> Any:

@@ -34,7 +34,7 @@ class ResNet8(ImageNetwork):
         for name, before, after, stride in self._units():
             found |= _convolution(f"{name}.a", 3, before, after) | _convolution(f"{name}.b", 3, after, after)
             found |= _convolution(f"{name}.shortcut", 1, before, after) if stride > 1 else {}
-        return found | {"W": (self.width * 2 ** (self.stages - 1), self.classes), "c": (self.classes,)}
+        return found | {"W": (self.width * 2 ** (self.stages - 1), self.outline.classes), "c": (self.outline.classes,)}
 
     def start_of_block(self, name: str, shape: tuple[int, ...], rng: Generator) -> Vector:
         return np.ones(shape) if name.endswith(".scale") else super().start_of_block(name, shape, rng)
