@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     from mpi_compress.algorithms.contract import AnswersEach
     from mpi_compress.algorithms.sampling import Batches
     from mpi_compress.algorithms.steps import Step, step_at
-    from mpi_compress.algorithms.tuning.links import best_size
+    from mpi_compress.algorithms.tuning.sizes import best_size
     from mpi_compress.core.errors import CorruptMessage, UserError
     from mpi_compress.core.expressions import Expression
     from mpi_compress.core.registry import Registry
@@ -91,7 +91,7 @@ _MODULES = {
         "algorithms.contract": "AnswersEach",
         "algorithms.sampling": "Batches",
         "algorithms.steps": "Step step_at",
-        "algorithms.tuning.links": "best_size",
+        "algorithms.tuning.sizes": "best_size",
         "core.errors": "CorruptMessage UserError",
         "core.expressions": "Expression",
         "core.signals": "Stopped",

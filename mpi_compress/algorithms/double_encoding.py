@@ -144,11 +144,7 @@ class DoubleEncoding(Part, Method):
 
     @cached_property
     def quantises(self) -> bool:
-        """True if the link of some direction is not exact.
-
-        Raises:
-            ValueError: a link cannot keep its share of the budget.
-        """
+        """True if the link of some direction is not exact; ValueError if a link cannot keep its share of the budget."""
         d = self.setting.dim
         ways = (("up", self.up), ("down", self.down))
         able = [link.compressor.check_precision(d, self.name, way, self.stochastic) for way, link in ways]

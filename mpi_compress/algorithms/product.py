@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.algorithms.contract import Method, Setting, algorithms
 from mpi_compress.algorithms.parts import Direction, Downlink, Moved, Server, downlinks, servers
-from mpi_compress.algorithms.tuning.links import tuned
+from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.registry import Part
 from mpi_compress.core.streams import Round
 from mpi_compress.messages.compressors import Compressor

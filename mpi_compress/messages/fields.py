@@ -162,11 +162,7 @@ def count_lengths(counts: Any) -> Any:
 
 
 def float_bytes(values: Vector, form: FloatFormat) -> Bytes:
-    """Values as little-endian floats; a view of the values if they have that form.
-
-    Raises:
-        OverflowError: a finite value that would round to infinity.
-    """
+    """Values as little-endian floats, a view if they have that form; OverflowError where a finite value would round to infinity."""
     if form.bits == 64:
         return np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
     if form.bits == 32:
@@ -197,11 +193,7 @@ def number_bytes(value: float, form: FloatFormat) -> Bytes:
 
 
 def rounded_up(value: float, form: FloatFormat) -> float:
-    """The least float that is not below `value` ≥ 0.
-
-    Raises:
-        OverflowError: it would be infinite.
-    """
+    """The least float that is not below `value` ≥ 0; OverflowError if it would be infinite."""
     data = number_bytes(value, form)
     nearest = Reader(data, 0, form).number()
     if nearest >= value:

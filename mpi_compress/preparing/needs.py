@@ -10,7 +10,7 @@ import numpy as np
 
 from mpi_compress.algorithms import Method, Setting, algorithms
 from mpi_compress.algorithms.steps import formulas_in, formulas_of, names_of
-from mpi_compress.algorithms.tuning.links import tuned
+from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import NotMet, UserError, checked_at
 from mpi_compress.core.registry import is_ours, with_inner
 from mpi_compress.guard.verbs import check_logs

@@ -13,7 +13,7 @@ from typing import Any
 
 from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.steps import formulas_of
-from mpi_compress.algorithms.tuning.links import follows_link
+from mpi_compress.algorithms.tuning.sizes import follows_link
 from mpi_compress.core.errors import UserError, checked_at
 from mpi_compress.core.progress import print_line
 from mpi_compress.core.registry import is_ours, registries

@@ -83,11 +83,7 @@ class Rows:
         return held, Rows((indptr, places.astype(np.uint32), values), self.labels, held.size)
 
     def pairs(self, model: str) -> tuple[NDArray[np.int64], Vector]:
-        """The two features of every row (N, 2), users first, and the products of their values (N,), for a model of pairs.
-
-        Raises:
-            UserError: a row has not two nonzero features.
-        """
+        """The two features of each row (N, 2), users first, and the products of their values (N,); UserError if one has others."""
         if len(self.matrix) == 3:
             indptr, indices, values = self.matrix
             lengths = (indptr[1:] - indptr[:-1]).astype(np.int64)

@@ -13,10 +13,9 @@ from hypothesis.extra.numpy import arrays
 from mpi_compress.algorithms.estimators.cat import CAT
 from mpi_compress.algorithms.estimators.ef import EF
 from mpi_compress.algorithms.estimators.ef21 import EF21
-from mpi_compress.algorithms.tuning.links import tuned
 from mpi_compress.algorithms.tuning.schemes import Sparsified
 from mpi_compress.algorithms.tuning.search import BudgetSearch, Sparsification
-from mpi_compress.algorithms.tuning.sizes import SizedLink, UnbiasedSizes, sizes_of
+from mpi_compress.algorithms.tuning.sizes import SizedLink, UnbiasedSizes, sizes_of, tuned
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs

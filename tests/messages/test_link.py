@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.kinds import lattice, same
 
-from mpi_compress.algorithms.tuning.links import tuned
+from mpi_compress.algorithms.tuning.sizes import tuned
 from mpi_compress.core.errors import CorruptMessage, UserError
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.messages.codecs import codecs

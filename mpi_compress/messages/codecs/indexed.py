@@ -33,11 +33,7 @@ class IndexCodec(FieldCodec):
 
     @abstractmethod
     def read_set(self, r: Reader, dim: int, indices: Indices) -> None:
-        """Fill `indices` (T,), T ≤ dim, with the set that `r` is at, and take its bytes.
-
-        Raises:
-            CorruptMessage: no set of T increasing indices below dim is there.
-        """
+        """Fill `indices` (T,), T ≤ dim, with the set that `r` is at, and take its bytes; CorruptMessage where no such set is."""
 
     def set_bytes(self, indices: Indices, dim: int) -> int:
         """The number of bytes that `write_set` writes."""

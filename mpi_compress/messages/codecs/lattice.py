@@ -78,11 +78,8 @@ class LatticePoints(FieldCodec):
 
 
 def spread(sigma: float, radius: float, stochastic: bool) -> float:
-    """The Gaussian's standard deviation in units of Δ = 2σ/√d: (M + σ)/(2σ), stochastic (M + 2σ)/(2σ).
-
-    Raises:
-        OverflowError: σ or M is not a positive finite number, or M/σ is beyond 2^50.
-    """
+    """The Gaussian's standard deviation in units of Δ = 2σ/√d: (M + σ)/(2σ), stochastic (M + 2σ)/(2σ). OverflowError where
+    σ or M is not a positive finite number, or M/σ is beyond 2^50."""
     if not 0 < sigma < inf or not 0 <= radius < inf or radius > 2.0**50 * sigma:
         raise OverflowError(f"no lattice with σ = {sigma:g} for vectors of norm up to {radius:g}")
     return radius / (2 * sigma) + (1.0 if stochastic else 0.5)

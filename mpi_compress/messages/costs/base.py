@@ -73,11 +73,7 @@ costs: Registry[CostModel] = Registry("cost model", CostModel)
 
 
 def check_cost(model: CostModel) -> None:
-    """Try a cost model on some payloads.
-
-    Raises:
-        ValueError: for some payload the cost is not a number from 0 on, or it falls as payloads grow.
-    """
+    """Try a cost model on some payloads; ValueError where a cost is no number from 0 on, or falls as payloads grow."""
     payloads = np.array([0.0, 1.0, 8.0, 1e3, 1e5, 1e8])
     found = np.array([arrays.number(model.cost(payload), "costs") for payload in payloads.tolist()])
     wrong = ~(np.isfinite(found) & (found >= 0))

@@ -136,11 +136,7 @@ def _verified(name: str, file: Path, base: str) -> str:
 
 
 def _unpack(file: Path, members: list[str], folder: Path) -> None:
-    """Write members of a .zip or .tar.gz below a folder, by their paths in the archive; any other file becomes the one member.
-
-    Raises:
-        UserError: the archive is damaged, or lacks a member.
-    """
+    """Write members of a .zip or .tar.gz below a folder, or any other file as the one member; UserError if one is not there."""
 
     def write(member: str, source: Any) -> None:
         with source:
