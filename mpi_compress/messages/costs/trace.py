@@ -45,7 +45,8 @@ class Trace(Clocked):
         given = [name for name in ("rows", "of_workers", "file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"one of rows, of_workers and file is needed, and {' and '.join(given) or 'none'} was given")
-        if self.period is not None and not float(self.period) > (last := max(table[-1][0] for table in self._tables)):
+        last = max(table[-1][0] for table in self._tables)  # which refuses what is no table
+        if self.period is not None and not float(self.period) > last:
             raise ValueError(f"period = {self.period} should be later than the last row, at second {last:g}")
         if not 0 <= self._pace < inf:
             raise ValueError(f"compute = {self.compute} should be 0 or more, and finite")
