@@ -46,8 +46,7 @@ if TYPE_CHECKING:  # a room of parts is, to its user, the registry of these part
     )
     from mpi_compress.messages.link import SILENT, Link, Message
     from mpi_compress.messages.several import PairLink
-    from mpi_compress.preparing.alone import problem
-    from mpi_compress.preparing.later import with_suboptimality
+    from mpi_compress.preparing.alone import problem, with_suboptimality
     from mpi_compress.problem.datasets import Generator, data
     from mpi_compress.problem.datasets import generators as datasets
     from mpi_compress.problem.datasets.formats import Format, Reading, formats
@@ -109,7 +108,7 @@ _MODULES = {
         "messages.kinds": "kinds Compressed Dense Drawn Hybrid Lattice Levels SignSparse Sparse Ternary WithScalar",
         "messages.link": "SILENT Link Message",
         "messages.several": "PairLink",
-        "preparing.later": "with_suboptimality",
+        "preparing.alone": "with_suboptimality",
         "problem.datasets.formats": "formats Format Reading",
         "problem.datasets": "datasets generators Generator",
         "problem.datasets.data": "data",

@@ -126,7 +126,7 @@ ENGINE = (
     M("engine/keeper.py", "f.samples, f.seconds, f.borrowed = saved.samples, saved.seconds, saved.borrowed", "f.seconds, f.borrowed = saved.seconds, saved.borrowed", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "the epochs of a resumed run begin again"),
     M("engine/keeper.py", "        exchange.bytes_received_up = header.received\n", "", CHECKPOINT + "rows_written_after_the_last_checkpoint_are_cut_when_a_killed_run_goes_on", "bytes received before an interruption are forgotten"),
     M("guard/verbs.py", "np.shape(given) == (len(logs),)", "np.shape(given) != ()", "guard/test_own_parts.py::test_logs_that_do_not_fit_their_names_are_refused", "more logs than names are let through"),
-    M("guard/states.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_a_state_that_does_not_fit_is_refused", "a compressor's state is not tried out"),
+    M("guard/verbs.py", "compressor.has_state and (complaint := unsavable(state))", "(complaint := \"\")", "guard/test_own_parts.py::test_a_state_that_does_not_fit_is_refused", "a compressor's state is not tried out"),
     M("preparing/shapes.py", 'item = 4 if dtype == "float32" else 8', 'item = 8 if dtype == "float32" else 4', "preparing/test_memory_needs.py", "4 bytes for float64"),
     M("preparing/problems.py", "math.sqrt(added(L * L for L in each) / n)", "sum(each) / n", CONSTANTS + "what_formulas_name_is_what_its_definition_says", "L_rms is the mean"),
     M("engine/theory.py", "sampling_noise(f, x) / algorithm.batch", "sampling_noise(f, x)", THEORY + "the_variance_of_a_minibatch_falls_with_its_rows", "the noise of one row for any minibatch"),
@@ -156,7 +156,7 @@ PROBLEM = (
     M("problem/points.py", "self._x = self._point = None", "pass", ROOM + "points_are_compared_once_and_an_iterate_that_stands_still_is_copied_once", "an iterate stands still for ever"),
     M("problem/gradient_room.py", "self._whose[0] is not of or self._whose[1] is not point", "self._whose[1] is not point", ROOM + "any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions", "a worker gets the gradient of another"),
     M("problem/gradient_room.py", "self._is_dirty, self._whose = not is_sparse, (of, point)", "self._is_dirty, self._whose = False, (of, point)", ROOM + "any_order_of_sparse_and_dense_points_gives_the_bits_of_dense_additions", "a dense µx stays"),
-    M("engine/reports.py", "np.maximum(self.numbers[:n], numbers[:n], out=self.numbers[:n])", "pass", "engine/test_reports.py", "the first worker's seconds are the largest"),
+    M("engine/evaluation.py", "np.maximum(self.numbers[:n], numbers[:n], out=self.numbers[:n])", "pass", "engine/test_reports.py", "the first worker's seconds are the largest"),
     M("problem/points.py", "return cls(x.copy())", "return cls(x)", LOSSES + "an_evaluation_is_found_again_at_an_equal_point_and_at_no_other", "what is kept belongs to a point that moves on"),
 )
 

@@ -70,7 +70,7 @@ def with_gaps(runs: list[Run], columns: Collection[str], specs: Sequence[RunSpec
     """The results; if their suboptimality is among these columns, and was left out, with it."""
     if "suboptimality" not in columns or all(run.attrs.get("f_star_source") != LEFT_OUT for run in runs):
         return runs
-    from mpi_compress.preparing.later import with_suboptimality  # which imports all that runs need
+    from mpi_compress.preparing.alone import with_suboptimality  # which imports all that runs need
 
     return with_suboptimality(runs, specs, quiet=False)
 

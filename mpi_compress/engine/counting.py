@@ -1,7 +1,7 @@
 """Counts the bits, coordinates and costs of a run's messages, and its seconds."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import add
 from typing import Any
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from mpi_compress.core.clock import stood_still
 from mpi_compress.core.sums import added
+from mpi_compress.exchange import Exchange
 from mpi_compress.messages.conventions import CONVENTIONS
 from mpi_compress.messages.costs import Clocked, CostModel
 from mpi_compress.messages.link import Link, Message
+from mpi_compress.problem.objective import Objective
 from mpi_compress.results.columns import COLUMNS, named
 
 
@@ -171,3 +173,63 @@ class Counters:
                 self.cost_down += added(cost.at(self.model_seconds, j).of(*bits) for j in hearers)
             else:
                 self.cost_down += to_each * cost.of(*bits)
+
+
+class ModelClock:
+    """Moves the clock in `Counters.model_seconds` on, on all ranks together: what rounds would take on the cost's links.
+
+    A round takes the slowest worker's gradient and message up, and then the slowest message down. The master's own time is 0. The
+    links are those between the master and each worker: whatever exchange the run has, its clock is the same, so that methods that
+    look at it send the same bytes on every layout.
+
+    Args:
+        objectives: f_i of the workers hosted here, whose samples say what a worker computed. A sample has the mean number of
+            nonzeros of its worker's rows.
+    """
+
+    def __init__(self, cost: Clocked, exchange: Exchange, objectives: Mapping[int, Objective]):
+        self._cost, self._exchange, self._objectives = cost, exchange, objectives
+        self._nonzeros = {i: f.rows.nonzeros / max(1, len(f.rows)) for i, f in objectives.items()}
+        self._before: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """A round begins: what workers compute from now on is its gradients."""
+        self._before = {i: f.samples for i, f in self._objectives.items()}
+
+    def end(self, c: Counters, ups: Sequence[int], downs: Sequence[Message]) -> None:
+        """The round is over; at rank 0 ups are the wire bits of every worker's message, downs one message to each or to all."""
+        computed = _Numbers()
+        if self._cost.computing(1.0) > 0:
+            self._exchange.collect(self._reports(), computed)
+        if self._exchange.is_root:
+            self._add(c, computed or [0.0] * len(ups), ups, downs)
+        c.model_seconds = self._exchange.agree(c.model_seconds)
+
+    def _reports(self) -> Iterator[NDArray[np.float64]]:
+        for i, f in self._objectives.items():
+            yield np.array([self._cost.computing((f.samples - self._before[i]) * self._nonzeros[i])])
+
+    def _add(self, c: Counters, computed: Sequence[float], ups: Sequence[int], downs: Sequence[Message]) -> None:
+        """Add a round to the clock, and what the messages that were waited for say of it."""
+        begun = c.model_seconds
+        waited = [self._trip(bits, begun + seconds, i) for i, (bits, seconds) in enumerate(zip(ups, computed, strict=True))]
+        slowest = max(range(len(ups)), key=lambda i: waited[i][0])
+        arrived, latency = waited[slowest]
+        c.model_fixed += computed[slowest] + latency
+        c.model_bits += ups[slowest]
+        each = downs if len(downs) == len(ups) else [*downs] * len(ups)
+        heard = [self._trip(m.wire_bits, arrived, i) for i, m in enumerate(each)]
+        last = max(range(len(each)), key=lambda i: heard[i][0])
+        c.model_seconds, latency = heard[last]
+        c.model_fixed += latency
+        c.model_bits += each[last].wire_bits
+
+    def _trip(self, bits: int, second: float, worker: int) -> tuple[float, float]:
+        return self._cost.arrival(bits, second, worker)
+
+
+class _Numbers(list[float]):
+    """Takes one number of each worker."""
+
+    def add(self, report: NDArray) -> None:
+        self.append(float(report[0]))

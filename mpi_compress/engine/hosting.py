@@ -24,8 +24,7 @@ from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
 from mpi_compress.guard.checks import Subject, asked, refuse
 from mpi_compress.guard.objective import GuardedObjective
-from mpi_compress.guard.states import first_state
-from mpi_compress.guard.verbs import watched
+from mpi_compress.guard.verbs import first_state, watched
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.kernels.vectors import norm
 from mpi_compress.messages.kinds import Vector

@@ -12,9 +12,8 @@ from mpi_compress.algorithms.contract import Method
 from mpi_compress.core.clock import now
 from mpi_compress.core.errors import AllSent, PrecisionExhausted
 from mpi_compress.core.progress import ignore
-from mpi_compress.engine.counting import Clock, Counters, Counts
+from mpi_compress.engine.counting import Clock, Counters, Counts, ModelClock
 from mpi_compress.engine.evaluation import Evaluation, Evaluator
-from mpi_compress.engine.model_clock import ModelClock
 from mpi_compress.exchange import Exchange
 from mpi_compress.job.stops.base import why_it_ends
 from mpi_compress.job.tables import Ending, Stop

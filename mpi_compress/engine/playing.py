@@ -29,8 +29,8 @@ from mpi_compress.guard.verbs import watched
 from mpi_compress.job.tables import Ending
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.kinds import Dense, Vector
-from mpi_compress.preparing.layout import rank_0
 from mpi_compress.preparing.runs import Prepared, attributes_of
+from mpi_compress.preparing.shapes import rank_0
 from mpi_compress.problem.datasets.store import outcome
 from mpi_compress.problem.rows import Rows
 from mpi_compress.results.columns import LEFT_OUT, schema

@@ -7,8 +7,7 @@ from mpi_compress.algorithms import Method
 from mpi_compress.algorithms.hosted import HostedWorkers
 from mpi_compress.core.clock import now
 from mpi_compress.core.streams import Streams
-from mpi_compress.engine.answers import answers_of
-from mpi_compress.engine.arrivals import arrivals_of
+from mpi_compress.engine.answers import answers_of, arrivals_of
 from mpi_compress.engine.keeper import Keeper
 from mpi_compress.engine.observer import Observer
 from mpi_compress.job.tables import Ending

@@ -35,7 +35,7 @@ from mpi_compress.job.runs import RunSpec
 from mpi_compress.kernels import get_ready
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.preparing import compiling
-from mpi_compress.preparing.later import with_suboptimality
+from mpi_compress.preparing.alone import with_suboptimality
 from mpi_compress.preparing.problems import Problem
 from mpi_compress.preparing.runs import Prepared, prepare
 from mpi_compress.preparing.wanted import key_of

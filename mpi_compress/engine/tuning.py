@@ -16,9 +16,8 @@ from mpi_compress.engine.playing import How
 from mpi_compress.engine.watching import Watch
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.stages import NEVER, WHOLE, Rank, answer, rank_of, wanted
 from mpi_compress.job.tables import Stop
-from mpi_compress.job.trials import trials, trials_of, tune_of
+from mpi_compress.job.trials import NEVER, WHOLE, Rank, answer, rank_of, trials, trials_of, tune_of, wanted
 from mpi_compress.messages.conventions import conventions_of
 from mpi_compress.messages.costs import Clocked
 from mpi_compress.preparing.problems import Problem

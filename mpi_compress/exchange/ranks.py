@@ -142,8 +142,7 @@ class MPIRanks(Ranks):
         return MPIRanks(two) if two != MPI.COMM_NULL else None
 
     def exchange(self, n: int, kind: str, master: str, patience: float = 0.0, fold: str = "order") -> Exchange:
-        from mpi_compress.exchange.mpi import AllGather, PointToPoint
-        from mpi_compress.exchange.tree import TreeOfRanks
+        from mpi_compress.exchange.mpi import AllGather, PointToPoint, TreeOfRanks
 
         if kind == "allgather":
             return _folding(AllGather(self._comm, n, patience, self._channel.bell), fold)

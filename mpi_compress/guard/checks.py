@@ -2,7 +2,7 @@
 
 Four callers select from it: `check-part` asks everything that a part can be asked, the rehearsal before a run whether two rounds do
 what they may, a run at its end what its parts remember, and `run --verify` whether rounds are the same in other ways. Two functions
-of the list look on while rounds are played, since what they look for is in no result: `guard.states.first_state` and
+of the list look on while rounds are played, since what they look for is in no result: `guard.verbs.first_state` and
 `guard.verbs.watched`.
 """
 
@@ -20,7 +20,7 @@ from mpi_compress.core.errors import UserError
 from mpi_compress.guard import hidden_state, of_algorithms, of_data, of_functions, of_messages
 from mpi_compress.guard.after_rounds import after_rounds
 from mpi_compress.guard.findings import Finding, tried
-from mpi_compress.guard.of_stops import of_stop
+from mpi_compress.guard.of_data import of_stop
 from mpi_compress.job.stops import StopRule
 from mpi_compress.messages.codecs import Codec
 from mpi_compress.messages.compressors import Compressor

@@ -1,6 +1,8 @@
-"""Partitions, metrics, generators and formats against what they state."""
+"""Partitions, metrics, generators, formats and stops against what they state, and what a run asks of them."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import scipy  # which loads sparse where it is first used
 from mpi_compress.core import arrays
 from mpi_compress.core.errors import UserError
 from mpi_compress.guard.findings import SEED, Finding, NeedsAJob
+from mpi_compress.job.stops.base import StopRule, why_it_ends
 from mpi_compress.messages.kinds import Vector
 from mpi_compress.problem.datasets.formats import Format
 from mpi_compress.problem.datasets.generators import Generator
@@ -19,6 +22,7 @@ from mpi_compress.problem.losses import losses
 from mpi_compress.problem.metrics import Metric, ProblemView
 from mpi_compress.problem.partitions import Partition, Split
 from mpi_compress.problem.rows import Rows
+from mpi_compress.results.columns import COLUMNS
 
 _ROWS, _DIM = 120, 6  # of made-up data
 _WORKERS = (1, 3, 7)
@@ -137,3 +141,53 @@ def _finite(rows: tuple[Any, Vector]) -> Finding:
 def _content(rows: Rows) -> Sequence[str]:
     return [blake2b(array.tobytes()).hexdigest() for array in (*rows.matrix, rows.labels)]
 
+
+_LOGGED = 60  # of a made-up run
+_SHAPES = {"falls": -0.2, "stalls": 0.0, "rises": 0.2}  # the logarithm of what a row's loss is over that of the row before
+
+Row = Mapping[str, float]
+Memories = dict[str, dict[str, float]]
+
+
+def of_stop(rule: StopRule) -> Iterator[Finding]:
+    """The same answers when asked again, and where a run goes on from a checkpoint."""
+    ended, again, resumed = [], True, True
+    for shape, rows in _made_up_runs():
+        whole = _asked(rule, rows, {})
+        again &= _asked(rule, rows, {}) == whole
+        resumed &= all(_from_a_checkpoint(rule, rows, at) == whole for at in (1, _LOGGED // 3, _LOGGED - 1))
+        ended.append(f"one that {shape} {f'ends with row {whole[0]}' if whole[0] is not None else 'goes on'}")
+    yield Finding("answers", True, f"of {_LOGGED} rows of three runs: {', '.join(ended)}")
+    yield Finding("calls", again, "give the same when asked again" if again else "give something else when asked again")
+    why = "what a stop knows of earlier rows has to be in memory"
+    same = "a run that goes on from a checkpoint ends with the same row"
+    yield Finding("checkpoints", resumed, same if resumed else f"a run that goes on ends elsewhere, or notes something else: {why}")
+
+
+def _made_up_runs() -> Iterator[tuple[str, Sequence[Row]]]:
+    """Rows with all columns that a trace can have: counts rise, all others move as the loss does, and f* is not known."""
+    rng = np.random.default_rng(SEED)
+    for shape, pace in _SHAPES.items():
+        loss = np.exp(np.cumsum(pace * (1 + rng.random(_LOGGED))) + 0.01 * rng.standard_normal(_LOGGED))
+        yield shape, [_row(k, float(loss[k])) for k in range(_LOGGED)]
+
+
+def _row(k: int, loss: float) -> Row:
+    counts = {c.name: 1000.0 * k for c in COLUMNS if c.since in ("counter", "convention", "model")}
+    others = {c.name: loss for c in COLUMNS if c.table == "trace" and c.name not in counts}
+    return {**others, **counts, "round": float(k), "loss": loss, "suboptimality": float("nan")}
+
+
+def _asked(rule: StopRule, rows: Sequence[Row], memories: Memories, first: int = 0) -> tuple[int | None, str, Memories]:
+    """The row that ends a run, why, and what the rule remembers then; it is asked from row `first` on."""
+    for k in range(first, len(rows)):
+        if why := why_it_ends((rule,), rows[k], memories):
+            return k, why, memories
+    return None, "", memories
+
+
+def _from_a_checkpoint(rule: StopRule, rows: Sequence[Row], at: int) -> tuple[int | None, str, Memories]:
+    """`_asked` where the rows from `at` on are seen by another process: a copy of the rule, and its memory as it was saved."""
+    fresh, memories = deepcopy(rule), Memories()
+    begun = _asked(deepcopy(rule), rows[:at], memories)
+    return begun if begun[0] is not None else _asked(fresh, rows, json.loads(json.dumps(memories)), at)

@@ -14,7 +14,7 @@ from mpi_compress.core.blame import place_in_part
 from mpi_compress.core.errors import CorruptMessage
 from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.guard.findings import SEED, Finding, tried
-from mpi_compress.guard.states import first_state
+from mpi_compress.guard.verbs import first_state
 from mpi_compress.messages.codecs import Codec, codecs
 from mpi_compress.messages.compressors import Compressor, compressors
 from mpi_compress.messages.compressors.base import AmongWorkers

@@ -1,6 +1,7 @@
-"""Claims: the statements of a paper, as data. Formulas are parsed, never `eval`ed; `evidence.verdicts` judges them.
+"""Claims: the statements of a paper, as data; and the records that a job claims. `evidence` judges them.
 
-In a claim's `value`, a call asks something of the runs that a label or a pattern names: `claim_functions` has what may be asked.
+Formulas are parsed, never `eval`ed. In a claim's `value`, a call asks something of the runs that a label or a pattern names:
+`claim_functions` has what may be asked.
 """
 
 import ast
@@ -9,6 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mpi_compress.core.errors import UserError, nearest
@@ -16,6 +18,7 @@ from mpi_compress.core.expressions import DomainError, calculate, names_in, pars
 from mpi_compress.core.registry import checked
 from mpi_compress.job.claim_functions import FUNCTIONS, Question, Window
 from mpi_compress.job.tables import Claim
+from mpi_compress.results.targets import Target
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda a, b: a >= b,
@@ -25,7 +28,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def of_job(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
+def claims_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Claim]:
     """The claims of a job's [[claim]] tables on the runs of these labels; UserError if no result could give one a value."""
     claims = [
         checked(Claim, point, f"claim {i + 1}") for i, table in enumerate(tables) for point in _points(table, f"claim {i + 1}")
@@ -149,3 +152,43 @@ def _runs(node: ast.expr, labels: Sequence[str]) -> list[str]:
     if not wanted:
         raise ValueError(nearest(node.value, labels, "run"))
     return wanted
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run is said to need up to a level: bits on the wire over all workers."""
+
+    run: str  # its label
+    to: dict[str, float]  # { suboptimality = 1e-9 }
+    wire_bits: int | None = None  # up and down; a message down counts once a worker
+    wire_bits_up: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.to) != 1:
+            raise ValueError(f"to = {self.to} should be one column and its level, such as {{ suboptimality = 1e-9 }}")
+        if not self.claimed:
+            raise ValueError("wire_bits or wire_bits_up is wanted, the number that is claimed")
+
+    @property
+    def target(self) -> Target:
+        """The level of `to`; UserError where it is none."""
+        return Target.of(*next(iter(self.to.items())))
+
+    @property
+    def claimed(self) -> dict[str, int]:
+        """The bits that are claimed, by column."""
+        bits = {"wire_bits": self.wire_bits, "wire_bits_up": self.wire_bits_up}
+        return {column: number for column, number in bits.items() if number is not None}
+
+
+def records_of(tables: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[Record]:
+    """The records of a job's [[record]] tables, each of which names a run by its label; UserError where one is wrong."""
+    records = [checked(Record, table, f"record {i + 1}") for i, table in enumerate(tables)]
+    for i, record in enumerate(records):
+        if record.run not in labels:
+            raise UserError(f"record {i + 1}.run: {nearest(record.run, labels, 'run')}")
+        try:
+            str(record.target)
+        except UserError as error:
+            raise UserError(f"record {i + 1}.to: {error}") from None
+    return records

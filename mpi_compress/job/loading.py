@@ -16,10 +16,8 @@ from mpi_compress.core.plugins import freeze_plugin, import_plugins
 from mpi_compress.core.registry import checked
 from mpi_compress.core.shipped import like, named
 from mpi_compress.core.tables import html
-from mpi_compress.job import claims, records
-from mpi_compress.job.dotted import grid_of, leaves, list_of_tables, plain, points_of, put, put_part, refuse_unknown, tables_in
-from mpi_compress.job.from_python import as_toml, named_tables
-from mpi_compress.job.records import Record
+from mpi_compress.job import dotted
+from mpi_compress.job.claims import Record, claims_of, records_of
 from mpi_compress.job.runs import RunSpec, data_table, run_spec
 from mpi_compress.job.tables import NOT_OF_A_RUN, OF_A_RUN, Claim, FigureTable, PanelTable
 from mpi_compress.job.trials import check_trials
@@ -100,18 +98,18 @@ def load_job(
         UserError: one line with the file, the place in it, what was given, and what would do; without the file for a dict.
     """
     def parsed(tables: dict[str, Any], name: str, folder: Path) -> Job:
-        values = {key: as_toml(value, key) for key, value in (overrides or {}).items()}
+        values = {key: dotted.as_toml(value, key) for key, value in (overrides or {}).items()}
         job = parse_job(_at_full_size(tables) if full else tables, name, folder, values, only, index, frozen).only(only, index)
         return replace(job, runs=_once_each(job.runs)) if overrides else job
 
     if isinstance(job, Mapping):
-        return parsed(*named_tables(job, name), Path())
+        return parsed(*dotted.named_tables(job, name), Path())
     if not isinstance(job, str | Path):
         raise UserError(f"load_job: {job!r:.60} was given; it should be a job file or a dict of its tables")
     path = Path(named(str(job)))
     tables = _toml(frozen / FROZEN_JOB if frozen else path)
     try:
-        found = parsed(tables, job_name(path) if name is None else named_tables({}, name)[1], path.parent)
+        found = parsed(tables, job_name(path) if name is None else dotted.named_tables({}, name)[1], path.parent)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return replace(found, runs=[replace(r, where=f"{path}: {r.where}") for r in found.runs])  # for errors that only the data show
@@ -124,7 +122,7 @@ def _once_each(runs: Sequence[RunSpec]) -> list[RunSpec]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tables_in(path.read_text(encoding="utf-8"))
+        return dotted.tables_in(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such job file{like(path)}") from None
     except IsADirectoryError:
@@ -145,7 +143,7 @@ def parse_job(
     frozen: Path | None = None,
 ) -> Job:
     """A job from its tables, as TOML gives them; `overrides` reach the runs that `Job.only` takes. UserError as in `load_job`."""
-    refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
+    dotted.refuse_unknown(tables, (*NOT_OF_A_RUN, *OF_A_RUN), "")
     import_plugins(tables.get("plugins", []), folder, frozen)
     title, paper = (tables.get(k, "") for k in ("title", "paper"))
     if not isinstance(title, str) or not isinstance(paper, str):
@@ -156,15 +154,16 @@ def parse_job(
         return overrides if is_chosen(label, only) and index in (None, number) else {}
 
     runs: list[RunSpec] = []
-    for own in list_of_tables(tables, "run") or [{"label": title}]:
+    for own in dotted.list_of_tables(tables, "run") or [{"label": title}]:
         runs += _runs(tables, own, len(runs), folder, changed)
     _refuse_one_label_for_two(runs)
-    shown = [tables.get("figure"), [claim.get("value") for claim in list_of_tables(tables, "claim")], tables.get("record")]
+    shown = [tables.get("figure"), [claim.get("value") for claim in dotted.list_of_tables(tables, "claim")], tables.get("record")]
     asked = frozenset(re.findall(r"[A-Za-z_]\w*", repr(shown)))
     runs = [replace(run, asked=asked) for run in runs]
     labels = [r.label for r in runs]
-    stated = [part.of_job(list_of_tables(tables, key), labels) for part, key in ((claims, "claim"), (records, "record"))]
-    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), *stated)
+    stated = claims_of(dotted.list_of_tables(tables, "claim"), labels)
+    taken = records_of(dotted.list_of_tables(tables, "record"), labels)
+    job = Job(name, title, paper, runs, _figure(tables.get("figure", {}), labels), stated, taken)
     if tables.get("full", {}) != {}:
         _check_full_size(tables, name, folder, overrides, only, index, frozen)
     return job
@@ -176,9 +175,9 @@ def _runs(
     """The runs of one [[run]] table, one for each point of its grid, numbered from `first` on, each with what `changed` gives."""
     label = _label_of(own, "run: label" if "run" in tables else "title")
     where = f'run "{label}"'
-    refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
+    dotted.refuse_unknown(own, ("label", "grid", *OF_A_RUN), where)
     shared = {k: tables[k] for k in ("plugins", *tables) if k in tables and k in ("plugins", *OF_A_RUN)}
-    grid = {**grid_of(tables, ""), **grid_of(own, f"{where}: ")}
+    grid = {**dotted.grid_of(tables, ""), **dotted.grid_of(own, f"{where}: ")}
     tables_of_run = {**shared, **{k: v for k, v in own.items() if k in OF_A_RUN}}
     tables_of_run = {k: v for k, v in tables_of_run.items() if (k, v) != ("tune", {})}
     written = for_the_question(tables_of_run, tables.get("figure"), grid)
@@ -190,19 +189,19 @@ def _runs(
         overridden = _untuned(overridden) if untuned else dict(overridden)
         run = copy.deepcopy(dict(written))
         for key, value in {**point, **overridden}.items():
-            put(run, key, value)
+            dotted.put(run, key, value)
         _settle_data(run, folder, f'run "{label}": data')
         return replace(run_spec(label, number, run, folder, several), overridden=overridden)
 
     runs: list[RunSpec] = []
-    for point in points_of(grid):
-        suffix = ", ".join(f"{k.split('.')[-1]} = {plain(v)}" for k, v in point.items() if k != "seed")
+    for point in dotted.points_of(grid):
+        suffix = ", ".join(f"{k.split('.')[-1]} = {dotted.plain(v)}" for k, v in point.items() if k != "seed")
         name_in_figures = f"{label}, {suffix}" if suffix else label
         runs.append(spec := one(written, point, name_in_figures))
         if spec.tune is not None:
             check_trials(spec)
             if (beside := spec.tune.beside) is not None:
-                name = f"{name_in_figures}, {spec.tune.name} = {plain(beside)}"
+                name = f"{name_in_figures}, {spec.tune.name} = {dotted.plain(beside)}"
                 runs.append(one(_untuned(written), _untuned({**point, spec.tune.parameter: beside}), name, untuned=True))
     return runs
 
@@ -221,7 +220,7 @@ def _refuse_one_label_for_two(runs: Sequence[RunSpec]) -> None:
     """UserError if two runs of one label differ in more than their seed: figures and tables could not tell them apart."""
     first: dict[str, dict[str, str]] = {}
     for run in runs:
-        own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in leaves(run.written) if key != "seed"}
+        own = {key: json.dumps(value, sort_keys=True, default=str) for key, value in dotted.leaves(run.written) if key != "seed"}
         other = first.setdefault(run.label, own)
         if differing := [key for key in {**other, **own} if other.get(key) != own.get(key)]:
             shown = ", ".join(differing[:3]) + ", …" * (len(differing) > 3)
@@ -237,7 +236,8 @@ def _figure(table: Any, labels: Sequence[str]) -> FigureTable:
     """[figure] with its [[figure.panel]] tables, each of which shows a run."""
     if not isinstance(table, Mapping):
         raise UserError(f"figure: {table!r} was given; it should be a table, [figure]")
-    panels = [checked(PanelTable, p, f"figure.panel {i + 1}") for i, p in enumerate(list_of_tables(table, "panel", "figure."))]
+    tables = dotted.list_of_tables(table, "panel", "figure.")
+    panels = [checked(PanelTable, panel, f"figure.panel {i + 1}") for i, panel in enumerate(tables)]
     for i, panel in enumerate(panels):
         for pattern in panel.runs:
             if not any(replace(panel, runs=[pattern]).shows(label) for label in labels):
@@ -267,13 +267,13 @@ def _at_full_size(tables: Mapping[str, Any]) -> dict[str, Any]:
     found = copy.deepcopy({k: v for k, v in tables.items() if k != "full"})
     for key in ("run", "claim"):
         if key in full:
-            found[key] = [*list_of_tables(found, key), *list_of_tables(full, key, "full.")]
-    for key, value in leaves({k: v for k, v in full.items() if k not in ("run", "claim")}, parts=True):
+            found[key] = [*dotted.list_of_tables(found, key), *dotted.list_of_tables(full, key, "full.")]
+    for key, value in dotted.leaves({k: v for k, v in full.items() if k not in ("run", "claim")}, parts=True):
         head = key.partition(".")[0]
         if head not in OF_A_RUN:
             raise UserError(f"full: {nearest(head, OF_A_RUN, 'table')}")
-        for table in (found, *(own for own in list_of_tables(found, "run") if head in own)):
-            put_part(table, key, value)
+        for table in (found, *(own for own in dotted.list_of_tables(found, "run") if head in own)):
+            dotted.put_part(table, key, value)
     return found
 
 
@@ -282,7 +282,7 @@ def _settle_data(run: dict[str, Any], folder: Path, where: str) -> None:
     table = run.get("data")
     if not isinstance(table, dict) or "stand-in" not in table:
         return
-    others = list_of_tables(table, "stand-in")
+    others = dotted.list_of_tables(table, "stand-in")
     wanted = {k: v for k, v in table.items() if k != "stand-in"}
     title = data_table(wanted, where).title
     choices = [wanted, *({**other, "stand_in_for": title} for other in others)]

@@ -14,9 +14,8 @@ from mpi_compress.algorithms import Method
 from mpi_compress.core.errors import UserError, nearest
 from mpi_compress.core.plugins import prefer, source_of
 from mpi_compress.core.registry import checked, is_ours, parameters, with_inner
-from mpi_compress.job.byzantine import Lies, lies_of
+from mpi_compress.job import parts
 from mpi_compress.job.dotted import lacks, put, refuse_unknown
-from mpi_compress.job.parts import clipping_of, downlink_of, loss_of, method_of, metrics_of, partition_of, stop_of, uplink_of
 from mpi_compress.job.tables import Every, LinkTable, LogTable, ObjectiveTable, StartTable, Stop, WorkersTable
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.messages.costs import CostModel, costs
@@ -54,7 +53,7 @@ class RunSpec:
     clipping: RowClipping | None  # of the gradients of rows
     workers: WorkersTable
     partition: Partition
-    lies: Lies  # who of the workers lies, and what the master takes in place of the mean
+    lies: parts.Lies  # who of the workers lies, and what the master takes in place of the mean
     algorithm: Method
     up: LinkTable
     down: LinkTable
@@ -95,8 +94,8 @@ class RunSpec:
             others.append(hashlib.sha256(x.tobytes()).hexdigest())
         of_problem = (self.loss, self.penalty, self.partition, *self.lies.parts, *self.stop.own)
         links = (self.up.compressor, self.up.codec, self.down.compressor, self.down.codec)
-        parts = (self.algorithm, *links, self.cost, *of_problem)
-        others += dict.fromkeys(source for part in with_inner(parts) if (source := source_of(part)))
+        used = (self.algorithm, *links, self.cost, *of_problem)
+        others += dict.fromkeys(source for part in with_inner(used) if (source := source_of(part)))
         text = json.dumps([deciding, content_id(self.data, self.folder), *others], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -105,8 +104,8 @@ class RunSpec:
         """The user's own parts in this run."""
         links = (part for table in (self.up, self.down) for part in (table.compressor, table.codec))
         others = (self.loss, self.penalty, self.partition, *self.lies.parts, *self.stop.own, *self.metrics)
-        parts = (self.algorithm, *links, self.cost, *others)
-        return [part for part in with_inner(parts) if not is_ours(part)]
+        used = (self.algorithm, *links, self.cost, *others)
+        return [part for part in with_inner(used) if not is_ours(part)]
 
     @property
     def start_point(self) -> Vector | None:
@@ -193,7 +192,7 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
     at = f'run "{label}": ' if named else ""
     prefer(written.get("plugins", ()), folder)
     tune, tables = _tuned(written, at)
-    algorithm, stop = _algorithm(tables), stop_of(tables["stop"], f"{at}stop")
+    algorithm, stop = _algorithm(tables), parts.stop_of(tables["stop"], f"{at}stop")
     objective, workers = tables.read("objective", ObjectiveTable), tables.read("workers", WorkersTable)
     log, data = _sampled(tables.read("log", LogTable), stop, at), data_table(tables["data"], f"{at}data")
     return RunSpec(
@@ -204,20 +203,20 @@ def run_spec(label: str, index: int, written: dict[str, Any], folder: Path, name
         seed=_seed(written, at),
         data=data,
         objective=objective,
-        loss=(loss := loss_of(objective, data, at)),
+        loss=(loss := parts.loss_of(objective, data, at)),
         penalty=penalties.build(objective.penalty, f"{at}objective.penalty") if objective.penalty is not None else None,
-        clipping=clipping_of(objective, loss, f"{at}objective.clip_rows"),
+        clipping=parts.clipping_of(objective, loss, f"{at}objective.clip_rows"),
         workers=workers,
-        partition=partition_of(workers, f"{at}workers.partition"),
-        lies=lies_of(workers, f"{at}workers"),
+        partition=parts.partition_of(workers, f"{at}workers.partition"),
+        lies=parts.lies_of(workers, f"{at}workers"),
         algorithm=algorithm,
-        up=uplink_of(tables["up"], algorithm, at),
-        down=downlink_of(tables["down"], algorithm, at),
+        up=parts.uplink_of(tables["up"], algorithm, at),
+        down=parts.downlink_of(tables["down"], algorithm, at),
         cost=_cost(tables["cost"], folder, at),
         start=tables.read("start", StartTable),
         stop=stop,
         log=log,
-        metrics=metrics_of(log, f"{at}log.metrics"),
+        metrics=parts.metrics_of(log, f"{at}log.metrics"),
         checkpoint=tables.read("checkpoint", Every),
         tune=tune,
         where=at,
@@ -251,7 +250,7 @@ def _algorithm(tables: _Tables) -> Method:
     for key in ("data", "algorithm", "stop"):
         if key not in tables:
             raise UserError(f"{tables.at}{key}: the table [{key}] is missing")
-    return method_of(tables["algorithm"], tables["down"], tables.at)
+    return parts.method_of(tables["algorithm"], tables["down"], tables.at)
 
 
 def _cost(table: dict[str, Any], folder: Path, at: str) -> CostModel:

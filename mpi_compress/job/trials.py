@@ -1,17 +1,121 @@
-"""The runs by which [tune] finds a value."""
+"""The runs by which [tune] finds a value: successive halving, then the neighbours of the best value.
+
+Values stand at places 0, 1, … of a grid, from the least to the largest. Every stage plays the values that are left for twice as
+long as the one before, and the better half goes on; the last stage plays the best three for the whole run. Then the neighbours of
+the best value are played whole, beyond the ends of the grid too, until it has been compared with both.
+"""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mpi_compress.core.errors import UserError
 from mpi_compress.core.expressions import seconds
 from mpi_compress.job.dotted import plain
 from mpi_compress.job.runs import RunSpec
-from mpi_compress.job.stages import FURTHEST, WHOLE, stages_of
 from mpi_compress.job.tables import BUDGETS
 from mpi_compress.job.tuning import TuneTable
 from mpi_compress.results.targets import Target
+
+WHOLE = 1.0
+LAST = 3  # values that the last stage plays whole
+FURTHEST = 12  # places beyond an end of the grid that may be tried
+_MOST_HALVINGS = 3
+
+
+class Stage(NamedTuple):
+    """Trials of some length."""
+
+    share: float  # of the run's length
+    values: int  # that are played
+
+
+class Rank(NamedTuple):
+    """How good a value is; the least is the best. One that all seeds brought to the target is better than others."""
+
+    missed: bool
+    took: float  # the median over seeds of what was paid to the target; 0.0 where it was missed
+    merit: float  # the median over seeds of how near they came; infinite for a run that ended badly
+
+    @property
+    def is_hopeless(self) -> bool:
+        return self.missed and self.merit == math.inf
+
+
+NEVER = Rank(True, 0.0, math.inf)
+"""The rank of a value that cannot be played, or whose trials ended badly."""
+
+Played = Mapping[tuple[int, float], Rank]
+"""The trials so far, by place and share."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The value that won."""
+
+    place: int
+    settled: bool  # False: a better one may lie beyond the places that were tried
+
+
+def rank_of(took: Sequence[float], merits: Sequence[float]) -> Rank:
+    """The rank of a value from what each seed paid to the target, infinite where it was missed, and from how near it came."""
+    if all(map(math.isfinite, took)):
+        return Rank(False, float(np.median(took)), float(np.median(merits)))
+    return Rank(True, 0.0, float(np.median(merits)))
+
+
+def stages_of(count: int) -> list[Stage]:
+    """The stages for so many values: 13 of an eighth of the run's length, 7 of a quarter, 4 of half of it, 3 of all of it."""
+    halvings = min(_MOST_HALVINGS, max(0, math.ceil(math.log2(count / LAST))))
+    of_parts = [Stage(WHOLE / 2 ** (halvings - i), max(LAST, math.ceil(count / 2**i))) for i in range(halvings)]
+    return [*of_parts, Stage(WHOLE, min(count, LAST))]
+
+
+def wanted(count: int, is_ordered: bool, played: Played) -> list[tuple[int, float]]:
+    """The trials to be played next, by place and share; empty: the search is over.
+
+    Args:
+        count: of the values in the grid.
+        is_ordered: False: their places mean nothing, so that none has neighbours.
+    """
+    left = list(range(count))
+    for stage in stages_of(count):
+        if missing := [(place, stage.share) for place in left[: stage.values] if (place, stage.share) not in played]:
+            return missing
+        ranked = sorted((played[place, stage.share], place) for place in left[: stage.values])
+        left = [place for rank, place in ranked if not rank.is_hopeless]
+    best = _best(played)
+    if best is None or not is_ordered:
+        return []
+    tried = range(-FURTHEST, count + FURTHEST)
+    return [(place, WHOLE) for place in (best - 1, best + 1) if place in tried and not _is_no_better(place, best, played)]
+
+
+def answer(count: int, is_ordered: bool, played: Played) -> Answer | None:
+    """What a search that is over has found; None: no value ended well."""
+    best = _best(played)
+    if best is None:
+        return None
+    return Answer(best, not is_ordered or all(_is_no_better(place, best, played) for place in (best - 1, best + 1)))
+
+
+def _best(played: Played) -> int | None:
+    """The best place of those that were played whole."""
+    whole = [(rank, place) for (place, share), rank in played.items() if share == WHOLE and not rank.is_hopeless]
+    return min(whole)[1] if whole else None
+
+
+def _is_no_better(place: int, best: int, played: Played) -> bool:
+    """True if a value is known to be no better than the best one.
+
+    It was played whole, or a shorter trial has ended badly, or has reached the target: what it paid is the same in the whole run.
+    """
+    own, bar = {share: rank for (there, share), rank in played.items() if there == place}, played[best, WHOLE]
+    return WHOLE in own or any(rank.is_hopeless or (not rank.missed and rank.took >= bar.took > 0) for rank in own.values())
+
 
 _FREE = ("loss", "grad_norm", "squared_grad_norm")  # levels of [stop] for which nothing has to be solved
 

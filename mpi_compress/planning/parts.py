@@ -24,7 +24,7 @@ from mpi_compress.engine.hosting import objectives_of, rehearse
 from mpi_compress.engine.observer import LogSettings, Observer
 from mpi_compress.exchange import Exchange
 from mpi_compress.exchange.ranks import Ranks
-from mpi_compress.job.byzantine import Lies
+from mpi_compress.job.parts import Lies
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.job.tables import Ending, Stop
 from mpi_compress.messages.kinds import Dense

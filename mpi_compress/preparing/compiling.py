@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mpi_compress.core import clock
-from mpi_compress.core.progress import print_line, time_text
-from mpi_compress.core.terminal import bar, has_bar
+from mpi_compress.core.progress import bar, has_bar, print_line, time_text
 from mpi_compress.kernels import compilations
 
 TEXT = "compiling kernels (once on this machine)"

@@ -3,21 +3,65 @@
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from mpi_compress.core.errors import UserError
+from mpi_compress.core.registry import is_ours
 from mpi_compress.exchange.base import block
 from mpi_compress.job.loading import Job
 from mpi_compress.job.runs import RunSpec
 from mpi_compress.messages.kinds import Dense, Lattice
-from mpi_compress.preparing.layout import rank_0
-from mpi_compress.preparing.shapes import Shape, Shapes
-from mpi_compress.preparing.state_sizes import vectors_of
+from mpi_compress.preparing.needs import algorithm_on
+from mpi_compress.preparing.shapes import Shape, Shapes, rank_0
 from mpi_compress.preparing.wanted import Wanted
 from mpi_compress.problem.datasets import libsvm
 from mpi_compress.problem.models import Model, Outline, dim_of
+from mpi_compress.problem.objective import Objective
 from mpi_compress.problem.optimum.newton import DENSE_HESSIAN_UP_TO
 from mpi_compress.problem.points import are_few
+from mpi_compress.problem.rows import Rows
+from mpi_compress.saving.frames import size
+
+_DIM = 1000  # d of the stand-in; a state's other fields are small beside a vector
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """Vectors (d,) of float64 in the states of a run."""
+
+    node: float
+    worker: float  # of each worker
+    master: float
+
+
+_MORE_THAN_MOST = _Vectors(4.0, 3.0, 3.0)
+"""What stands for the states of a user's algorithm, and of one that the stand-in does not suit: more than most have."""
+
+
+def vectors_of(spec: RunSpec) -> _Vectors:
+    """The vectors in the states of a run's algorithm, `Method.more_memory` left out."""
+    if isinstance(spec.loss, Model) or not is_ours(spec.algorithm) or spec.algorithm.shares_memory:
+        return _MORE_THAN_MOST
+    n = spec.workers.count
+    try:
+        algorithm = algorithm_on(spec, Shape(n, _DIM, float(n * _DIM)))
+        of_worker, of_master = algorithm.more_memory(_DIM, n)
+        node = algorithm.start(np.full(_DIM, 1e-3))
+        rows = Rows((np.full((1, _DIM), 1e-2),), np.ones(1), _DIM)
+        worker = algorithm.start_worker(node, Objective(rows, spec.loss, 1.0, 0.0))
+        return _Vectors(_size(node), _size(worker, of_worker), _size(algorithm.start_master(node), of_master))
+    except Exception:  # the data decide more than their size does, or the method is not for these
+        return _MORE_THAN_MOST
+
+
+def _size(state: Any, more: float = 0.0) -> float:
+    """The vectors (d,) in a state, without `more` numbers."""
+    return float(round(max(0.0, size(state) / 8 - more) / _DIM))
+
 
 PROCESS = 200 * 2**20  # Python with its libraries
 _VECTORS = 10  # (d,) arrays of float64 on each rank, about: x, x0, x*, gradients and means of an evaluation, the answer

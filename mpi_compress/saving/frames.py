@@ -17,13 +17,14 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core import seals
-from mpi_compress.saving.state_kinds import attributes, is_savable, name_of
 
 LENGTH = struct.Struct("<Q")  # of the text in a frame, in bytes
 DTYPE = re.compile(r"[<>|=][biufcSUmM][1-9][0-9]{0,8}(\[[0-9A-Za-z]+\])?")
@@ -124,3 +125,30 @@ class _Writer:
             raise TypeError(f"an array of {array.dtype} does not belong in a checkpoint")
         self.parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         return dtype
+
+
+def name_of(cls: Any) -> str:
+    """A class's module and name."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+@cache
+def field_names(cls: Any) -> tuple[str, ...]:
+    """The fields of a dataclass."""
+    return tuple(field.name for field in fields(cls))
+
+
+@cache
+def is_savable(cls: Any) -> bool:
+    """True for a dataclass whose instances hold nothing but attributes."""
+    return is_dataclass(cls) and cls.__new__ is object.__new__
+
+
+def attributes(state: Any) -> dict[str, Any]:
+    """What a dataclass holds: its fields, and what was set besides; not what it computed and cached."""
+    cls: Any = type(state)
+    names, held = field_names(cls), getattr(state, "__dict__", {})
+    if tuple(held) == names:
+        return held
+    found = {name: getattr(state, name) for name in names if hasattr(state, name)}
+    return found | {name: value for name, value in held.items() if name not in found and not hasattr(cls, name)}

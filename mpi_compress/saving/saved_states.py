@@ -6,18 +6,20 @@ A state is read by the state that the run has made at its start, which says what
 import json
 import math
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mpi_compress.core.registry import is_ours
 from mpi_compress.messages.kinds import Compressed
-from mpi_compress.saving.frames import DTYPE, LENGTH, Frame
-from mpi_compress.saving.state_kinds import field_names, is_savable, kinds_of, name_of
+from mpi_compress.problem.scaled_vector import ScaledVector
+from mpi_compress.saving.frames import DTYPE, LENGTH, Frame, attributes, field_names, is_savable, name_of
 
 UNKNOWN: Any = object()
 """Stands for a first state that is not known."""
@@ -194,7 +196,7 @@ class _Reader:
 
     @cached_property
     def _kinds(self) -> Mapping[str, type]:
-        return kinds_of(self._expected.algorithm, self._first)
+        return _kinds_of(self._expected.algorithm, self._first)
 
 
 _WHOLE = (bool, int, np.integer, np.bool_)
@@ -205,3 +207,47 @@ _BUILD: dict[str, Callable[..., Any]] = {kind: getattr(_Reader, f"_{kind}") for 
 
 def _no_constant(name: str) -> Any:
     raise Damaged(f"{name} is no number of JSON")
+
+
+def _kinds_of(algorithm: type, first: Any) -> dict[str, type]:
+    """The dataclasses that the states of a user's algorithm may hold, by name.
+
+    They are those of its first states, those that their fields name, all of the modules that define one of them, the kinds of
+    compressed vectors, and `ScaledVector`.
+    """
+    found: set[type] = {ScaledVector, *_subclasses(Compressed)}
+    own = {algorithm, *_classes_in(first)}
+    for cls in [*own]:
+        with suppress(NameError, TypeError, AttributeError):
+            own.update(_dataclasses_in([*get_type_hints(cls).values()]))
+    for module in {cls.__module__ for cls in own if not is_ours(cls) and cls.__module__ in sys.modules}:
+        found.update(each for each in vars(sys.modules[module]).values() if isinstance(each, type))
+    return {name_of(cls): cls for cls in {*found, *own} if is_dataclass(cls)}
+
+
+def _classes_in(state: Any) -> Iterator[type]:
+    """The dataclasses in a state."""
+    if is_dataclass(state) and not isinstance(state, type):
+        yield type(state)
+        state = list(attributes(state).values())
+    if isinstance(state, dict):
+        state = [*state.values()]
+    if isinstance(state, list | tuple | set | frozenset):
+        for each in state:
+            yield from _classes_in(each)
+
+
+def _dataclasses_in(hints: list[Any]) -> Iterator[type]:
+    """The dataclasses that types of fields name."""
+    while hints:
+        hint = hints.pop()
+        if isinstance(hint, type) and is_dataclass(hint):
+            yield hint
+        hints.extend(get_args(hint))
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    each: type
+    for each in cls.__subclasses__():
+        yield each
+        yield from _subclasses(each)

@@ -14,7 +14,7 @@ from mpi_compress.core.streams import Role, Round, Streams
 from mpi_compress.job.loading import load_job
 from mpi_compress.messages.kinds import Dense, Sparse
 from mpi_compress.messages.link import Message
-from mpi_compress.preparing.state_sizes import vectors_of
+from mpi_compress.preparing.memory_needs import vectors_of
 
 RANDOM, ROUNDS = {"name": "random-k", "k": 5}, 60
 MATRICES = ["full", "diagonal"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpi_compress.engine.reports import Tally, report
+from mpi_compress.engine.evaluation import Tally, report
 from mpi_compress.exchange.host import Room
 from mpi_compress.exchange.mpi import _packed, _unpacked
 

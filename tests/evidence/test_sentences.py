@@ -7,7 +7,7 @@ import pytest
 from mpi_compress.evidence.outcomes import Outcome, counted
 from mpi_compress.evidence.sentences import scorecard
 from mpi_compress.evidence.verdicts import Verdict
-from mpi_compress.job.claims import of_job
+from mpi_compress.job.claims import claims_of
 from mpi_compress.job.tables import Claim
 
 GOOD, BAD, NONE = [1.0], [9.0], []
@@ -44,7 +44,7 @@ def test_a_sentence_counts_once_over_jobs_and_once_in_each_group():
 
 def test_the_points_of_a_grid_are_rows_of_one_sentence():
     table = {"id": "X", "says": "{k} are few", "value": "{k} * round('GD')", "holds": "> 0", "grid": {"k": [1, 2]}}
-    assert [c.sentence for c in of_job([table], ["GD"])] == ["X: {k} are few"] * 2
-    verdicts = [Verdict(c, GOOD) for c in of_job([table, {**table, "words": "few"}, {**table, "sentence": "few"}], ["GD"])]
+    assert [c.sentence for c in claims_of([table], ["GD"])] == ["X: {k} are few"] * 2
+    verdicts = [Verdict(c, GOOD) for c in claims_of([table, {**table, "words": "few"}, {**table, "sentence": "few"}], ["GD"])]
     ((first, second),) = scorecard([outcome("a", verdicts)]).values()
     assert (len(first.rows), first.text, len(second.rows), second.text) == (2, "X: {k} are few", 4, "few")

@@ -46,14 +46,14 @@ class Post:
 @pytest.fixture
 def ranks_of(monkeypatch):
     """The exchanges of so many ranks."""
-    from mpi_compress.exchange import mpi, tree
+    from mpi_compress.exchange import mpi
 
     monkeypatch.setattr(mpi, "Channel", Post)
     monkeypatch.setattr(mpi, "Messages", Post)
 
     def made(ranks, n, master_hosts):
         monkeypatch.setattr(Post, "letters", {}, raising=False)
-        return [tree.TreeOfRanks(SimpleNamespace(rank=r, size=ranks), n, master_hosts) for r in range(ranks)]
+        return [mpi.TreeOfRanks(SimpleNamespace(rank=r, size=ranks), n, master_hosts) for r in range(ranks)]
 
     return made
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mpi_compress.job.stages import FURTHEST, NEVER, WHOLE, Rank, answer, rank_of, stages_of, wanted
+from mpi_compress.job.trials import FURTHEST, NEVER, WHOLE, Rank, answer, rank_of, stages_of, wanted
 
 
 def searched(count, rank, is_ordered=True):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import mpi_compress as mc
-from mpi_compress.preparing.layout import rank_0
+from mpi_compress.preparing.shapes import rank_0
 
 
 def choice(n, ranks, rows=10_000, dim=100, **settings):
